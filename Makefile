@@ -90,9 +90,8 @@ announced:
 	@echo 'On 2 cores: $(SAID)'
 
 .PHONY: control-plane
-control-plane: $(VENV)/.dev ## Build the programs of a control plane, kubectl, krew and helm, and fetch the packages of the archives, for the tests (once; `make test` does it too)
+control-plane: $(VENV)/.dev ## Build the programs of a control plane, kubectl and helm for the tests (once; `make test` does it too)
 	@$(BIN)/python tests/controlplane/build.py
-	@PYTHONPATH=tests $(BIN)/python .ci/release/packages.py
 
 .PHONY: lint
 lint: house ## Lint, types, import contracts, spelling, dependencies, workflows, names, prose and sizes
@@ -143,11 +142,10 @@ docs: $(VENV)-docs/.docs ## Build the documentation site into dist/site/html; a 
 	@$(VENV)-docs/bin/python .ci/site
 
 .PHONY: release
-release: $(VENV)/.dev ## Write the files of a release into dist (IMAGE=REGISTRY/kubevirt-coschedule DIGEST=sha256:... REPOSITORY=OWNER/NAME PLATFORMS=linux-amd64; UNRELEASED=1 to try it; KEEP=1 before the commit of a version)
+release: $(VENV)/.dev ## Write the files of a release into dist (IMAGE=REGISTRY/kubevirt-coschedule DIGEST=sha256:...; UNRELEASED=1 to try it; KEEP=1 before the commit of a version)
 	@$(BIN)/python tests/controlplane/build.py kubectl helm
-	@$(if $(KEEP),,PYTHONPATH=tests $(BIN)/python .ci/release/packages.py $(PLATFORMS))
 	@PYTHONPATH=tests $(BIN)/python .ci/release --image '$(IMAGE)' --digest '$(DIGEST)' --unreleased '$(UNRELEASED)' \
-		--platforms '$(PLATFORMS)' --repository '$(REPOSITORY)' --keep '$(KEEP)'
+		--keep '$(KEEP)'
 
 .PHONY: image
 image: ## Build the image with docker, podman or buildah (BUILDER=buildah chooses; PYTHON_IMAGE=... is another base, IMAGE=... another name)

@@ -1,8 +1,7 @@
 """Writes the files of a release: `make release`, or python .ci/release with tests/ on PYTHONPATH.
 
-Wheel, sdist, the installs as one file each, the packed chart, the SBOMs, the notes of the version and the
-checksums of all. For users of the command line: an archive for each platform, and the krew manifest. Equal sources give
-equal files, byte for byte: nothing has a time except that of the commit.
+Wheel, sdist, the SBOM of the packages that they need, the installs as one file each, the packed chart, the notes of the
+version and the checksums of all.
 """
 
 from __future__ import annotations
@@ -15,54 +14,35 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from archives import archive, archive_name
-from checkout import EPOCH, NAME, ROOT, VERSION, ReleaseError, commit_seconds, output_of, uncommitted
+from checkout import EPOCH, ROOT, VERSION, ReleaseError, commit_seconds, output_of, uncommitted
 from controlplane.build import NotBuilt
 from image import Image, image, remarks
-from image_sbom import image_sbom
 from install_files import install_files
 from kept import RELEASES, check, installs, keep
-from krew import PLUGIN, krew_manifest, repository
-from packages import PLATFORMS, known, optional
 from packed_chart import packed_chart
 from release_notes import release_notes
-from sbom import wheel_sbom
 
 SUMS: Final = "SHA256SUMS"
+_SBOM: Final = ("cyclonedx_py", "requirements", "requirements.lock", "--pyproject=pyproject.toml", "--spec-version=1.6")
 
 
 def distributions(seconds: int) -> dict[str, bytes]:
-    """The wheel and the sdist by name, built by the backend that pyproject.toml names, without a download."""
+    """The wheel, the sdist and the SBOM by name; the backend that pyproject.toml names builds without a download."""
+    epoch = {EPOCH: str(seconds)}
     with tempfile.TemporaryDirectory() as directory:
         build = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", directory)
-        output_of(*build, **{EPOCH: str(seconds)})
-        return {path.name: path.read_bytes() for path in sorted(Path(directory).iterdir())}
+        output_of(*build, **epoch)
+        made = {path.name: path.read_bytes() for path in sorted(Path(directory).iterdir())}
+    (wheel,) = (name for name in made if name.endswith(".whl"))
+    sbom = output_of(sys.executable, "-m", *_SBOM, "--output-reproducible", **epoch)
+    return {**made, f"{wheel}.cdx.json": sbom.encode()}
 
 
-def bills_of_materials(wheel: str, content: bytes, named: Image, seconds: int) -> dict[str, bytes]:
-    """The SBOM of the wheel, and that of what the image adds to its base."""
-    lock, dockerfile = ((ROOT / name).read_text(encoding="utf-8") for name in ("requirements.lock", "Dockerfile"))
-    return {
-        f"{wheel}.cdx.json": wheel_sbom(VERSION, hashlib.sha256(content).hexdigest(), lock, optional(), seconds),
-        f"{NAME}-{VERSION}-image.cdx.json": image_sbom(named, dockerfile, lock, seconds),
-    }
-
-
-def command_lines(wheel: bytes, platforms: Sequence[str], home: str, seconds: int) -> dict[str, bytes]:
-    """The archive of each platform, and their krew manifest if the release has a home on GitHub, OWNER/NAME."""
-    archives = {platform: archive(platform, wheel, seconds) for platform in platforms}
-    made = {archive_name(platform): content for platform, content in archives.items()}
-    return {**made, f"{PLUGIN}.yaml": krew_manifest(home, archives)} if home else made
-
-
-def files(named: Image, platforms: Sequence[str], home: str, notes: str, seconds: int) -> dict[str, bytes]:
+def files(named: Image, notes: str, seconds: int) -> dict[str, bytes]:
     """Every file of the release by name; the checksums are as `sha256sum` writes them."""
     made = distributions(seconds)
-    (wheel,) = (name for name in made if name.endswith(".whl"))
-    made.update(command_lines(made[wheel], platforms, home, seconds))
-    made.update(bills_of_materials(wheel, made[wheel], named, seconds))
     made.update(install_files(named))
-    name, chart = packed_chart(named, seconds)
+    name, chart = packed_chart(named)
     made |= {name: chart}
     sums = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(made.items()))
     # The notes are the text of the release's page, and no file of it: a user who checks the sums does not have them.
@@ -84,15 +64,12 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="make release", description="Write the files of a release.")
     parser.add_argument("--image", default="", help="REGISTRY/NAME of the image, without a tag")
     parser.add_argument("--digest", default="", help="sha256:... of the pushed image; empty: its tag")
-    parser.add_argument("--platforms", default="", help=f"those of the archives; empty: {' '.join(PLATFORMS)}")
-    parser.add_argument("--repository", default="", help="OWNER/NAME on GitHub, for the krew manifest; empty: none")
     parser.add_argument("--unreleased", default="", help="not empty: [Unreleased] stands in for a missing section")
     parser.add_argument("--keep", default="", help=f"not empty: only write {RELEASES.relative_to(ROOT)}/{VERSION}")
     parser.add_argument("--to", type=Path, default=ROOT / "dist", help="the directory that is written")
     given = parser.parse_args(words)
     try:
         named, seconds = image(given.image, given.digest), commit_seconds()
-        platforms, home = known(given.platforms.split() or [*PLATFORMS]), repository(given.repository)
         if given.keep:
             keep(installs())
             print(f"{RELEASES / VERSION}: what an upgrade from {VERSION} starts from. Commit it with the version.")
@@ -101,15 +78,13 @@ def main(words: Sequence[str]) -> int:
         notes, section = release_notes(changelog, VERSION, unreleased=bool(given.unreleased))
         if not given.unreleased:
             check(installs())
-        made = files(named, platforms, home, notes, seconds)
+        made = files(named, notes, seconds)
     except (ReleaseError, NotBuilt) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     write(made, given.to)
     for remark in remarks(named):
         print(remark)
-    if not home:
-        print("Without REPOSITORY=OWNER/NAME there is no krew manifest: it names where the archives are on GitHub.")
     if section != VERSION:
         print(f"CHANGELOG.md has no section [{VERSION}]: the notes are those of [{section}].")
     if changed := uncommitted():

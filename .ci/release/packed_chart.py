@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import shutil
-import tarfile
 import tempfile
 from pathlib import Path
 
 from checkout import NAME, ROOT, ReleaseError, output_of
 from controlplane import build
 from image import Image
-from tarball import tarball
 
 
-def packed_chart(image: Image, seconds: int) -> tuple[str, bytes]:
-    """(name, content) of the packed chart. `seconds` since 1970 is the time of each file in it.
+def packed_chart(image: Image) -> tuple[str, bytes]:
+    """(name, content) of the packed chart. helm 3 writes the time of the call into it, so no two archives are equal.
 
     Raises:
         NotBuilt: there is no helm; the message says what to do.
@@ -26,7 +24,7 @@ def packed_chart(image: Image, seconds: int) -> tuple[str, bytes]:
         values.write_text(with_image(values.read_text(encoding="utf-8"), image), encoding="utf-8")
         output_of(build.helm(), "package", chart, "--destination", temporary, HOME=temporary)
         (archive,) = Path(temporary).glob("*.tgz")
-        return archive.name, _with_times(archive, seconds)
+        return archive.name, archive.read_bytes()
 
 
 def with_image(values: str, image: Image) -> str:
@@ -43,10 +41,3 @@ def with_image(values: str, image: Image) -> str:
             raise ReleaseError(f"values.yaml of the chart has {found} lines {line.strip()!r}, expected 1: restore it")
         values = values.replace(f"\n{line}", f"\n{instead}")
     return values
-
-
-def _with_times(archive: Path, seconds: int) -> bytes:
-    """The same files with one time: helm 3 writes the time of the call, so no two archives are equal."""
-    with tarfile.open(archive) as old:
-        members = [(member.name, old.extractfile(member)) for member in old]
-        return tarball(((name, file.read()) for name, file in members if file), seconds)

@@ -216,10 +216,10 @@ def test_an_old_go_is_passed_over(end: str, code: int, tmp_path: Path) -> None:
 
 
 def test_the_control_plane_is_not_built_beside_assets(tmp_path: Path) -> None:
-    """KUBEBUILDER_ASSETS stands for it: kubectl (which may not be there), krew, helm and others are ours."""
+    """KUBEBUILDER_ASSETS stands for it: kubectl (which may not be there), helm and others are ours."""
     machine = Machine(tmp_path)
     assert machine.run(KUBEBUILDER_ASSETS=str(tmp_path))[0] == 0
-    assert machine.cached == ["cert-manager", "helm", "helm-4", "helm-unittest", "krew", "kubectl", "monitoring"]
+    assert machine.cached == ["cert-manager", "helm", "helm-4", "helm-unittest", "kubectl", "monitoring"]
 
 
 def test_assets_are_the_control_plane(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,6 +244,6 @@ def test_what_is_not_built_names_the_command(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(build, "CACHE", tmp_path)
     crds = (build.cert_manager_crds, build.prometheus_operator_crds)
     helms = (build.helm, lambda: build.helm(4), build.helm_unittest)
-    for look in (build.programs, build.kubectl, build.krew, *helms, build.promtool, *crds):
+    for look in (build.programs, build.kubectl, *helms, build.promtool, *crds):
         with pytest.raises(NotBuilt, match="is not built: run `make control-plane`"):
             look()

@@ -95,7 +95,7 @@ def test_the_example_cluster_is_examined_without_a_server(kubectl: Run) -> None:
 
 
 def test_a_suggested_command_is_one_that_the_user_has(kubectl: Run) -> None:
-    """An archive of krew has no other name than the plugin's."""
+    """It has the name that the user typed."""
     told = kubectl("coschedule", "status", "db01", "-n", "prod-vms", "-f", EXAMPLES)
     assert told.stdout.endswith(f": kubectl coschedule status --plan db01 -n prod-vms --manifests {EXAMPLES}\n")
     told = kubectl("coschedule", "explain", "vm/db01", "-n", "prod-vms", "--manifests", EXAMPLES)

@@ -1,4 +1,4 @@
-"""Builds programs of a control plane, kubectl, krew, helm, Prometheus and others' CRDs from Go modules into a cache.
+"""Builds programs of a control plane, kubectl, helm, Prometheus and others' CRDs from Go modules into a cache.
 
 Run it (`make control-plane`) before the tests: it shows what it does, which takes minutes the first time and nothing
 afterwards. The tests themselves only look (`programs`), and never build behind pytest's back. The command line
@@ -38,7 +38,6 @@ _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measure
     "kubernetes-1.30": 1970,
     "kubernetes-1.36": 2093,
     "kubectl": 892,
-    "krew": 303,
     "helm": 965,
     "helm-4": 1184,
     "helm-unittest": 559,
@@ -104,8 +103,6 @@ KUBERNETES: Final = {
 NEWEST: Final = "1.36"
 OLDEST: Final = "1.30"  # the first with every API that manifests/ uses: matchConditions, ValidatingAdmissionPolicy
 KUBECTL: Final = Unit(name="kubectl", packages={"kubectl": "."}, version=KUBERNETES[NEWEST].version)
-_KREW: Final = ("krew", "validate-krew-manifest")
-KREW: Final = Unit(name="krew", packages={name: f"sigs.k8s.io/krew/cmd/{name}" for name in _KREW})
 HELM: Final = Unit(name="helm", packages={"helm": "helm.sh/helm/v3/cmd/helm"})
 HELM_MAJORS: Final = (3, 4)
 HELM_4: Final = Unit(name="helm-4", packages={"helm": "helm.sh/helm/v4/cmd/helm"})
@@ -137,7 +134,7 @@ MONITORING: Final = Unit(
         "output:crd:dir={made}/crds",
     ),
 )
-EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), KUBECTL, KREW, HELM, HELM_4, HELM_UNITTEST, CERT_MANAGER, MONITORING)
+EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), KUBECTL, HELM, HELM_4, HELM_UNITTEST, CERT_MANAGER, MONITORING)
 
 DESCHEDULER: Final = Unit(name="descheduler", packages={"descheduler": "sigs.k8s.io/descheduler/cmd/descheduler"})
 KARPENTER: Final = Unit(
@@ -181,15 +178,6 @@ def kubectl() -> Path:
     """
     given = Path(os.environ.get(ASSETS, "")) / "kubectl"
     return given if ASSETS in os.environ and given.is_file() else _built(KUBECTL) / "kubectl"
-
-
-def krew(name: str = "krew") -> Path:
-    """krew, which installs plugins of kubectl; or validate-krew-manifest, which krew's index checks manifests with.
-
-    Raises:
-        NotBuilt: nobody has made it.
-    """
-    return _built(KREW) / name
 
 
 def helm(major: int = 3) -> Path:

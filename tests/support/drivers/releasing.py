@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +12,6 @@ from support.drivers.serving import ROOT
 from support.waits import MAX_WAIT_SECONDS
 
 SECONDS: Final = 1_700_000_000
-REPOSITORY: Final = "owner/name"
-PLATFORM: Final = f"linux-{ {'x86_64': 'amd64', 'aarch64': 'arm64'}.get(platform.machine(), platform.machine()) }"
 
 
 def run(*command: str | Path, directory: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +30,7 @@ def run(*command: str | Path, directory: Path, **environment: str) -> subprocess
 
 
 def release(to: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the command of `make release`, for this platform alone."""
+    """Run the command of `make release`."""
     environment = {"PYTHONPATH": str(ROOT / "tests"), "SOURCE_DATE_EPOCH": str(SECONDS)}
-    command = (sys.executable, ROOT / ".ci/release", "--unreleased=1", "--to", to, f"--platforms={PLATFORM}")
+    command = (sys.executable, ROOT / ".ci/release", "--unreleased=1", "--to", to)
     return run(*command, *words, directory=to.parent, **environment)

@@ -61,24 +61,6 @@ def test_a_wrong_image_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("word", "says"),
-    [
-        ("--repository=name", "REPOSITORY is 'name', expected OWNER/NAME"),
-        ("--repository=https://github.com/owner/name", "expected OWNER/NAME"),
-        ("--platforms=linux-amd64 plan9-mips", "PLATFORMS names plan9-mips; expected some of linux-amd64, "),
-    ],
-)
-def test_archives_for_nobody_are_refused(
-    word: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A platform that has no packages, and a repository that no address can be made of."""
-    main = runpy.run_path(str(ROOT / ".ci/release/__main__.py"))["main"]
-    assert main([word, "--to", str(tmp_path / "dist")]) == 2
-    assert says in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_values_without_a_place_for_the_image_are_refused() -> None:
     """So a chart whose values were rewritten is never packed with another image than asked for."""
     with pytest.raises(ReleaseError, match="0 lines 'repository: kubevirt-coschedule', expected 1"):

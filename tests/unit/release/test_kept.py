@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
+import io
 import re
+import tarfile
 from pathlib import Path
 from typing import Final
 
@@ -25,27 +26,37 @@ def test_each_version_of_the_changelog_has_its_files() -> None:
         assert names == {"install.yaml", "install-cert-manager.yaml", f"{NAME}-{version}.tgz"}
 
 
+def packed(content: bytes, seconds: int = 0, level: int = 9) -> bytes:
+    """A chart of one file, as helm packs it at this time."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz", compresslevel=level) as new:
+        entry = tarfile.TarInfo("values.yaml")
+        entry.size, entry.mtime = len(content), seconds
+        new.addfile(entry, io.BytesIO(content))
+    return archive.getvalue()
+
+
 def test_what_was_kept_is_what_the_checkout_makes(tmp_path: Path) -> None:
-    """However it was compressed. What else was in the folder is gone."""
+    """However and whenever it was packed. What else was in the folder is gone."""
     folder = tmp_path / "1.2.3"
     folder.mkdir()
     (folder / "left.yaml").touch()
-    kept.keep({"install.yaml": b"objects", "chart.tgz": gzip.compress(b"chart", 9)}, folder)
-    kept.check({"install.yaml": b"objects", "chart.tgz": gzip.compress(b"chart", 1)}, folder)
+    kept.keep({"install.yaml": b"objects", "chart.tgz": packed(b"chart", 1, 9)}, folder)
+    kept.check({"install.yaml": b"objects", "chart.tgz": packed(b"chart", 2, 1)}, folder)
 
 
 @pytest.mark.parametrize(
     ("made", "names"),
     [
-        ({"install.yaml": b"other", "chart.tgz": gzip.compress(b"chart")}, "install.yaml"),
-        ({"install.yaml": b"objects", "chart.tgz": gzip.compress(b"other")}, "chart.tgz"),
+        ({"install.yaml": b"other", "chart.tgz": packed(b"chart")}, "install.yaml"),
+        ({"install.yaml": b"objects", "chart.tgz": packed(b"other")}, "chart.tgz"),
         ({"install.yaml": b"objects"}, "chart.tgz"),
-        ({"install.yaml": b"objects", "chart.tgz": gzip.compress(b"chart"), "more.yaml": b""}, "more.yaml"),
+        ({"install.yaml": b"objects", "chart.tgz": packed(b"chart"), "more.yaml": b""}, "more.yaml"),
     ],
 )
 def test_a_version_is_released_once(made: dict[str, bytes], names: str, tmp_path: Path) -> None:
     """A checkout that differs from what was kept needs the next version."""
-    kept.keep({"install.yaml": b"objects", "chart.tgz": gzip.compress(b"chart")}, tmp_path / "1.2.3")
+    kept.keep({"install.yaml": b"objects", "chart.tgz": packed(b"chart")}, tmp_path / "1.2.3")
     with pytest.raises(ReleaseError, match=rf"^tests/releases/1\.2\.3 differs from this checkout: {names}\. "):
         kept.check(made, tmp_path / "1.2.3")
 

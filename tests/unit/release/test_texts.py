@@ -1,4 +1,4 @@
-"""What a release reads: the notes of its version from the changelog, and the packages of the lock."""
+"""What a release reads from the changelog: the notes of its version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Final
 import pytest
 from checkout import ReleaseError
 from release_notes import release_notes
-from sbom import Locked, locked
 
 ROOT: Final = Path(__file__).parents[3]
 CHANGELOG: Final = """\
@@ -66,34 +65,3 @@ def test_a_version_without_notes_is_refused(changelog: str, unreleased: bool, fo
     with pytest.raises(ReleaseError) as refused:
         release_notes(changelog, "1.2.0", unreleased=unreleased)
     assert found in str(refused.value)
-
-
-def test_each_package_of_the_lock_is_read() -> None:
-    """Its version, its marker, each of its hashes, and what needs it."""
-    lock = (
-        "# by uv\n"
-        f"one==1.0 \\\n    --hash=sha256:{'a' * 64} \\\n    --hash=sha256:{'b' * 64}\n    # via\n    #   two\n"
-        "    #   kubevirt-coschedule (pyproject.toml)\n"
-        f"two==2.0 ; sys_platform != 'win32' \\\n    --hash=sha256:{'c' * 64}\n"
-        "    # via kubevirt-coschedule (pyproject.toml)\n"
-    )
-    assert locked(lock) == [
-        Locked("one", "1.0", "", ["a" * 64, "b" * 64], ["two", "kubevirt-coschedule"]),
-        Locked("two", "2.0", "sys_platform != 'win32'", ["c" * 64], ["kubevirt-coschedule"]),
-    ]
-
-
-def test_every_hash_of_our_lock_is_read() -> None:
-    """None is left out, and every package is needed by one of the lock or by the program."""
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    packages = locked(lock)
-    assert sum(len(package.hashes) for package in packages) == lock.count("--hash=") > 0
-    known = {package.name for package in packages} | {"kubevirt-coschedule"}
-    assert {name for package in packages for name in package.needed_by} <= known
-
-
-@pytest.mark.parametrize("entry", ["one @ file:///one.whl\n", "one==1.0 \\\n    # via two\n", "one>=1.0 \\\n"])
-def test_an_entry_without_version_or_hash_is_refused(entry: str) -> None:
-    """An SBOM never leaves out a package in silence."""
-    with pytest.raises(ReleaseError, match=r"requirements.lock: 'one.*run `make lock`"):
-        locked(f"two==2.0 \\\n    --hash=sha256:{'c' * 64}\n    # via one\n{entry}")
