@@ -78,8 +78,8 @@ coexistence: $(VENV)/.dev announced ## Run a second kube-scheduler, the deschedu
 	@PYTHONPATH=tests $(BIN)/python -m coexistence $(ONLY) $(if $(WRITE),--write)
 
 .PHONY: simulate
-simulate: $(VENV)/.dev ## Play a month of 80 VMs on 10 nodes for each rule: the table of VM-hours (SEEDS=5 for a mean, SVG=docs/month.svg)
-	@PYTHONPATH=tests $(BIN)/python -m simulation --seeds $(or $(SEEDS),1) $(if $(SVG),--svg $(SVG))
+simulate: $(VENV)/.dev ## Play a month of 80 VMs on 10 nodes for each rule: the table of VM-hours (SEEDS=5 for a mean, TWO_DISKS=0.1 for VMs with two, SVG=docs/month.svg)
+	@PYTHONPATH=tests $(BIN)/python -m simulation --seeds $(or $(SEEDS),1) --two-disks $(or $(TWO_DISKS),0) $(if $(SVG),--svg $(SVG))
 
 .PHONY: pictures
 pictures: $(VENV)/.dev ## Take the pictures of the page in docs/images, with Chromium (ONLY="--vms 5" for a part); 4 minutes

@@ -24,6 +24,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds are played; the table is their mean")
     parser.add_argument("--svg", type=Path, help="write the picture to this file, too")
+    parser.add_argument(
+        "--two-disks", type=float, default=0.0, help="the share of VMs with a second disk, in the table"
+    )
     parser.add_argument("--policy", choices=sorted(POLICIES), help="play this one alone, and check the invariants")
     parser.add_argument(
         "--workload", choices=WORKLOADS, default="month", help="what happens in the cluster, and how long"
@@ -36,7 +39,9 @@ def main() -> int:
     if args.policy:
         return _play_alone(args)
     began = perf_counter()
-    results = table.play_all([policy.title for policy in COMPARED], range(args.seed, args.seed + args.seeds))
+    results = table.play_all(
+        [policy.title for policy in COMPARED], range(args.seed, args.seed + args.seeds), args.two_disks
+    )
     print("\n".join(table.lines(results)))  # noqa: T201 - the output of this program
     print(f"\n{len(results)} rules, {args.seeds} seed(s) from {args.seed}: {perf_counter() - began:.0f} s")  # noqa: T201
     if args.svg:

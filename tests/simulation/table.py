@@ -6,6 +6,8 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Final, NamedTuple
 
@@ -57,9 +59,9 @@ def share(hours: Counter[str], what: str) -> float:
     return 100.0 * hours[what] / (sum(hours.values()) or 1.0)
 
 
-def play(title: str, seed: int) -> Result:
-    """Play one month."""
-    world = World(POLICIES[title], seed)
+def play(title: str, seed: int, two_disks: float = 0.0) -> Result:
+    """Play one month. `two_disks` is the share of VMs that have a second disk."""
+    world = World(POLICIES[title], seed, replace(month.MONTH, two_disks=two_disks))
     month.plan(world)
     world.run(HALF_DAYS * DAY)
     half, down, own = Counter(world.account.hours), world.account.down_hours, ("reunite", "plan")
@@ -85,11 +87,11 @@ def mean(results: Sequence[Result]) -> Result:
     )
 
 
-def play_all(titles: Sequence[str], seeds: Sequence[int]) -> list[Result]:
+def play_all(titles: Sequence[str], seeds: Sequence[int], two_disks: float = 0.0) -> list[Result]:
     """Play every policy with every seed, on all cores, and return the mean of each policy."""
     runs = list(product(titles, seeds))
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        played = list(pool.map(play, *zip(*runs, strict=True)))
+        played = list(pool.map(partial(play, two_disks=two_disks), *zip(*runs, strict=True)))
     return [mean([each for each in played if each.title == title]) for title in titles]
 
 

@@ -179,6 +179,13 @@ class Reason(Enum):
         "ConsumerOnNoNode",
         "claim {claim}: VM {vm} uses it, and is on no node yet; no csi-attacher ticket names a node",
     )
+    SHARE_MANAGER_BESIDE = (
+        "ShareManagerBeside",
+        (
+            "claim {claim}: VM {vm} uses it, and its own node can't take the share-manager; the share-manager of its "
+            "claim {other} is on node {node}"
+        ),
+    )
     ATTACHMENT_TICKET = (
         "AttachmentTicket",
         "claim {claim}: VM {vm} uses it, and a csi-attacher ticket of volume {volume} names node {node}",

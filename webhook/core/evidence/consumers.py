@@ -21,6 +21,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node_selector import is_node_name, only_node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.evidence.finding import Finding
+from webhook.core.evidence.share_managers import find_share_managers
 from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
@@ -44,6 +45,40 @@ def find_vms(volume: str, view: ClusterView, policy: Policy) -> list[Finding] | 
     if isinstance(claims, NoObject) or not claims:
         return [Finding(claim="", why=Reason.VOLUME_UNCLAIMED.why(volume=volume), volume_handle=volume)]
     return _Search(volume, claims, view, policy).findings()
+
+
+def find_share_managers_beside(findings: Sequence[Finding], view: ClusterView) -> list[Finding] | NeedObjects:
+    """Return a finding for each other disk of these VMs whose share-manager has a live pod on a node.
+
+    Return NeedObjects if objects must be read first. VMs without a node are left out, and so is what only stores the
+    VM's state (TPM, EFI).
+    """
+    beside: list[Finding] = []
+    refs: list[Ref] = []
+    for finding in findings:
+        if finding.node is None or finding.pod is None:
+            continue
+        namespace = finding.claim.partition("/")[0]
+        found = find_share_managers(finding.pod, namespace, view)
+        if isinstance(found, NeedObjects):
+            refs += found.refs
+            continue
+        on_nodes = (each for each in found if each.why.reason is Reason.SHARE_MANAGER_POD and not each.vm_state_claim)
+        beside += (
+            _beside(finding, each, namespace) for each in on_nodes if each.volume_handle != finding.volume_handle
+        )
+    return NeedObjects(tuple(dict.fromkeys(refs))) if refs else beside
+
+
+def _beside(finding: Finding, other: Finding, namespace: str) -> Finding:
+    names = {**finding.why.names, "other": other.claim, "node": other.node}
+    return Finding(
+        claim=f"{namespace}/{other.claim}",
+        why=Reason.SHARE_MANAGER_BESIDE.why(**names),
+        volume_handle=other.volume_handle,
+        vmi=finding.vmi,
+        node=other.node,
+    )
 
 
 class _VM(Struct, frozen=True):
@@ -179,7 +214,7 @@ class _Search(Struct, frozen=True):
         return Finding(claim=claim, why=Reason.NO_CONSUMER.why(claim=claim), volume_handle=self.volume)
 
     def _found(self, vm: _VM, why: Why, node: str | None = None) -> Finding:
-        return Finding(claim=vm.claim, why=why, volume_handle=self.volume, vmi=vm.vmi, node=node)
+        return Finding(claim=vm.claim, why=why, volume_handle=self.volume, vmi=vm.vmi, pod=vm.pod, node=node)
 
 
 def _is_leaving(pod: Pod) -> bool:

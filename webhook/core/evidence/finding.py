@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from webhook.core.api.kubevirt import VirtualMachineInstanceRef
+from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
 
@@ -18,6 +19,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         persistent_volume: that of a bound claim, also if it leads to no share-manager.
         volume_handle: Longhorn's name of the volume.
         vmi: the VirtualMachineInstance whose pod is the evidence. Only for a share-manager pod.
+        pod: this pod. Only for a share-manager pod.
         node: the node that the evidence names, None if there is none.
         firm: whether the evidence is strong enough to require the node.
         vm_state_claim: whether the claim holds only the state that KubeVirt stores of the VM (TPM, EFI): a few KB.
@@ -28,6 +30,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     persistent_volume: PersistentVolume | None = None
     volume_handle: str | None = None
     vmi: VirtualMachineInstanceRef | None = None
+    pod: Pod | None = None
     node: str | None = None
     firm: bool = False
     vm_state_claim: bool = False

@@ -1,8 +1,10 @@
 """steer_share_manager(): Steer | Leave | NeedObjects for a share-manager pod at its CREATE and one view of the cluster.
 
 Longhorn creates the share-manager pod of a stopped VM after the VM has a node again. The webhook then steers this pod
-to the VM. Rules 2, 3 and 5 to 8 of webhook.core.admit. Invariants: no node is required, because Longhorn never
-recreates a Pending share-manager pod; a pod stays unchanged if no VM that opts in uses its volume; nothing here raises.
+to the VM. If the VM's node can't take it, as in a drain, it follows the VM's other share-managers. They come to other
+nodes before the VM does, and must not part. Rules 2, 3 and 5 to 8 of webhook.core.admit. Invariants: no node is
+required, because Longhorn never recreates a Pending share-manager pod; a pod stays unchanged if no VM that opts in uses
+its volume; nothing here raises.
 """
 
 from __future__ import annotations
@@ -51,6 +53,15 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
     node_fits = feasibility.collect(share_manager_fit(node, cycle, view) for node in ranked)
     if isinstance(node_fits, NeedObjects):
         return node_fits
+    if not any(node_fit.preferable for node_fit in node_fits):
+        beside = consumers.find_share_managers_beside(findings, view)
+        if isinstance(beside, NeedObjects):
+            return beside
+        others = rank(finding.node for finding in beside if finding.node and finding.node not in ranked)
+        fits_beside = feasibility.collect(share_manager_fit(node, cycle, view) for node in others)
+        if isinstance(fits_beside, NeedObjects):
+            return fits_beside
+        findings, ranked, node_fits = [*findings, *beside], {**ranked, **others}, [*node_fits, *fits_beside]
     preferable = {node_fit.node: ranked[node_fit.node] for node_fit in node_fits if node_fit.preferable}
     if not preferable:
         return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)

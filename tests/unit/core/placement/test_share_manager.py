@@ -14,7 +14,9 @@ from support.objects.builders import (
     node,
     on_node,
     persistent_volume,
+    persistent_volume_claim,
     review,
+    share_manager,
     share_manager_pod,
     virt_launcher_pod,
     vm_pod,
@@ -68,6 +70,52 @@ def steered(*objects: Object, **parts: Any) -> Steer:
 def refs(*names: str) -> set[Ref]:
     """Return the references to these nodes."""
     return {ObjectRef(kind, NamespacedName("", name)) for name in names for kind in (Kind.NODE, Kind.LONGHORN_NODE)}
+
+
+DRAINED = [node("n1", cordoned=True), node("n2"), vm("a", "n1", claims=["disk", "data"])]
+DATA = [
+    persistent_volume_claim("data", volume_name="d"),
+    persistent_volume("d", claim="data"),
+    share_manager("d", state="running", ownerID="n2"),
+    share_manager_pod("d", nodeName="n2"),
+]
+CLAIMS = [persistent_volume_claim("disk", volume_name="h"), *DATA]
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        pytest.param(ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "data")), id="its claim"),
+        pytest.param(ObjectRef(Kind.NODE, NamespacedName("", "n2")), id="its node"),
+        pytest.param(ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", "share-manager-d")), id="its pod"),
+    ],
+)
+def test_what_leads_to_the_other_share_manager_is_read(ref: ObjectRef) -> None:
+    """But only if the VM's own node can't take the pod."""
+    found = decide(*DRAINED, *CLAIMS, gaps={ref: NoObject.NOT_CACHED})
+    assert isinstance(found, NeedObjects)
+    assert ref in found.refs
+    ready = [node("n1"), *DRAINED[1:]]
+    assert steered(*ready, *CLAIMS, gaps={ref: NoObject.NOT_CACHED}).nodes == ("n1",)
+
+
+def test_another_share_manager_that_can_not_be_read_is_not_followed() -> None:
+    """The pod stays as it is."""
+    gaps = {ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", "share-manager-d")): NoObject.UNAVAILABLE}
+    found = decide(*DRAINED, *CLAIMS, gaps=gaps)
+    assert isinstance(found, Leave)
+    assert found.why.reason is Reason.NODE_CORDONED
+
+
+def test_the_other_share_managers_of_each_vm_count() -> None:
+    """Not those of a VM on no node, nor those of a VM that did not opt in."""
+    others = [
+        vm("b", None, claims=["disk", "data"]),
+        vm("c", "n1", claims=["disk", "data"], opt_in=None),
+    ]
+    found = steered(*DRAINED, *others, *CLAIMS)
+    assert (found.why.reason, found.nodes) == (Reason.SHARE_MANAGER_BESIDE, ("n2",))
+    assert [each.claim for each in found.findings if each.why.reason is Reason.SHARE_MANAGER_BESIDE] == ["vms/data"]
 
 
 def test_longhorn_can_be_in_another_namespace() -> None:
