@@ -41,11 +41,15 @@ _BARRIER: Final = "parity-barrier"
 
 
 class Outcome(NamedTuple):
-    """What was said of one situation: FITS or the cause that core gives, and None or the scheduler's words."""
+    """What was said of one situation: FITS or the cause that core gives, and None or the scheduler's words.
+
+    `resized`: a pod on the node is being resized.
+    """
 
     name: str
     core: str
     scheduler: str | None
+    resized: bool = False
 
     @property
     def unsafe(self) -> bool:
@@ -81,7 +85,8 @@ class Parity:
         asked = self._each(self._api.create, [situation.pod for situation in situations])
         said = {pod["metadata"]["name"]: there.verdict(pod) for pod in asked}
         done = self._judged(len(asked))
-        outcomes = [Outcome(name, core, done[name]) for name, core in said.items()]
+        resized = {situation.name for situation in situations if situation.is_resized}
+        outcomes = [Outcome(name, core, done[name], name in resized) for name, core in said.items()]
         for index, outcome in enumerate(outcomes):  # one that came too early for a watch is not judged by that
             if outcome.unsafe or (outcome.overcautious and outcome.core != LIMITED):
                 outcomes[index] = outcome._replace(scheduler=self._again(outcome.name, situations))

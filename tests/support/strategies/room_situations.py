@@ -62,6 +62,11 @@ class Situation:
     existing: list[Existing] = field(default_factory=list)
     others: list[Object] = field(default_factory=list)
 
+    @property
+    def is_resized(self) -> bool:
+        """Whether a pod on the node is, or was, being resized."""
+        return any("containerStatuses" in (each.status or ()) for each in self.existing)
+
 
 class Situations:
     """Draws situations; the same seed gives the same ones.

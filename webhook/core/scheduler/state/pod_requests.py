@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from webhook.core.api.container import Container, ContainerStatus, Quantities, Workload, WorkloadStatus
+from webhook.core.api.container import Container, ContainerStatus, Workload, WorkloadStatus
 from webhook.core.api.quantity import amounts, units
 
 CPU: Final = "cpu"
@@ -92,15 +92,21 @@ def is_counted(resource: str) -> bool:
 
 
 def _pod_requests(spec: Workload, status: WorkloadStatus | None) -> _Amounts:
-    """component-helpers resource/helpers.go, PodRequests: the containers' sum, overruled by the pod's own, overhead."""
+    """component-helpers resource/helpers.go, PodRequests: the containers' sum, overruled by the pod's own, overhead.
+
+    What a resize changes is counted in another way since Kubernetes 1.37. Where the two ways differ, the larger amount
+    counts: 1.37 takes the largest of the pod's sums, and earlier versions the sum of the containers' largest amounts.
+    Only 1.37 counts what is reported of the whole pod although the pod has no request of its own, and what is reported
+    of an init container.
+    """
     total = _containers_requests(spec, status)
-    own = spec.resources.requests if spec.resources else None
-    if own:
-        asked = {name: amount for name, amount in amounts(own).items() if _is_pod_level(name)}
-        if status and status.resources:
-            actual = _resized(amounts(own), status.resources.requests, status.allocated_resources, status)
-            asked = {name: actual.get(name, 0) for name in asked}
-        total = total | asked
+    own = amounts(spec.resources.requests if spec.resources else None)
+    asked = own
+    if status and status.resources:
+        reported = _most(amounts(status.resources.requests), amounts(status.allocated_resources))
+        total = _most(total, reported)
+        asked = reported if _is_infeasible(status) else _most(reported, own)
+    total = total | {name: asked[name] for name in own if _is_pod_level(name) and name in asked}
     if spec.overhead:
         total = _sum(total, amounts(spec.overhead))
     return total
@@ -123,12 +129,12 @@ def _containers_requests(spec: Workload, status: WorkloadStatus | None) -> _Amou
         sidecars: _Amounts = {}
         initial: _Amounts = {}
         for container in spec.init_containers:
-            asked = _requests(container, statuses if container.restarts else {}, status)
+            asked = _requests(container, statuses, status)
             if container.restarts:
                 total = _sum(total, asked)
                 sidecars = asked = _sum(sidecars, asked)
             else:
-                asked = _sum(asked, sidecars)
+                asked = _sum(_most(asked, _requests(container, {}, None)), sidecars)
             initial = _most(initial, asked)
         total = _most(total, initial)
     for share in (status.node_allocatable_resource_claim_statuses if status else None) or ():
@@ -137,11 +143,10 @@ def _containers_requests(spec: Workload, status: WorkloadStatus | None) -> _Amou
 
 
 def _statuses(status: WorkloadStatus | None) -> Mapping[str | None, ContainerStatus]:
-    """Return the statuses that have resources, by container; empty as long as the kubelet has reported none."""
+    """Return the statuses by container."""
     if status is None:
         return {}
-    reported = *(status.container_statuses or ()), *(status.init_container_statuses or ())
-    return {each.name: each for each in reported if each.resources is not None}
+    return {each.name: each for each in (*(status.container_statuses or ()), *(status.init_container_statuses or ()))}
 
 
 def _requests(
@@ -153,17 +158,12 @@ def _requests(
     if resources and resources.limits:  # as kube-apiserver has it (defaults.go, SetDefaults_Pod); a file may not yet
         spec = amounts(resources.limits) | spec
     reported = statuses.get(container.name)
-    if reported is None or reported.resources is None or status is None:
+    if reported is None or status is None:
         return spec
-    return _resized(spec, reported.resources.requests, reported.allocated_resources, status)
-
-
-def _resized(
-    spec: _Amounts, actuated: Quantities | None, allocated: Quantities | None, status: WorkloadStatus
-) -> _Amounts:
-    """component-helpers resource/helpers.go, determineEffectiveRequests."""
-    most = _most(amounts(actuated), amounts(allocated))
-    return most if _is_infeasible(status) else _most(most, spec)
+    actual = reported.resources.requests if reported.resources else None
+    most = _most(amounts(actual), amounts(reported.allocated_resources))
+    is_refused = reported.resources is not None and _is_infeasible(status)  # before 1.37 both are needed
+    return most if is_refused else _most(most, spec)
 
 
 def _is_infeasible(status: WorkloadStatus) -> bool:

@@ -29,8 +29,23 @@ OWN = {"containers": [box()], "resources": {"requests": {"cpu": "2", "memory": "
         pytest.param(
             {"containers": [box(cpu="1")]},
             {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "4"}}]},
-            1000,
+            4000,
             id="allocated, and no report of what it has",
+        ),
+        pytest.param(
+            {"containers": [box(cpu="1")]},
+            {"containerStatuses": [{"name": "c", "resources": {}}], "conditions": resize("Infeasible")},
+            0,
+            id="refused, and the container has none",
+        ),
+        pytest.param(
+            {"containers": [box(cpu="9")]},
+            {
+                "containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "4"}}],
+                "conditions": resize("Infeasible"),
+            },
+            9000,
+            id="refused, allocated, and no report",
         ),
         pytest.param(
             {"containers": [box(cpu="9")]},
@@ -48,7 +63,13 @@ OWN = {"containers": [box()], "resources": {"requests": {"cpu": "2", "memory": "
             {"containers": [box(cpu="9")]}, {"conditions": resize("Infeasible")}, 9000, id="refused, and nothing told"
         ),
         pytest.param(SIDECAR, {"initContainerStatuses": [told("s", cpu="5")]}, 5000, id="a sidecar is resized"),
-        pytest.param(INIT, {"initContainerStatuses": [told("i", cpu="5")]}, 1000, id="an init container is not"),
+        pytest.param(INIT, {"initContainerStatuses": [told("i", cpu="5")]}, 5000, id="an init container has more"),
+        pytest.param(
+            INIT,
+            {"initContainerStatuses": [told("i", cpu="500m")], "conditions": resize("Infeasible")},
+            1000,
+            id="an init container's request always counts",
+        ),
         pytest.param(OWN, {"resources": {"requests": {"cpu": "3"}}}, 3000, id="the pod's own"),
         pytest.param(OWN, {"resources": {}, "allocatedResources": {"cpu": "4"}}, 4000, id="the pod's own, promised"),
         pytest.param(OWN, {"allocatedResources": {"cpu": "4"}}, 2000, id="the pod's own, and nothing told"),
@@ -60,6 +81,18 @@ OWN = {"containers": [box()], "resources": {"requests": {"cpu": "2", "memory": "
         ),
         pytest.param(
             OWN, {"resources": {"requests": {}}, "conditions": resize("Infeasible")}, 0, id="refused, and has none"
+        ),
+        pytest.param(
+            {"containers": [box(cpu="1")]},
+            {"resources": {"requests": {"cpu": "3"}}, "allocatedResources": {"cpu": "2"}},
+            3000,
+            id="the whole pod has more",
+        ),
+        pytest.param(
+            {**OWN, "resources": {"requests": {"memory": "1Gi"}}, "containers": [box(cpu="1")]},
+            {"resources": {"requests": {"cpu": "3"}}},
+            3000,
+            id="the pod's own, and more of what it does not ask for",
         ),
         pytest.param(
             {"containers": [box(cpu="1")]},
