@@ -62,19 +62,19 @@ soak: announced control-plane ## Tests that prove by number: storms, rotations, 
 .PHONY: node-test
 node-test: SAID := the install on two nodes with real kubelets: 6 minutes, and up to 40 more the first time, to build them
 node-test: $(VENV)/.dev announced ## Install the program on two real nodes (kubelet, containerd, runc) and use it there (ONLY="-k rollout" for a part); needs root and packages of Debian; 6 minutes
-	@$(BIN)/python tests/controlplane/build.py etcd kubernetes-1.36 kubectl helm node
+	@$(BIN)/python tests/controlplane/build.py etcd kubernetes-1.37 kubectl helm node
 	@PYTHONPATH=tests $(BIN)/python -m node $(ONLY)
 
 .PHONY: image-test
 image-test: SAID := the image, built and run: 4 minutes
 image-test: $(VENV)/.dev announced ## Build the image with buildah and run it in runc (ONLY="-k demo" for a part); needs root and packages of Debian; 4 minutes
-	@$(BIN)/python tests/controlplane/build.py etcd kubernetes-1.36 kubectl
+	@$(BIN)/python tests/controlplane/build.py etcd kubernetes-1.37 kubectl
 	@PYTHONPATH=tests $(BIN)/python -m image $(ONLY)
 
 .PHONY: coexistence
 coexistence: SAID := what a second kube-scheduler, the descheduler and Karpenter do with our pods: 5 to 9 minutes, and 15 more the first time, to build them
 coexistence: $(VENV)/.dev announced ## Run a second kube-scheduler, the descheduler and Karpenter beside the webhook: the table of docs/reference/coexistence.md (WRITE=1 writes it; ONLY=karpenter for a part); 5 to 9 minutes
-	@$(BIN)/python tests/controlplane/build.py etcd kubernetes-1.36 kubectl descheduler karpenter
+	@$(BIN)/python tests/controlplane/build.py etcd kubernetes-1.37 kubectl descheduler karpenter
 	@PYTHONPATH=tests $(BIN)/python -m coexistence $(ONLY) $(if $(WRITE),--write)
 
 .PHONY: simulate

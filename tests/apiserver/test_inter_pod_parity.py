@@ -66,14 +66,9 @@ def test_what_is_bound_is_refused_for_few_causes(outcomes: list[Outcome], way: s
     assert overcautious["NamespacesUnknown"] <= 0.04 * len(outcomes), overcautious
 
 
-def test_the_model_is_the_scheduler(version: str, outcomes: list[Outcome]) -> None:
-    """What unit tests compare core with, thousands of times, is right: with the pod as it is, and as it is pinned.
-
-    The model compares namespace selectors with no labels, too, as kube-scheduler 1.36 does. That of 1.30 does not
-    (interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty).
-    """
-    compared = [each for each in outcomes if version == NEWEST or each.said != "NamespacesUnknown"]
-    wrong = [outcome for outcome in compared if bool(outcome.model) is (outcome.scheduler is None)]
+def test_the_model_is_the_scheduler(outcomes: list[Outcome]) -> None:
+    """What unit tests compare core with, thousands of times, is right: with the pod as it is, and as it is pinned."""
+    wrong = [outcome for outcome in outcomes if bool(outcome.model) is (outcome.scheduler is None)]
     assert not wrong, "\n".join(map(str, wrong[:SHOWN]))
 
 

@@ -36,8 +36,8 @@ _PROGRESS_SECONDS: Final = 15
 _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measured against
     "etcd": 581,
     "kubernetes-1.30": 1970,
-    "kubernetes-1.36": 2093,
-    "kubectl": 892,
+    "kubernetes-1.37": 2145,
+    "kubectl": 912,
     "helm": 965,
     "helm-4": 1184,
     "helm-unittest": 559,
@@ -45,7 +45,7 @@ _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measure
     "monitoring": 1343,
     "descheduler": 1365,
     "karpenter": 1025,
-    "node": 2537,
+    "node": 2586,
 }
 _GO_LOCK: Final = "go.lock"  # here; in the folder of a unit that needs another Go
 
@@ -97,10 +97,10 @@ class Unit:
 ETCD: Final = Unit(name="etcd", packages={"etcd": "."})
 _SERVERS: Final = {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-scheduler")}
 KUBERNETES: Final = {
-    "1.36": Unit(name="kubernetes-1.36", packages=_SERVERS, version="1.36.3"),
+    "1.37": Unit(name="kubernetes-1.37", packages=_SERVERS, version="1.37.2"),
     "1.30": Unit(name="kubernetes-1.30", packages=_SERVERS, version="1.30.14"),
 }
-NEWEST: Final = "1.36"
+NEWEST: Final = "1.37"
 OLDEST: Final = "1.30"  # the first with every API that manifests/ uses: matchConditions, ValidatingAdmissionPolicy
 KUBECTL: Final = Unit(name="kubectl", packages={"kubectl": "."}, version=KUBERNETES[NEWEST].version)
 HELM: Final = Unit(name="helm", packages={"helm": "helm.sh/helm/v3/cmd/helm"})

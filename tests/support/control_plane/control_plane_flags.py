@@ -12,7 +12,7 @@ ALONE: Final = "pod-and-nodes-alone"  # a scheduler's name
 _SERVICES: Final = "127.200.0.0/16"
 _WITHOUT_CONTROLLER: Final = ("ServiceAccount", "StorageObjectInUseProtection", "TaintNodesByCondition")
 _VOLUMES_AND_OTHER_PODS: Final = (
-    "AzureDiskLimits",  # of Kubernetes 1.30, as the other two limits of one cloud; 1.36 has none
+    "AzureDiskLimits",  # of Kubernetes 1.30, as the other two limits of one cloud; 1.37 has none
     "DynamicResources",
     "EBSLimits",
     "GCEPDLimits",

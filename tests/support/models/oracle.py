@@ -1,6 +1,6 @@
 """An independent model of how kube-scheduler decides whether a pod may run on a node.
 
-Written from the Go sources of Kubernetes 1.36 over plain JSON dicts, without any code of `webhook`. The tests compare
+Written from the Go sources of Kubernetes 1.37 over plain JSON dicts, without any code of `webhook`. The tests compare
 the webhook's own rules with it. Each function names the Go function that it follows. Not modelled, because
 they depend on other pods: resources, ports, inter-pod affinity and topology spread.
 """

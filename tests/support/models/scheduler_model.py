@@ -116,21 +116,19 @@ def _own(situation: Situation, kind: str) -> Sequence[Object]:
     ]
 
 
-def _is_about(term: Object, owner: Object, pod: Object, namespace_labels: Sequence[Labels]) -> bool:
-    """Whether a term of `owner` is about `pod`, whose namespace's selector may match any of these labels."""
+def _is_about(situation: Situation, term: Object, owner: Object, pod: Object) -> bool:
+    """Whether a term of `owner` is about `pod`."""
     namespaces, selector = term.get("namespaces") or [], term.get("namespaceSelector")
     if not namespaces and selector is None:
         namespaces = [owner["metadata"]["namespace"]]
-    if pod["metadata"]["namespace"] not in namespaces and not any(
-        matches(selector, labels) for labels in namespace_labels
-    ):
+    namespace = pod["metadata"]["namespace"]
+    if namespace not in namespaces and not matches(selector, situation.namespaces[namespace]):
         return False
     return matches(term.get("labelSelector"), labels_of(pod))
 
 
 def _own_is_about(situation: Situation, term: Object, pod: Object) -> bool:
-    """As `_is_about`; kube-scheduler also compares the namespace selector of its terms with no labels."""
-    return _is_about(term, situation.incoming_pod, pod, [situation.namespaces[pod["metadata"]["namespace"]], {}])
+    return _is_about(situation, term, situation.incoming_pod, pod)
 
 
 def _on_nodes(situation: Situation) -> Iterator[tuple[Object, Object]]:
@@ -167,10 +165,8 @@ def _keeps_its_distance(situation: Situation) -> bool:
 
 
 def _is_let_in(situation: Situation) -> bool:
-    incoming_pod = situation.incoming_pod
-    own = situation.namespaces[incoming_pod["metadata"]["namespace"]]
     return not any(
-        _is_same(term["topologyKey"], situation.node, node) and _is_about(term, pod, incoming_pod, [own])
+        _is_same(term["topologyKey"], situation.node, node) and _is_about(situation, term, pod, situation.incoming_pod)
         for pod, node in _on_nodes(situation)
         for term in _terms(pod, "podAntiAffinity")
     )

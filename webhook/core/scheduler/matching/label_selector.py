@@ -116,8 +116,8 @@ class Scope(Struct, frozen=True, gc=False):
 
     `of_incoming_pod`: the term is one of the pod under admission. kube-scheduler 1.36 also compares the selector of
     such a term with no labels at all (interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty, changes a
-    copy). A selector that has only NotIn and DoesNotExist then matches every namespace. A later version may repair
-    this. So the webhook answers Unknown for such a namespace.
+    copy). A selector that has only NotIn and DoesNotExist then matches every namespace. Kubernetes 1.30 and 1.37 do
+    not. So the webhook, which asks no version, answers Unknown for such a namespace.
     """
 
     names: tuple[str, ...]
