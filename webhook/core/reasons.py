@@ -425,6 +425,14 @@ class Reason(Enum):
         "VmStuck",
         "pod {pod} may run only on the nodes that its affinity names, and fits none: {message}",
     )
+    VM_NODE_NOT_READY = (
+        "VmNodeNotReady",
+        "node {node} is not Ready, so KubeVirt can neither migrate nor restart the VM",
+    )
+    VM_POD_TERMINATING = (
+        "VmPodTerminating",
+        "pod {pod} is being deleted, so KubeVirt can neither migrate nor restart the VM until it is gone",
+    )
     VM_SHARE_MANAGER_POD_GONE = (
         "VmShareManagerPodGone",
         "claim {claim}: its share-manager's pod is gone; ShareManager {volume} still says {state}",

@@ -13,11 +13,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.core.api.kubevirt import HOSTNAME
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence import share_managers
 from webhook.core.observe import restart
-from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_status import State, VMStatus, with_held
 from webhook.core.placement import feasibility
+from webhook.core.reasons import Reason, Why
 from webhook.core.reunite.migration import migration_object
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
@@ -29,7 +31,7 @@ from webhook.core.scheduler.state.snapshot import (
     NotCounted,
     SnapshotUnavailable,
 )
-from webhook.core.view import ClusterView, NeedObjects, NoObject
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 from webhook.terminal import printable
 
 
@@ -105,6 +107,15 @@ def step(
     restarted = _restart(row, vm)
     if row.state is State.STUCK:
         return Step(row=row, sentences=[f"the webhook decides again for a new pod: {restarted}"])
+    held = row.held or _why_held(row, nodes)
+    if isinstance(held, NeedObjects):
+        return held
+    if held:
+        return Step(
+            row=with_held(row, held),
+            sentences=[f"nothing to apply: {held.sentence}"],
+            refusal=held.sentence,
+        )
     places = row.share_manager_nodes
     start = f"with its next start: {restarted}"
     if len(places) > 1:
@@ -127,6 +138,16 @@ def step(
     return Step(
         row=row, sentences=sentences, migration=migration_object(row.namespace, row.name, _hostname(places[0], nodes))
     )
+
+
+def _why_held(row: VMStatus, nodes: ClusterView) -> Why | NeedObjects | None:
+    """Return why KubeVirt can move the VM nowhere, by its node: the rows of a live cluster are made without nodes."""
+    node = nodes.node(row.node or "")
+    if node is NoObject.NOT_CACHED:
+        return NeedObjects((ObjectRef(Kind.NODE, NamespacedName("", row.node or "")),))
+    if isinstance(node, NoObject) or (node.status and node.status.ready):
+        return None
+    return Reason.VM_NODE_NOT_READY.why(node=row.node)
 
 
 def _node_refusal(name: str, cycle: CycleState, nodes: ClusterView) -> str | NeedObjects:

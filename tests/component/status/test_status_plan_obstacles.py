@@ -105,6 +105,30 @@ def test_where_the_vm_does_not_fit_there_is_no_migration(
     ]
 
 
+LOST: Final = "node node-a is not Ready, so KubeVirt can neither migrate nor restart the VM"
+
+
+def test_nothing_moves_a_vm_off_a_node_that_is_lost(status: Status, api: StaticApi) -> None:
+    """No migration and no `virtctl restart`: KubeVirt takes the VM for running until its pod is gone."""
+    put(api, builders.node("node-a", ready="Unknown"))
+    ran = status("web --plan")
+    assert (migrations(ran), sentences(ran, "web")) == ([], [f"nothing to apply: {LOST}"])
+    assert (
+        f"{LOST}. If the machine of node node-a is certainly off, free the VM: kubectl taint nodes node-a " in ran.out
+    )
+
+
+def test_nothing_moves_a_vm_whose_pod_is_being_deleted(status: Status, api: StaticApi) -> None:
+    """As after a node's loss, where the pod stays in this state."""
+    leaving = running_pod("web", "page")
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-05T00:00:00Z"
+    put(api, leaving)
+    ran = status("web --plan")
+    assert migrations(ran) == []
+    assert sentences(ran, "web")[0].startswith("nothing to apply: pod virt-launcher-web-aaaaa is being deleted")
+    assert "restart web" not in ran.out
+
+
 APART: Final = {
     "podAntiAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": [

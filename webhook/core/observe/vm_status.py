@@ -69,6 +69,7 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
         migrating: whether another pod of the VM is on a node, too.
         why: for a VM that is apart what made it so, else what shows the state.
         since: since when the VM is in this state, as far as the objects show it.
+        held: why KubeVirt can move a VM that is apart nowhere; None if no reason is known.
         cure: what the user can do about a VM that is apart or stuck; None for another VM.
         said_by_reunite: what `reunite` last said of a VM that is apart; empty where that is not read.
     """
@@ -87,6 +88,7 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
     state: State
     why: Why
     since: str | None
+    held: Why | None = None
     cure: Cure | None = None
     said_by_reunite: str = ""
     by: OptedInBy = OptedInBy.VM
@@ -150,7 +152,14 @@ def _with_cure(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView) -
             nodes=row.share_manager_nodes,
         )
     )
-    return replace(row, why=why, cure=why_apart.cure_of_apart(why, row.name, row.namespace, volume.node or ""))
+    row = replace(row, why=why, cure=why_apart.cure_of_apart(why, row.name, row.namespace, volume.node or ""))
+    held = why_apart.why_held(pod, view)
+    return with_held(row, held) if held else row
+
+
+def with_held(row: VMStatus, held: Why) -> VMStatus:
+    """Return the row of a VM that KubeVirt can move nowhere."""
+    return replace(row, held=held, cure=why_apart.cure_of_held(held, row.node or ""))
 
 
 def _is_on_a_node(pod: Pod) -> bool:

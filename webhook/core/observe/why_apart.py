@@ -10,9 +10,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core.api.pod import Pod
 from webhook.core.observe.past_decision import Decided, PastDecision
 from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.core.reasons import Reason, Why
+from webhook.core.view import ClusterView, NoObject
 
 _UNREADABLE: Final = "a reason that the annotation does not show"
 _PLAN: Final = "status --plan {vm} -n {namespace}"
@@ -20,6 +22,10 @@ _MIGRATE: Final = "live-migrate the VM to node {node}, if it can run there"
 _ASK: Final = "see that the webhook runs (kubectl get mutatingwebhookconfiguration kubevirt-coschedule), and "
 _STOP: Final = (
     "stop the VM until Longhorn has stopped its share-managers, then start it: the webhook steers them to the VM's node"
+)
+_FREE: Final = (
+    "{held}. If the machine of node {node} is certainly off, free the VM: kubectl taint nodes {node} "
+    "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 )
 _RESTART: Final = "restart the VM, because the webhook decides again for a new pod"
 
@@ -72,6 +78,17 @@ class Apart(Struct, frozen=True, kw_only=True):
         return elsewhere and (self.node in past.nodes or self.share_manager_later)
 
 
+def why_held(pod: Pod, view: ClusterView) -> Why | None:
+    """Return why KubeVirt can move the VM of this pod nowhere; None if no reason is known."""
+    name = pod.spec.node_name or ""
+    node = view.node(name)
+    if not isinstance(node, NoObject) and not (node.status and node.status.ready):
+        return Reason.VM_NODE_NOT_READY.why(node=name)
+    if pod.metadata.deletion_timestamp:
+        return Reason.VM_POD_TERMINATING.why(pod=pod.metadata.name)
+    return None
+
+
 def why_apart(apart: Apart) -> Why:
     """Return what made the VM apart from this share-manager, or what is known if that does not tell."""
     past, node, volume = apart.past, apart.node, apart.volume
@@ -109,6 +126,15 @@ def cure_of_apart(why: Why, vm: str, namespace: str, node: str) -> Cure:
         return Cure(_STOP)
     first = _ASK if why.reason is Reason.VM_WEBHOOK_NOT_ASKED else ""
     return Cure(first + _MIGRATE.format(node=node), _PLAN.format(vm=vm, namespace=namespace))
+
+
+def cure_of_held(held: Why, node: str) -> Cure:
+    """Return what frees a VM on `node` that KubeVirt can move nowhere.
+
+    The taint makes Kubernetes delete the pods of a node that was shut down, and detach their volumes
+    (pkg/controller/podgc/gc_controller.go, gcTerminating). KubeVirt takes the VM for running until its pod is gone.
+    """
+    return Cure(_FREE.format(held=held.sentence, node=node))
 
 
 def cure_of_stuck(vm: str, namespace: str) -> Cure:

@@ -156,7 +156,8 @@ def _why_not_the_vm(vm: VM, situation: Situation) -> NotYet | None:
         return Rule.SEVERAL_NODES.says_no(nodes=" and ".join(vm.row.share_manager_nodes))
     if vm.phase != "Running":
         return Rule.NOT_RUNNING.says_no(phase=vm.phase or "not known")
-    return Rule.NOT_MIGRATABLE.says_no(because=vm.unmigratable) if vm.unmigratable else None
+    unmigratable = vm.unmigratable or (vm.row.held.sentence if vm.row.held else "")
+    return Rule.NOT_MIGRATABLE.says_no(because=unmigratable) if unmigratable else None
 
 
 def _why_not_against_others(vm: VM, history: History, limits: ReuniteLimits) -> NotYet | None:

@@ -126,6 +126,8 @@ class CachedView(CallView):
         claims, volumes = self._caches[Kind.PERSISTENT_VOLUME_CLAIM], self._caches[Kind.PERSISTENT_VOLUME]
         share_managers, pods = self._caches[Kind.SHARE_MANAGER], self._caches[Kind.SHARE_MANAGER_POD]
         yield virt_launcher
+        nodes = self._caches.get(Kind.NODE)
+        yield nodes.objects.get(virt_launcher.common.node or "") if nodes else None
         for claim_key in virt_launcher.claims:
             claim = claims.objects.get(claim_key)
             yield claim

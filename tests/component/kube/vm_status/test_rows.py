@@ -75,6 +75,19 @@ async def test_a_state_lasts_while_it_stays(store: ClusterCache, cluster: Cluste
         assert (of(rows)[WEB].share_manager_nodes, of(rows)[WEB].since) == (("node-c",), LATER)
 
 
+async def test_the_row_of_a_vm_that_is_apart_follows_its_node(
+    store: ClusterCache, cluster: Cluster, rows: VMStatusTracker
+) -> None:
+    """While the node is lost, KubeVirt can move the VM nowhere."""
+    async with running(store):
+        await put(store, cluster, Kind.NODE, builders.node("node-a", ready="Unknown"))
+        await rows.refresh()
+        assert of(rows)[WEB].held is not None
+        await put(store, cluster, Kind.NODE, builders.node("node-a"))
+        await rows.refresh()
+        assert of(rows)[WEB].held is None
+
+
 async def test_since_is_the_time_of_the_pass_if_no_object_has_it(
     store: ClusterCache, cluster: Cluster, rows: VMStatusTracker, clock: Clock
 ) -> None:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from support.objects.reunite_vms import NOW, ago, move, node, plan_of, situation, vm
 
 from webhook.core.observe.vm_status import State
+from webhook.core.reasons import Reason
 from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.limits import KubeVirtLimits
 from webhook.core.reunite.migration import Migration
@@ -50,6 +51,9 @@ _FAILED_TWICE = (_ours(5_000, "Failed"), _ours(1_200, "Failed"))
         pytest.param(situation(vm(phase="Scheduled")), Rule.NOT_RUNNING, id="not running"),
         pytest.param(situation(vm(phase="")), Rule.NOT_RUNNING, id="no phase"),
         pytest.param(situation(vm(unmigratable="HostDevice")), Rule.NOT_MIGRATABLE, id="not migratable"),
+        pytest.param(
+            situation(vm(held=Reason.VM_NODE_NOT_READY.why(node="a"))), Rule.NOT_MIGRATABLE, id="its node is lost"
+        ),
         pytest.param(situation(vm(), move(10, "Running")), Rule.MIGRATING, id="a migration runs"),
         pytest.param(
             situation(vm(started=ago(5)), move(10, "Running")), Rule.MIGRATING, id="one from before the start runs"
