@@ -125,15 +125,6 @@ def test_status_is_measured() -> None:
         assert _figure(shown, name) > 0, shown
 
 
-def test_rules_between_pods_are_measured() -> None:
-    """Each case is decided, or given up, with its figures."""
-    shown = _quick("rules.py")
-    for name in ("required anti-affinity", "anti-affinity and a spread", "nearly every node refuses"):
-        assert _figure(shown, f"{name}: median") > 0, shown
-        assert _figure(shown, f"{name}: longest") > 0, shown
-    assert _figure(shown, "longest of all") > 0, shown
-
-
 if os.environ.get("TEST_SIZE") == "whole":  # it needs root and an NFS server, which CI does not install
 
     def test_what_a_vm_gains_is_measured() -> None:

@@ -39,8 +39,8 @@ NEEDS_A_LIVE_CLUSTER = {
 }
 NEEDS_TOO_MUCH = {
     "AnnotationsFull",
-    "TooManyNeighbours",
-}  # ten thousand label sets: tests/unit/core/test_neighbours.py has them
+    "TooManyExistingTerms",  # a thousand: tests/unit/core/scheduler/plugins/test_inter_pod_affinity.py has them
+}
 TOLD_OF_RUNNING_VMS = {reason.code for reason in Reason if reason.name.startswith("VM_")}
 NEEDS_A_BUG = {"PatchNotProven", "InternalError"}
 NEEDS_A_SETTING = {
@@ -76,8 +76,9 @@ OTHER_PODS_DECIDE = {  # rules that the oracle does not model
     "PodAntiAffinity",
     "PortTaken",
     "Repelled",
+    "RepelledByTopology",
+    "HostnameShared",
     "ResourceClaims",
-    "SpreadSkew",
     "TopologyLabelMissing",
     "TopologySpread",
 }

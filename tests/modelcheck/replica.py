@@ -74,10 +74,17 @@ class _View(Patchy):
 
 
 _POLICY: Final = Policy()
-_CACHE_FIELDS: Final = {"pod_index", "_nodes", "_shortlisted", "_answers", "_last_shown"}
-_NODE_FIELDS: Final = {"bound", "expected", "pinned", "queued", "shown", "since", "starting_together"}
-assert set(_NodePods.__slots__) == _NODE_FIELDS, "picture() must have every field of the cache"
-assert set(vars(SchedulerCache())) == _CACHE_FIELDS, "picture() must have every field of the cache"
+_CACHE_FIELDS: Final = {"_nodes", "_shortlisted", "_answers", "_last_shown"}
+_NODE_FIELDS: Final = {"bound", "expected", "shown", "since", "starting_together"}
+_BETWEEN_PODS: Final = {
+    "existing_terms",
+    "_groups",
+    "_anti_affinity",
+    "pods",
+    "with_anti_affinity",
+}  # nothing has rules
+assert set(_NodePods.__slots__) - _BETWEEN_PODS == _NODE_FIELDS, "picture() must have every field of the cache"
+assert set(vars(SchedulerCache())) - _BETWEEN_PODS == _CACHE_FIELDS, "picture() must have every field of the cache"
 
 
 class Picture(NamedTuple):
@@ -173,8 +180,7 @@ class Replica:
         """Return what the replica counts on each node, and what it has assumed."""
         cache = self.pods.scheduler_cache
         nodes = tuple(
-            (name, _amounts(each.bound), *map(_counts, (each.expected, each.queued, each.pinned)))
-            for name, each in sorted(cache._nodes.items())
+            (name, _amounts(each.bound), _counts(each.expected)) for name, each in sorted(cache._nodes.items())
         )
         return nodes, *(_counts(cache._shortlisted[flag]) for flag in (False, True)), len(self.pods._assumed)
 

@@ -336,20 +336,6 @@ class Reason(Enum):
         "Repelled",
         "a pod in the same {key} as node {node} has a required anti-affinity that excludes this pod ({pods})",
     )
-    SPREAD_SKEW = (
-        "SpreadSkew",
-        (
-            "{count} pods of the pod's DoNotSchedule topology spread would be in the {key} of node {node}; "
-            "another {key} has {least}, and maxSkew is {most}"
-        ),
-    )
-    SPREAD_DOMAINS = (
-        "SpreadDomains",
-        (
-            "{count} pods of the pod's DoNotSchedule topology spread would be in the {key} of node {node}; "
-            "a required node leaves one {key}, and minDomains {wanted} then allows {most}"
-        ),
-    )
     NAMESPACES_UNKNOWN = (
         "NamespacesUnknown",
         "whether {rule} rejects node {node} depends on the labels of namespaces, which are not known",
@@ -358,14 +344,9 @@ class Reason(Enum):
         "NeighbourExpected",
         "whether {rule} rejects node {node} depends on a pod that is not on its node yet",
     )
-    NEIGHBOUR_ON_UNKNOWN_NODE = (
-        "NeighbourOnUnknownNode",
-        "whether {rule} rejects node {node} depends on a pod on node {other}, which is not known",
-    )
-    LABEL_NOT_KEPT = "LabelNotKept", "{rule} selects pods by label {key}, which the webhook does not store"
-    TOO_MANY_NEIGHBOURS = (
-        "TooManyNeighbours",
-        "{rule} concerns more pods or nodes than one admission evaluates (at most {most} steps)",
+    HOSTNAME_SHARED = (
+        "HostnameShared",
+        "node {node} is not the only node with the label {key}={value}, and rules between pods go by this label",
     )
     NODE_DELINQUENT = (
         "NodeDelinquent",
@@ -374,7 +355,18 @@ class Reason(Enum):
     NODE_FEASIBLE = "NodeFeasible", "the pod can run on node {node}"
 
     # Rule 7, for all nodes: rules of the pod that are not evaluated. The pod might not start on a required node.
-    INTER_POD_AFFINITY = "InterPodAffinity", "the pod has required inter-pod {which}"
+    INTER_POD_AFFINITY = (
+        "InterPodAffinity",
+        "the pod has required inter-pod {which} over {key}, which the webhook does not evaluate",
+    )
+    REPELLED_BY_TOPOLOGY = (
+        "RepelledByTopology",
+        "a pod of the cluster has a required anti-affinity over {key} that can exclude this pod ({pods})",
+    )
+    TOO_MANY_EXISTING_TERMS = (
+        "TooManyExistingTerms",
+        "{count} terms of other pods' required anti-affinity can be about this pod, and at most {most} are compared",
+    )
     MATCH_LABEL_KEYS = (
         "MatchLabelKeys",
         "the pod's required inter-pod {which} has matchLabelKeys or mismatchLabelKeys; Kubernetes 1.30 ignores them",
@@ -387,8 +379,8 @@ class Reason(Enum):
     INDIVISIBLE = (
         "Indivisible",
         (
-            "the pod's {what} allows one such pod on a node, and each of the {replicas} replicas of the webhook can be "
-            "placing one now"
+            "the pod's {what} can exclude a pod that another of the {replicas} replicas of the webhook is placing "
+            "on the same node now"
         ),
     )
     RESOURCE_CLAIMS = "ResourceClaims", "the pod claims devices (spec.resourceClaims) that only some nodes can have"

@@ -9,10 +9,10 @@ from typing import Final
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
+from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe.candidate import Candidate, candidate_of
 from webhook.core.observe.restart import assumed_owner
 from webhook.core.opt_in import Policy
-from webhook.core.scheduler.state.snapshot import ListedSnapshot
 from webhook.core.view import NeedObjects
 from webhook.files.manifests import Manifests
 

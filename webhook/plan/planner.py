@@ -12,12 +12,13 @@ from msgspec.structs import replace
 
 from webhook.core.api.kubevirt import HOSTNAME, LABEL_MIGRATION_JOB_UID, without_target_rule
 from webhook.core.api.pod import Pod
+from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.patch.unpatch import without_applied_patch
 from webhook.core.reunite.limits import FIRST_VERSION
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, ListedSnapshot, SnapshotUnavailable
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
 from webhook.core.view import ClusterView, NeedObjects
 from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache

@@ -16,6 +16,7 @@ from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence import share_managers
+from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import State, VMStatus, with_held
 from webhook.core.placement import feasibility
@@ -26,7 +27,6 @@ from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.snapshot import (
     NOT_COUNTED,
     AnySnapshot,
-    ListedSnapshot,
     NoSnapshot,
     NotCounted,
     SnapshotUnavailable,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,7 +12,6 @@ from support.objects import builders
 from support.objects.builders import Object
 
 from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.node_counts import as_dict
 from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
@@ -68,22 +68,16 @@ def plain(loads: Mapping[str, Any]) -> Any:
 def says(scheduler_cache: SchedulerCache) -> Any:
     """Return all that the cache holds: the requests on each node, the short lists, and the pods by their labels."""
     loads = {
-        node: (each.bound.pods, each.bound.amounts, each.expected, each.queued, each.pinned)
-        for node, each in scheduler_cache._nodes.items()
+        node: (each.bound.pods, each.bound.amounts, each.expected) for node, each in scheduler_cache._nodes.items()
     }
     shortlisted = [scheduler_cache.shortlisted(assumed=assumed) for assumed in (False, True)]
-    labelled = {
-        (home, values): as_dict(held.node_counts)
-        for homes in scheduler_cache.pod_index._namespaces.values()
-        for home, group in homes.items()
-        for values, held in group.items()
-    }
-    existing_anti_affinity = {
-        key: as_dict(held.node_counts)
-        for key, held in scheduler_cache.pod_index.existing_anti_affinity._all.items()
-        if held.node_counts
-    }
-    return plain(loads), shortlisted, labelled, existing_anti_affinity
+    pods = Counter(
+        (each.node, each.presence, each.group.namespace, each.group.keys, each.values, each.anti_affinity.terms)
+        for node_pods in scheduler_cache._nodes.values()
+        for each in node_pods.pods
+    )
+    repelling = sum(len(each.with_anti_affinity) for each in scheduler_cache._nodes.values())
+    return plain(loads), shortlisted, pods, repelling, scheduler_cache.existing_terms._namespaces
 
 
 def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> SchedulerCache:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from msgspec import Struct, convert, field
 from support.fakes.views import Patchy, cluster
 from support.objects import builders
 
+from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.node import Node
 from webhook.core.scheduler.state.cache import SchedulerCache
+from webhook.core.scheduler.state.existing_terms import ExistingTerms
 from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo
-from webhook.core.scheduler.state.node_labels import NodeLabels
-from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import NoObject, Ref
@@ -28,13 +29,17 @@ class OneNodeSnapshot(Struct):
     csi_drivers: CSIDrivers | None = None
     replicas: int = 1
     has: Mapping[str, int] = field(default_factory=HAS.copy)
-    node_labels: NodeLabels = field(default_factory=NodeLabels)
     nodes: Mapping[str, Node] = field(default_factory=lambda: {"n1": convert(builders.node("n1"), Node)})
 
     @property
-    def pod_index(self) -> PodIndex:
-        """Every pod that was added to the cache."""
-        return self.scheduler_cache.pod_index
+    def hostnames(self) -> Mapping[str, int]:
+        """The number of nodes by hostname."""
+        return Counter(node.metadata.label(HOSTNAME) or "" for node in self.nodes.values())
+
+    @property
+    def existing_terms(self) -> ExistingTerms:
+        """Those of the pods that were added to the cache."""
+        return self.scheduler_cache.existing_terms
 
     def node_info(self, name: str) -> NodeInfo:
         """Return the node; any name has the same allocatable."""

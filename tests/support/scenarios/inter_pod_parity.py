@@ -34,9 +34,7 @@ from support.waits import MAX_WAIT_SECONDS
 from webhook.core.api.node import Node
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.plugins import inter_pod_affinity, pod_topology_spread
-from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.state.node_labels import NodeLabels
-from webhook.core.scheduler.state.pod_index import PodIndex
+from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.status import Passed, Status, merge
 
 BY_NAME: Final = "by name"
@@ -211,22 +209,22 @@ class Parity:
 
 
 class Core:
-    """What core makes of all the pods that are there, in one index."""
+    """What core makes of all the pods that are there, in one cache."""
 
     def __init__(self, nodes: Iterable[Object], pods: Iterable[Object]) -> None:
         self._nodes = {_name(node): convert(node, Node) for node in nodes}
-        self._labels = NodeLabels(charges=False)
-        self._pod_index = PodIndex()
+        self._scheduler_cache = SchedulerCache()
         for pod in pods:
             if pod["spec"].get("nodeName"):
-                add(self._pod_index, pod)
+                add(self._scheduler_cache, pod)
 
     def status(self, situation: Situation) -> Status:
         """Return the status of both plugins together."""
-        nodes = snapshot(self._nodes, self._pod_index, self._labels)
+        nodes = snapshot(self._nodes, self._scheduler_cache)
         cycle = CycleState(incoming_pod(situation.incoming_pod), nodes)
-        node = NodeInfo(self._nodes[situation.candidate])
-        return merge((inter_pod_affinity.filter_node(cycle, node), pod_topology_spread.filter_node(cycle, node)))
+        node = nodes.node_info(situation.candidate)
+        pre_filters = (inter_pod_affinity.pre_filter(cycle), pod_topology_spread.pre_filter(cycle))
+        return merge((inter_pod_affinity.filter_node(cycle, node), *pre_filters))
 
 
 def _name(described: Object) -> str:

@@ -23,7 +23,8 @@ class Setting:
 
     def __init__(self, name: str = "", *, mark: str = "", node_count: int = 5) -> None:
         suffix = f"-{name}" if name else ""
-        self.zone, self.rack, self.host = (f"tests/{key}{suffix}" for key in ("zone", "rack", "host"))
+        self.zone, self.rack = (f"tests/{key}{suffix}" for key in ("zone", "rack"))
+        self.host, self.suffix = "kubernetes.io/hostname", suffix
         self.pool = f"tests/pool{suffix}"
         self.nodes = [f"n{suffix}-{index}" for index in range(node_count)]
         named = {f"{each}-{mark}" if mark else each: labels for each, labels in _NAMESPACES.items()}
@@ -57,14 +58,16 @@ class Maker:
             labels = {
                 self.setting.zone: self.random.choice("aab"),
                 self.setting.rack: self.random.choice("123"),
-                self.setting.host: self.random.choice((f"h{index}", f"h{index}", "h0")),
+                self.setting.host: f"h{0 if self.odds(8) else index}{self.setting.suffix}",
                 self.setting.pool: self.random.choice(("vms", "vms", "vms", "other")),
             }
             for key in (self.setting.zone, self.setting.rack, self.setting.host):
                 if self.odds(6):
                     del labels[key]
             taints = ["reserved:NoSchedule"] if self.odds(15) else ["slow:PreferNoSchedule"] if self.odds(10) else []
-            made.append(builders.node(name, labels=labels, taints=taints))
+            described = builders.node(name, labels=labels, taints=taints)
+            described["metadata"]["labels"] = labels
+            made.append(described)
         return made
 
     def labels(self) -> Object:
@@ -102,7 +105,7 @@ class Maker:
 
     def key(self) -> str:
         """A topology key."""
-        return self.random.choice((self.setting.zone, self.setting.rack, self.setting.host))
+        return self.random.choice((self.setting.zone, self.setting.rack, *[self.setting.host] * 6))
 
     def term(self) -> Object:
         """A random PodAffinityTerm of this setting."""
@@ -207,8 +210,8 @@ _KINDS: Final[Sequence[str]] = (
     "",
     "affinity",
     "anti",
-    *["spread"] * 3,
+    "anti",
+    "spread",
     "affinity anti",
-    "affinity spread",
     "anti spread",
 )

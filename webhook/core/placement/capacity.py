@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from webhook.core.scheduler.plugins.node_ports import find_taken
 from webhook.core.scheduler.plugins.node_resources_fit import insufficient_resources
-from webhook.core.scheduler.state.node_info import NO_HEADROOM, PODS, NodeInfo
-from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.state.node_info import NO_HEADROOM, NodeInfo
+from webhook.core.scheduler.state.pod_requests import PODS, Usage
 
 
 def count_fitting(usage: Usage, node: NodeInfo, headroom: Mapping[str, int] = NO_HEADROOM) -> int:

@@ -17,7 +17,7 @@ from webhook.core.placement import longhorn_node, node_health, replica_share
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler import registry
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.framework import Filter, PreFilter, VolumeFilter
+from webhook.core.scheduler.registry import Filter, PreFilter, VolumeFilter
 from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
 from webhook.core.scheduler.state.snapshot import NotCounted, SnapshotUnavailable
 from webhook.core.scheduler.status import Passed, Rejected, Unknown

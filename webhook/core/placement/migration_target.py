@@ -90,13 +90,8 @@ def _prefer(
 
 
 def _why_not_required(node_fit: NodeFit) -> Why:
-    """Return the reason against the node; if there is none, that the pod is a migration target.
-
-    LABEL_NOT_KEPT is KubeVirt's own anti-affinity to the VM's other pods (migration.go,
-    createMigrationPodAntiAffinityRule). It rejects the source node only.
-    """
-    fits = node_fit.fits or node_fit.why.reason is Reason.LABEL_NOT_KEPT
-    return Reason.MIGRATION_PREFERS.why() if fits else node_fit.why
+    """Return the reason against the node; if there is none, that the pod is a migration target."""
+    return Reason.MIGRATION_PREFERS.why() if node_fit.fits else node_fit.why
 
 
 def _why_stay_away(

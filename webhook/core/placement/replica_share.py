@@ -33,9 +33,8 @@ from webhook.core.decision import NodeFit
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.plugins.node_resources_fit import insufficient_resources
-from webhook.core.scheduler.plugins.pod_topology_spread import has_hard_constraint
-from webhook.core.scheduler.state.node_info import PODS, NodeInfo
-from webhook.core.scheduler.state.pod_requests import Usage, is_over
+from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.state.pod_requests import PODS, Usage, is_over
 from webhook.core.scheduler.state.snapshot import NoSnapshot, Snapshot
 
 REPLICA_LABELS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
@@ -103,8 +102,6 @@ def why_not_shared(cycle: CycleState) -> Why | None:
         what = "host port"
     elif incoming.anti_affinity:
         what = "required anti-affinity"
-    elif has_hard_constraint(incoming):
-        what = "DoNotSchedule topology spread"
     else:
         return None
     return Reason.INDIVISIBLE.why(what=what, replicas=snapshot.replicas)

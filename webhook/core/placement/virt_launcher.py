@@ -132,7 +132,5 @@ def _required(
     feasible = tuple(node_fit.node for node_fit in candidates if node_fit.feasible)
     if not feasible:
         return candidates[0].why
-    # A topology spread was evaluated for one required node. Among several nodes the scheduler can find none that fits.
-    wanted = 1 if pod.spec.topology_spread_constraints else len(feasible)
-    most = most_nodes(pod.spec.required_node_affinity, wanted)
+    most = most_nodes(pod.spec.required_node_affinity, len(feasible))
     return feasible[:most] or Reason.TOO_MANY_TERMS.why(limit=MAX_TERMS)

@@ -14,14 +14,13 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
+from webhook.core.listed_snapshot import pod_infos
 from webhook.core.observe.vm_status import VMStatus
+from webhook.core.scheduler.state.existing_terms import ExistingTerms
 from webhook.core.scheduler.state.node_info import NodeInfo, NodeRequests
-from webhook.core.scheduler.state.node_labels import NodeLabels
-from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.state.pod_requests import Usage
-from webhook.core.scheduler.state.snapshot import Snapshot, pod_infos
+from webhook.core.scheduler.state.snapshot import Snapshot
 
 ASSUMED_SECONDS: Final = 300.0  # kubevirt watch/vm/vm.go, defaultMaxCrashLoopBackoffDelaySeconds: the longest wait
 
@@ -61,19 +60,14 @@ class SnapshotWithStarts:
         self._left_out = {each.on.node: each.usage for each in pod_infos(without)}
 
     @property
-    def nodes(self) -> Mapping[str, Node]:
-        """Every node by its name."""
-        return self._snapshot.nodes
+    def hostnames(self) -> Mapping[str, int]:
+        """The number of nodes by their label kubernetes.io/hostname."""
+        return self._snapshot.hostnames
 
     @property
-    def node_labels(self) -> NodeLabels:
-        """Labels of these nodes."""
-        return self._snapshot.node_labels
-
-    @property
-    def pod_index(self) -> PodIndex:
-        """Every pod, as the rules between pods see it. The pod that waits is among them, assumed starts are not."""
-        return self._snapshot.pod_index
+    def existing_terms(self) -> ExistingTerms:
+        """Required anti-affinity of pods. That of the pod that waits is among it, that of assumed starts is not."""
+        return self._snapshot.existing_terms
 
     @property
     def headroom(self) -> Mapping[str, int]:

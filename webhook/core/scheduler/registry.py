@@ -1,16 +1,17 @@
 """The plugins that the webhook answers for, by their upstream names, in the order in which it asks them.
 
-Upstream: pkg/scheduler/framework/plugins/registry.go. kube-scheduler rejects a node if one filter plugin does, so that
-the order decides only which reason is reported. webhook.core.placement.feasibility walks over these tables from top to
-bottom, and adds the rules that are not plugins. A function that has no row here is not asked.
+Upstream: pkg/scheduler/framework/interface.go and plugins/registry.go. A plugin is a module, with a function for each
+extension point at which it can reject a pod. kube-scheduler rejects a node if one filter plugin does, so that the order
+decides only which reason is reported. webhook.core.placement.feasibility walks over these tables from top to bottom,
+and adds the rules that are not plugins. A function that has no row here is not asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
 
-from webhook.core.scheduler.framework import Filter, PreEnqueue, PreFilter, VolumeFilter
+from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.plugins import (
     dynamic_resources,
     inter_pod_affinity,
@@ -26,6 +27,22 @@ from webhook.core.scheduler.plugins import (
     volume_binding,
     volume_zone,
 )
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume
+from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.status import Status
+
+PreEnqueue: TypeAlias = Callable[[CycleState], Status]
+"""Rejected as long as kube-scheduler keeps the pod out of its queue."""
+
+PreFilter: TypeAlias = Callable[[CycleState], Status]
+"""Unknown if the filters can't be asked about this pod, or if the plugin has none."""
+
+Filter: TypeAlias = Callable[[CycleState, NodeInfo], Status]
+"""Whether kube-scheduler would accept the node for the pod, beside the pods that are there."""
+
+VolumeFilter: TypeAlias = Callable[[ClaimVolume, NodeInfo], Status]
+"""Whether kube-scheduler would accept the node for a pod that uses this volume; upstream Filter asks about all volumes.
+"""
 
 PRE_ENQUEUE: Final[Mapping[str, PreEnqueue]] = {"SchedulingGates": scheduling_gates.pre_enqueue}
 PRE_FILTER: Final[Mapping[str, PreFilter]] = {
@@ -47,13 +64,10 @@ FILTER_VOLUME: Final[Mapping[str, VolumeFilter]] = {
 }
 FILTER_BY_AFFINITY: Final[Mapping[str, Filter]] = {"NodeAffinity": node_affinity.filter_node}
 
-# What the other pods of the node decide, and then those of other nodes.
+# What the other pods of the node decide.
 FILTER_BY_REQUESTS: Final[Mapping[str, Filter]] = {
     "NodeResourcesFit": node_resources_fit.filter_node,
     "NodePorts": node_ports.filter_node,
 }
 FILTER_VOLUME_LIMITS: Final[Mapping[str, VolumeFilter]] = {"NodeVolumeLimits": node_volume_limits.filter_volume}
-FILTER_BETWEEN_PODS: Final[Mapping[str, Filter]] = {
-    "InterPodAffinity": inter_pod_affinity.filter_node,
-    "PodTopologySpread": pod_topology_spread.filter_node,
-}
+FILTER_BETWEEN_PODS: Final[Mapping[str, Filter]] = {"InterPodAffinity": inter_pod_affinity.filter_node}

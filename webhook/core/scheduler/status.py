@@ -1,14 +1,14 @@
 """Status: what a plugin says of a pod or of one node: Passed | Rejected | Unknown, and the reason.
 
-Upstream: Status in pkg/scheduler/framework/interface.go. Unknown is for what can't be known, or not within the budget:
-the webhook then prefers the node and does not require it.
+Upstream: Status in pkg/scheduler/framework/interface.go. Unknown is for what can't be known: the webhook
+then prefers the node and does not require it.
 Invariant: a plugin never answers Passed if kube-scheduler would reject the same pod for the same pods and nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Self
+from typing import Final
 
 from msgspec import Struct
 
@@ -19,8 +19,8 @@ class Passed(Struct, frozen=True):
     """The plugin accepts the node."""
 
 
-class Rejected(Struct, frozen=True):
-    """The plugin rejects the node. `names` are the values that the reason's sentence needs."""
+class _NotPassed(Struct, frozen=True):
+    """`names` are the values that the reason's sentence needs."""
 
     cause: Reason
     names: Mapping[str, object]
@@ -31,33 +31,12 @@ class Rejected(Struct, frozen=True):
         return Why(self.cause, self.names)
 
 
-class Unknown(Struct, frozen=True):
-    """The plugin can't tell whether kube-scheduler would accept the node; fields as those of `Rejected`."""
-
-    cause: Reason
-    names: Mapping[str, object]
-
-    @property
-    def why(self) -> Why:
-        """The reason with its values."""
-        return Why(self.cause, self.names)
+class Rejected(_NotPassed, frozen=True):
+    """The plugin rejects the node."""
 
 
-class StatusTemplate(Struct, frozen=True):
-    """A Rejected or an Unknown that holds for many nodes, without the node's name."""
-
-    kind: type[Rejected | Unknown]
-    cause: Reason
-    names: Mapping[str, object]
-
-    @classmethod
-    def of(cls, status: Rejected | Unknown) -> Self:
-        """Return the template that makes statuses like this one."""
-        return cls(type(status), status.cause, status.names)
-
-    def for_node(self, node: str, **more: object) -> Rejected | Unknown:
-        """Return the status of one node."""
-        return self.kind(self.cause, {"node": node, **self.names, **more})
+class Unknown(_NotPassed, frozen=True):
+    """The plugin can't tell whether kube-scheduler would accept the node."""
 
 
 Status = Passed | Rejected | Unknown

@@ -22,9 +22,10 @@ from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, ConfigMap, Namespac
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
+from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.placement.shortlist import SCORED_WHOLE_NODES
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
-from webhook.core.scheduler.state.snapshot import ListedSnapshot, NotCounted, SnapshotUnavailable
+from webhook.core.scheduler.state.snapshot import NotCounted, SnapshotUnavailable
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 from webhook.explain.api import names
 from webhook.explain.api.longhorn import Volume

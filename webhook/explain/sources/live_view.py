@@ -13,7 +13,8 @@ from msgspec import Struct
 from webhook.core.api.meta import ConfigMap, NamespacedName
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import claim_of
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, ListedSnapshot, NotCounted, SnapshotUnavailable
+from webhook.core.listed_snapshot import ListedSnapshot
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED, NotCounted, SnapshotUnavailable
 from webhook.core.view import NoObject, Ref
 from webhook.explain.sources.cluster_reader import Listed
 from webhook.kube.cache.caches import Caches

@@ -11,8 +11,8 @@ from webhook.core.api.meta import ConfigMap, NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
+from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.placement.shortlist import SCORED_WHOLE_NODES
-from webhook.core.scheduler.state.snapshot import ListedSnapshot
 from webhook.core.view import Ref
 from webhook.explain.api import names
 from webhook.explain.api.fields import field_at

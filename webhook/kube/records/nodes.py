@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from sys import intern
 from typing import Any, Final
 
 from msgspec import Struct
 
+from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.meta import Condition, ObjectMeta
 from webhook.core.api.node import Node, NodeSpec, NodeStatus
 from webhook.core.scheduler.state.node_info import allocatable
-from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.kube.client.metadata import WireMeta
 from webhook.kube.informer.index import KeyList
 from webhook.kube.records.shared import share
 
 _READY: Final = "Ready"
-_TOPOLOGY_KEYS: Final = ("kubernetes.io/hostname", "topology.kubernetes.io/zone")  # nearly all rules name one of these
 
 
 class WireNode(Struct, gc=False):
@@ -65,7 +65,7 @@ class NodeIndex(KeyList):
     """The index over the nodes.
 
     Attributes:
-        labels: the labels of all nodes, by topology key.
+        hostnames: the number of nodes by their label kubernetes.io/hostname.
         allocatable: node name -> what the node has for pods, by resource.
         usable: how many nodes are Ready and not cordoned.
         from_karpenter: how many nodes Karpenter made.
@@ -73,7 +73,7 @@ class NodeIndex(KeyList):
 
     def __init__(self) -> None:
         super().__init__()
-        self.labels = NodeLabels(followed=_TOPOLOGY_KEYS)
+        self.hostnames: Counter[str] = Counter()
         self.allocatable: dict[str, Mapping[str, int]] = {}
         self.usable = 0
         self.from_karpenter = 0
@@ -84,8 +84,7 @@ class NodeIndex(KeyList):
             self.allocatable[key] = allocatable(new.status.allocatable if new.status else None)
         self.usable += new.usable - (old is not None and old.usable)
         self.from_karpenter += new.from_karpenter - (old is not None and old.from_karpenter)
-        if old is None or old.metadata.labels != new.metadata.labels:
-            self.labels.put(key, new.metadata.labels)
+        self._count_hostnames(old, new)
         return super().put(key, old, new)
 
     def drop(self, key: str, old: Any) -> None:
@@ -93,5 +92,14 @@ class NodeIndex(KeyList):
         del self.allocatable[key]
         self.usable -= old.usable
         self.from_karpenter -= old.from_karpenter
-        self.labels.drop(key)
+        self._count_hostnames(old, None)
         super().drop(key, old)
+
+    def _count_hostnames(self, old: Node | None, new: Node | None) -> None:
+        before, after = (node.metadata.label(HOSTNAME) if node else None for node in (old, new))
+        if after is not None:
+            self.hostnames[after] += 1
+        if before is not None:
+            self.hostnames[before] -= 1
+            if not self.hostnames[before]:
+                del self.hostnames[before]

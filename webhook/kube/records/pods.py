@@ -14,8 +14,7 @@ from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_NODE, near_nodes
 from webhook.core.api.pod import PodSchedulingGate, PodStatus
 from webhook.core.placement.replica_share import REPLICA_LABELS
-from webhook.core.scheduler.state.cache import PodHandle
-from webhook.core.scheduler.state.pod_info import PodInfo, pod_nodes
+from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, pod_nodes
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.shared import share

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
-from webhook.core.scheduler.state.pod_info import PodInfo
+from webhook.core.scheduler.state.cache import SchedulerCache
+from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo
 from webhook.kube.informer.index import Indexer
 from webhook.kube.records.pods import DecodedPod, PodRecord
 from webhook.kube.records.virt_launchers import VirtLauncher, by_claim

@@ -13,13 +13,11 @@ from enum import StrEnum
 from typing import Final
 
 from webhook.core.api import kubevirt
-from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.placement.replica_share import REPLICA_LABELS
+from webhook.core.scheduler.state.existing_terms import ExistingTerms
 from webhook.core.scheduler.state.node_info import NO_AMOUNTS, UNLISTED, NodeInfo
-from webhook.core.scheduler.state.node_labels import NodeLabels
-from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
@@ -58,21 +56,16 @@ class CachedSnapshot:
         return problems
 
     @property
-    def nodes(self) -> Mapping[str, Node]:
-        """Every node by its name."""
-        return self._caches[Kind.NODE].objects
-
-    @property
-    def node_labels(self) -> NodeLabels:
-        """Labels of these nodes."""
+    def hostnames(self) -> Mapping[str, int]:
+        """The number of nodes by their label kubernetes.io/hostname."""
         nodes = self._caches[Kind.NODE].index
         assert isinstance(nodes, NodeIndex)  # noqa: S101 - for the type checker: kinds.py gives this index to this cache
-        return nodes.labels
+        return nodes.hostnames
 
     @property
-    def pod_index(self) -> PodIndex:
-        """Every pod, as the rules between pods see it."""
-        return self._pods.scheduler_cache.pod_index
+    def existing_terms(self) -> ExistingTerms:
+        """Required anti-affinity of pods over other topologies than kubernetes.io/hostname."""
+        return self._pods.scheduler_cache.existing_terms
 
     @property
     def replicas(self) -> int:

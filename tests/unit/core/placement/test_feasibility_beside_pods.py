@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import convert
 from support.models.one_node import OneNodeSnapshot, ViewWithSnapshot
-from support.models.one_node_pods import APART, HOSTNAME, PORTS, SPREAD, asking, coming, cycle, taking, there, verdict
+from support.models.one_node_pods import APART, HOSTNAME, PORTS, asking, coming, cycle, taking, there, verdict
 from support.objects import builders
 
 from webhook.core.api.affinity import PodAffinityTerm
@@ -101,11 +101,6 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
     "a port": (there(TAKEN), asking("1m", ports=PORTS), (Reason.PORT_TAKEN, True)),
     "whom it avoids": (there(DATABASE), asking(affinity=APART), (Reason.POD_ANTI_AFFINITY, True)),
     "who avoids it": (there(REPELS), asking(), (Reason.REPELLED, True)),
-    "spread over what the node is not in": (
-        there(),
-        asking(topologySpreadConstraints=SPREAD),
-        (Reason.TOPOLOGY_LABEL_MISSING, True),
-    ),
     "one that it avoids comes": (
         there(coming(1, labels={"app": "db"})),
         asking(affinity=APART),

@@ -7,15 +7,13 @@ from typing import Any, Final
 import pytest
 from msgspec import convert
 from support.models.one_node import OneNodeSnapshot
-from support.models.one_node_pods import APART, PORTS, SPREAD, asking, coming, cycle, taking, there, verdict
+from support.models.one_node_pods import APART, PORTS, asking, coming, cycle, taking, there, verdict
 from support.objects import builders_pods
 
 from webhook.core.api.pod import Pod
 from webhook.core.placement.replica_share import count_replicas, own_namespace_of, why_not_shared
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
-
-SOFT_SPREAD = [{**SPREAD[0], "whenUnsatisfiable": "ScheduleAnyway"}]
 
 
 @pytest.mark.parametrize(
@@ -24,8 +22,6 @@ SOFT_SPREAD = [{**SPREAD[0], "whenUnsatisfiable": "ScheduleAnyway"}]
         pytest.param(there(replicas=2), asking(), None, id="nothing"),
         pytest.param(there(replicas=2), asking(ports=PORTS), "host port", id="a host port"),
         pytest.param(there(replicas=2), asking(affinity=APART), "required anti-affinity", id="anti-affinity"),
-        pytest.param(there(replicas=2), asking(topologySpreadConstraints=SPREAD), "DoNotSchedule", id="spread"),
-        pytest.param(there(replicas=2), asking(topologySpreadConstraints=SOFT_SPREAD), None, id="soft spread"),
         pytest.param(there(), asking(ports=PORTS), None, id="one replica sees all of it"),
         pytest.param(NOT_COUNTED, asking(ports=PORTS), None, id="guard off"),
         pytest.param(SnapshotUnavailable("not listed"), asking(ports=PORTS), None, id="pods are not known"),

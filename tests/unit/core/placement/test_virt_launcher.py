@@ -161,8 +161,8 @@ ZONE = {"matchExpressions": [{"key": "zone", "operator": "DoesNotExist"}]}
             {"topologySpreadConstraints": SPREAD},
             (),
             ("n1",),
-            Reason.TOPOLOGY_LABEL_MISSING,
-            id="so does a hard spread over a label that the node does not have",
+            Reason.TOPOLOGY_SPREAD,
+            id="so does a hard spread",
         ),
         pytest.param(
             [*disk("a", "n1"), *disk("b", "n2"), node("n1"), node("n2"), longhorn_node("n1")],

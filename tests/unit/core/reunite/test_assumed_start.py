@@ -56,9 +56,8 @@ def test_a_snapshot_counts_assumed_starts_and_leaves_out_the_pod_that_waits() ->
     assert [counted.node_info(name).requested.pods for name in ("n1", "n2", "n3")] == [0, 2, 1]
     assert counted.node_info("n2").requested.amounts["cpu"] == 4000
     assert whole.node_info("n2").requested.pods == 0
-    assert counted.nodes is whole.nodes
-    assert counted.node_labels is whole.node_labels
-    assert counted.pod_index is whole.pod_index
+    assert counted.hostnames is whole.hostnames
+    assert counted.existing_terms is whole.existing_terms
     assert counted.headroom is whole.headroom
     assert counted.replicas == whole.replicas
     assert counted.shortlisted(assumed=False) == whole.shortlisted(assumed=False)

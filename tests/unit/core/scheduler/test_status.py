@@ -3,7 +3,7 @@ import pytest
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.status import PASSED, Rejected, Status, Unknown, merge
 
-NO, PERHAPS = Rejected(Reason.REPELLED, {}), Unknown(Reason.LABEL_NOT_KEPT, {})
+NO, PERHAPS = Rejected(Reason.REPELLED, {}), Unknown(Reason.INTER_POD_AFFINITY, {})
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,6 @@ def test_a_refusal_ends_it() -> None:
 
 def test_a_ruling_tells_why() -> None:
     """The cause with its names, whether it refuses or is not settled."""
-    names = {"rule": "a rule", "key": "app"}
-    for status in (Rejected(Reason.LABEL_NOT_KEPT, names), Unknown(Reason.LABEL_NOT_KEPT, names)):
-        assert status.why == Reason.LABEL_NOT_KEPT.why(**names)
+    names = {"which": "affinity", "key": "app"}
+    for status in (Rejected(Reason.INTER_POD_AFFINITY, names), Unknown(Reason.INTER_POD_AFFINITY, names)):
+        assert status.why == Reason.INTER_POD_AFFINITY.why(**names)

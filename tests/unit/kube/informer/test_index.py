@@ -13,7 +13,6 @@ from support.fakes.watching import RESOURCES, Driver, Says, Shown, lists, pages,
 from support.models.model_api import event, refusal
 from support.objects import builders
 
-from webhook.core.scheduler.budget import Budget
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders
 from webhook.kube.informer.index import Index, Indexer, KeyList
@@ -42,7 +41,7 @@ def launcher(name: str, variant: int) -> dict[str, Any]:
 
 def node(name: str, variant: int) -> dict[str, Any]:
     """A node: of one host or another, in a zone or in none, made by Karpenter or not."""
-    labels = {HOST: f"host-{variant % 3}", **({ZONE: "a"} if variant % 2 else {})}
+    labels = {HOST: f"host-{variant % 3}"}
     labels |= {} if variant % 4 else {"karpenter.sh/nodepool": "default"}
     return builders.node(name, cordoned=variant < 5, labels=labels)
 
@@ -64,7 +63,7 @@ def says(index: Any) -> Any:
         return says(index.by_claim)
     if isinstance(index, NodeIndex):
         counts = [index.usable, index.from_karpenter]
-        return _names(index), counts, [dict(index.labels.of(key, {}, Budget(0))) for key in (HOST, ZONE)]
+        return _names(index), counts, index.hostnames
     assert isinstance(index, Indexer)
     assert index.index_keys(NOBODY) == ()
     assert all(sorted(set(keys)) == sorted(index.index_keys(about)) for about, keys in index._keys.items())

@@ -47,11 +47,6 @@ class Selector(Struct, frozen=True, gc=False):
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False
 
-    @property
-    def is_everything(self) -> bool:
-        """Whether the selector was written as {}, which matches all labels."""
-        return not self.requirements and not self.nothing
-
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether the labels meet every requirement."""
         if self.nothing:
@@ -60,15 +55,6 @@ class Selector(Struct, frozen=True, gc=False):
             if not requirement.holds(labels):
                 return False
         return True
-
-    def with_keys(self, keys: Iterable[str], labels: Mapping[str, str], *, wanted: bool) -> Selector:
-        """Return the selector with matchLabelKeys (`wanted`) or mismatchLabelKeys: the pod's own value of each key.
-
-        The API server writes them into labelSelector when it stores the pod, after admission
-        (pkg/registry/core/pod/strategy.go, applyLabelKeysToLabelSelector). A key without a label of the pod is ignored.
-        """
-        own = [Requirement(key, (labels[key],), wanted) for key in keys if key in labels]
-        return self if self.nothing or not own else conjunction((self, Selector(tuple(own))))
 
     def __str__(self) -> str:
         return "nothing" if self.nothing else ", ".join(map(str, self.requirements)) or "any"
@@ -155,27 +141,17 @@ class Term(Struct, frozen=True, gc=False):
 
 
 def parse_terms(
-    terms: Iterable[PodAffinityTerm], namespace: str, labels: Mapping[str, str] | None = None
+    terms: Iterable[PodAffinityTerm], namespace: str, *, of_incoming_pod: bool = False
 ) -> Sequence[Term] | None:
-    """Return the terms of a pod in `namespace`; None if one does not parse: kube-scheduler then ignores all of them.
-
-    Args:
-        terms: the pod's terms.
-        namespace: the pod's namespace.
-        labels: the labels of a pod that is being created, for its match and mismatch label keys. None for a stored pod:
-            the API server has merged the keys into its selectors.
-    """
+    """Return the terms of a pod in `namespace`; None if one does not parse: kube-scheduler then ignores all of them."""
     parsed = []
     for term in terms:
         selector, namespaces = parse_selector(term.label_selector), parse_selector(term.namespace_selector)
         if selector is None or namespaces is None:
             return None
-        if labels is not None:
-            selector = selector.with_keys(term.match_label_keys or (), labels, wanted=True)
-            selector = selector.with_keys(term.mismatch_label_keys or (), labels, wanted=False)
         names = tuple(sorted(set(term.namespaces or ())))
         if not names and term.namespace_selector is None:
             names = (namespace,)
-        scope = Scope(names, namespaces, of_incoming_pod=labels is not None)
+        scope = Scope(names, namespaces, of_incoming_pod=of_incoming_pod)
         parsed.append(Term(selector, scope, term.topology_key or ""))
     return parsed

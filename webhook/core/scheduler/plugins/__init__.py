@@ -1,4 +1,4 @@
 """One module for each plugin of kube-scheduler that the webhook answers for, under its upstream name.
 
-webhook.core.scheduler.framework has their interface, webhook.core.scheduler.registry their list.
+webhook.core.scheduler.registry has their interface and their list.
 """

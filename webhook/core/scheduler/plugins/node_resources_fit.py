@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.node_info import MORE_THAN_ANY, NO_HEADROOM, PODS, NodeInfo
-from webhook.core.scheduler.state.pod_requests import CPU, Usage
+from webhook.core.scheduler.state.node_info import MORE_THAN_ANY, NO_HEADROOM, NodeInfo
+from webhook.core.scheduler.state.pod_requests import CPU, PODS, Usage
 from webhook.core.scheduler.status import PASSED, Rejected, Status
 
 _IN_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
@@ -48,10 +48,7 @@ def insufficient_resources(
 ) -> Iterator[InsufficientResource]:
     """Return every resource of which the node has too little for one pod more, the number of pods first.
 
-    Args:
-        usage: what the pod requests; `node.requested` does not include the pod.
-        node: the node.
-        headroom: how much of a resource must stay free beside the pod: milli-CPU or whole units.
+    `headroom` is how much of a resource must stay free beside the pod: milli-CPU or whole units.
     """
     allocatable, requested = node.allocatable, node.requested
     if requested.pods + 1 > allocatable.get(PODS, 0) - headroom.get(PODS, 0):

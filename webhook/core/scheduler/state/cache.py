@@ -20,52 +20,33 @@ webhook.kube.scheduler_cache.assumed_pods decides when. Here `add` counts, `conf
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from sys import intern
+from typing import Final, TypeVar
+from weakref import WeakValueDictionary
 
-from msgspec import Struct
-
+from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.node import Node
-from webhook.core.scheduler.state.node_info import (
-    NO_REQUESTS,
-    UNLISTED,
-    CSIDrivers,
-    NodeInfo,
-    NodeRequests,
-    fits_empty_node,
-)
-from webhook.core.scheduler.state.pod_index import IndexedPod, PodIndex
-from webhook.core.scheduler.state.pod_info import PodInfo, Presence
+from webhook.core.scheduler.matching.label_selector import Term, parse_terms
+from webhook.core.scheduler.matching.pod_matcher import PodGroup
+from webhook.core.scheduler.state.existing_terms import ExistingTerms
+from webhook.core.scheduler.state.node_info import NO_REQUESTS, UNLISTED, CSIDrivers, NodeInfo, NodeRequests
+from webhook.core.scheduler.state.pod_info import NO_TERMS, AntiAffinity, PodHandle, PodInfo, Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 
+_Counted = TypeVar("_Counted")
 _SEVERAL: Final = 2  # VMs that are queued for one node: a single VM may still be pinned
-
-
-class PodHandle(Struct, frozen=True, gc=False):
-    """What `SchedulerCache.add` returns; `confirm` and `remove` take it.
-
-    `shown`: a watch has shown this VM's pod, and the pod is queued. `answer`: the number of an assumed pod, else 0.
-    """
-
-    node: str
-    usage: Usage
-    indexed_pod: IndexedPod
-    queued: bool = False
-    pinned: bool = False
-    shortlisted: bool = False
-    shown: bool = False
-    answer: int = 0
 
 
 class _NodePods:
     """The pods of one node: those that are bound, and those that are expected."""
 
-    __slots__ = ("bound", "expected", "pinned", "queued", "shown", "since", "starting_together")
+    __slots__ = ("bound", "expected", "pods", "shown", "since", "starting_together", "with_anti_affinity")
 
     def __init__(self) -> None:
+        self.pods: list[PodHandle] = []
+        self.with_anti_affinity: list[PodHandle] = []  # a part of `pods`
         self.bound = NodeRequests()
-        self.expected: dict[Usage, int] = {}
-        self.queued: dict[Usage, int] = {}  # a part of `expected`
-        self.pinned: dict[Usage, int] = {}  # a part of `expected`
+        self.expected: dict[tuple[Usage, bool, bool], int] = {}  # what a pod requests, queued, pinned: the number
         self.shown = 0  # queued VMs that a watch has shown
         self.starting_together = False
         self.since = 0  # the last answer before a watch showed that VMs start together, or that none is queued any more
@@ -81,9 +62,6 @@ class _NodePods:
         ):
             self.starting_together, self.since = True, answers
 
-    def is_empty(self) -> bool:
-        return not self.bound.pods and not self.expected
-
     def node_info(
         self, node: Node, allocatable: Mapping[str, int], csi_drivers: CSIDrivers | None, last_shown: int
     ) -> NodeInfo:
@@ -91,11 +69,11 @@ class _NodePods:
         requested, queued, waited_for = self.bound, NO_REQUESTS, False
         if self.expected:
             requested, queued = requested.copy(), NodeRequests()
-            for usage, count in self.expected.items():
-                if fits_empty_node(usage, allocatable):
+            for (usage, is_queued, is_pinned), count in self.expected.items():
+                if usage.fits(allocatable):
                     requested.add(usage, count)
-                    queued.add(usage, self.queued.get(usage, 0))
-                    waited_for |= usage in self.pinned
+                    queued.add(usage, count * is_queued)
+                    waited_for |= is_pinned
         known = last_shown > self.since
         together = self.starting_together and (self.shown > 0 or not known)
         return NodeInfo(
@@ -108,7 +86,12 @@ class _NodePods:
             together,
             together and known,
             queued,
+            self.pods,
+            self.with_anti_affinity,
         )
+
+
+_NO_PODS: Final = _NodePods()
 
 
 class SchedulerCache:
@@ -131,7 +114,9 @@ class SchedulerCache:
     """
 
     def __init__(self) -> None:
-        self.pod_index = PodIndex()
+        self.existing_terms = ExistingTerms()
+        self._groups: WeakValueDictionary[tuple[str, tuple[str, ...]], PodGroup] = WeakValueDictionary()
+        self._anti_affinity: WeakValueDictionary[tuple[Term, ...], AntiAffinity] = WeakValueDictionary()
         self._nodes: dict[str, _NodePods] = {}
         self._shortlisted: dict[bool, dict[Usage, int]] = {False: {}, True: {}}
         self._answers = 0  # the number of pods that were assumed
@@ -141,10 +126,7 @@ class SchedulerCache:
         self, name: str, allocatable: Mapping[str, int], csi_drivers: CSIDrivers | None, node: Node = UNLISTED
     ) -> NodeInfo:
         """Return the node of that name with its pods; valid until the next change."""
-        pods = self._nodes.get(name)
-        if pods is None:
-            return NodeInfo(node, allocatable, NO_REQUESTS, csi_drivers)
-        return pods.node_info(node, allocatable, csi_drivers, self._last_shown)
+        return self._nodes.get(name, _NO_PODS).node_info(node, allocatable, csi_drivers, self._last_shown)
 
     def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
         """Return the number of pods of each shape that may run on a short list of nodes only, and are not bound.
@@ -155,27 +137,28 @@ class SchedulerCache:
 
     def add(self, pod: PodInfo) -> PodHandle:
         """Count a pod on one node."""
-        on, usage = pod.on, pod.usage
-        indexed = self.pod_index.add(pod.namespace, on.node, pod.labels, pod.anti_affinity, on.presence)
-        pods = self._nodes.get(indexed.node)
+        on, node, labels = pod.on, intern(pod.on.node), sorted((pod.labels or {}).items())
+        expected = on.presence is Presence.EXPECTED
+        assumed = expected and on.assumed
+        self._answers += assumed
+        handle = PodHandle(
+            node=node,
+            usage=pod.usage,
+            presence=on.presence,
+            group=self._group(intern(pod.namespace), tuple(intern(key) for key, _ in labels)),
+            values=tuple(intern(value) for _, value in labels),
+            anti_affinity=self._terms(pod) if pod.anti_affinity else NO_TERMS,
+            queued=expected and on.queued,
+            pinned=expected and on.pinned,
+            shortlisted=expected and on.shortlisted,
+            shown=expected and on.is_vm and on.queued and not assumed,
+            answer=self._answers if assumed else 0,
+        )
+        pods = self._nodes.get(node)
         if pods is None:
-            pods = self._nodes[indexed.node] = _NodePods()
-        if on.presence is not Presence.EXPECTED:
-            pods.bound.add(usage)
-            return PodHandle(indexed.node, usage, indexed)
-        _more(pods.expected, usage)
-        if on.queued:
-            _more(pods.queued, usage)
-        if on.pinned:
-            _more(pods.pinned, usage)
-        if on.shortlisted:
-            _more(self._shortlisted[on.assumed], usage)
-        answer, shown = 0, on.is_vm and on.queued and not on.assumed
-        if on.assumed:
-            answer = self._answers = self._answers + 1
-        if shown:
-            pods.show(1, self._answers, self._last_shown)
-        return PodHandle(indexed.node, usage, indexed, on.queued, on.pinned, on.shortlisted, shown, answer)
+            pods = self._nodes[node] = _NodePods()
+        self._count(handle, pods)
+        return handle
 
     def confirm(self, handle: PodHandle) -> None:
         """Stop counting an assumed pod, because a watch has shown it."""
@@ -184,29 +167,56 @@ class SchedulerCache:
 
     def remove(self, handle: PodHandle) -> None:
         """Stop counting a pod on one node."""
-        pods, usage = self._nodes[handle.node], handle.usage
-        if handle.indexed_pod.labelled.home.presence is not Presence.EXPECTED:
-            pods.bound.remove(usage)
+        pods = self._nodes[handle.node]
+        pods.pods.remove(handle)
+        if handle.anti_affinity.terms:
+            pods.with_anti_affinity.remove(handle)
+            self.existing_terms.remove(handle.anti_affinity.wide)
+        if handle.presence is not Presence.EXPECTED:
+            pods.bound.remove(handle.usage)
         else:
-            _less(pods.expected, usage)
-            if handle.queued:
-                _less(pods.queued, usage)
-            if handle.pinned:
-                _less(pods.pinned, usage)
+            _less(pods.expected, (handle.usage, handle.queued, handle.pinned))
             if handle.shortlisted:
-                _less(self._shortlisted[handle.answer > 0], usage)
-            if handle.shown:
-                pods.show(-1, self._answers, self._last_shown)
-        if pods.is_empty():
+                _less(self._shortlisted[handle.answer > 0], handle.usage)
+        if handle.shown:
+            pods.show(-1, self._answers, self._last_shown)
+        if not pods.pods:
             del self._nodes[handle.node]
-        self.pod_index.remove(handle.indexed_pod)
+
+    def _count(self, handle: PodHandle, pods: _NodePods) -> None:
+        pods.pods.append(handle)
+        if handle.anti_affinity.terms:
+            pods.with_anti_affinity.append(handle)
+            self.existing_terms.add(handle.anti_affinity.wide)
+        if handle.presence is not Presence.EXPECTED:
+            pods.bound.add(handle.usage)
+        else:
+            _more(pods.expected, (handle.usage, handle.queued, handle.pinned))
+            if handle.shortlisted:
+                _more(self._shortlisted[handle.answer > 0], handle.usage)
+        if handle.shown:
+            pods.show(1, self._answers, self._last_shown)
+
+    def _group(self, namespace: str, keys: tuple[str, ...]) -> PodGroup:
+        group = self._groups.get((namespace, keys))
+        if group is None:
+            group = self._groups[namespace, keys] = PodGroup(namespace, keys)
+        return group
+
+    def _terms(self, pod: PodInfo) -> AntiAffinity:
+        terms = tuple(parse_terms(pod.anti_affinity or (), pod.namespace) or ())
+        shared = self._anti_affinity.get(terms)
+        if shared is None:
+            wide = tuple(term for term in terms if term.topology_key != HOSTNAME)
+            shared = self._anti_affinity[terms] = AntiAffinity(terms, wide)
+        return shared
 
 
-def _more(counts: dict[Usage, int], usage: Usage) -> None:
-    counts[usage] = counts.get(usage, 0) + 1
+def _more(counts: dict[_Counted, int], key: _Counted) -> None:
+    counts[key] = counts.get(key, 0) + 1
 
 
-def _less(counts: dict[Usage, int], usage: Usage) -> None:
-    counts[usage] -= 1
-    if not counts[usage]:
-        del counts[usage]
+def _less(counts: dict[_Counted, int], key: _Counted) -> None:
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]

@@ -7,7 +7,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from webhook.core.api.affinity import PodAffinityTerm, TopologySpreadConstraint
+from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.node_selector import NodeSelector
 from webhook.core.api.pod import Pod, Toleration
 from webhook.core.api.storage import PersistentVolume
@@ -27,20 +27,10 @@ class ClaimVolume(Struct, frozen=True):
 
 
 class IncomingPod(Struct, frozen=True, kw_only=True):
-    """A pod under admission, which has no node yet.
+    """A pod under admission, which has no node yet. Of affinity and anti-affinity it has what is required.
 
-    Attributes:
-        pod: the Pod object.
-        namespace: the request's: that of the object can be empty at CREATE.
-        volumes: its bound claims; all of them must be usable on the pod's node.
-        usage: what it requests.
-        labels: its labels.
-        affinity: required pod affinity.
-        anti_affinity: required pod anti-affinity.
-        spread: topology spread constraints, hard and soft.
-        node_selector: `spec.nodeSelector`.
-        node_affinity: required node affinity.
-        tolerations: `spec.tolerations`.
+    `namespace` is the request's: that of the object can be empty at CREATE. `volumes` are its bound claims; all of them
+    must be usable on the pod's node.
     """
 
     pod: Pod
@@ -50,7 +40,6 @@ class IncomingPod(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str]
     affinity: Sequence[PodAffinityTerm]
     anti_affinity: Sequence[PodAffinityTerm]
-    spread: Sequence[TopologySpreadConstraint]
     node_selector: Mapping[str, str]
     node_affinity: NodeSelector | None
     tolerations: Sequence[Toleration]
@@ -68,7 +57,6 @@ class IncomingPod(Struct, frozen=True, kw_only=True):
             labels=pod.metadata.labels or {},
             affinity=(to.required if to else None) or (),
             anti_affinity=(away.required if away else None) or (),
-            spread=spec.topology_spread_constraints or (),
             node_selector=spec.node_selector or {},
             node_affinity=spec.required_node_affinity,
             tolerations=spec.tolerations or (),

@@ -6,7 +6,7 @@ node (webhook.core.scheduler.state.pod_info.pod_nodes).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -16,9 +16,9 @@ from webhook.core.api.container import Quantities
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.node import CSINodeSpec, Node
 from webhook.core.api.quantity import UNREADABLE, amounts, units
-from webhook.core.scheduler.state.pod_requests import CPU, HostPort, Usage, is_counted
+from webhook.core.scheduler.state.pod_info import PodHandle
+from webhook.core.scheduler.state.pod_requests import CPU, PODS, HostPort, Usage, is_counted
 
-PODS: Final = "pods"
 CSIDrivers = Mapping[str, int | None]
 """The CSI drivers of a node, each with the most volumes that can be attached there; None for no limit."""
 NO_AMOUNTS: Final[Mapping[str, int]] = MappingProxyType({})
@@ -90,6 +90,8 @@ class NodeInfo(Struct, frozen=True):
             them, or another replica may not know of that yet (see `SchedulerCache`).
         known_to_all: whether VMs start together on this node, and every replica knows of it.
         requested_by_queued: what the pods of `queued` request; a part of `requested`.
+        pods: its pods, as terms between pods see them.
+        pods_with_anti_affinity: those of them that have required anti-affinity.
     """
 
     node: Node
@@ -101,6 +103,8 @@ class NodeInfo(Struct, frozen=True):
     starting_together: bool = False
     known_to_all: bool = False
     requested_by_queued: NodeRequests = NO_REQUESTS
+    pods: Sequence[PodHandle] = ()
+    pods_with_anti_affinity: Sequence[PodHandle] = ()
 
     @property
     def name(self) -> str:
@@ -125,13 +129,6 @@ def allocatable(quantities: Quantities | None) -> dict[str, int]:
         if 0 < amount < MORE_THAN_ANY and (name == PODS or is_counted(name)):
             found[name] = amount
     return found
-
-
-def fits_empty_node(usage: Usage, allocatable: Mapping[str, int]) -> bool:
-    """Whether a node with `allocatable` would have enough for the pod if no other pod was there."""
-    return allocatable.get(PODS, 0) > 0 and all(
-        amount <= allocatable.get(resource, 0) for resource, amount in usage.requests
-    )
 
 
 def csi_drivers_of(spec: CSINodeSpec | None) -> dict[str, int | None]:

@@ -1,4 +1,4 @@
-"""PodInfo: a pod as it counts on one node: the node that it is bound to, or one that it will probably be bound to.
+"""PodInfo, PodHandle: a pod as it counts on one node: that to which it is bound, or probably will be.
 
 A pod that is bound to no node yet still takes resources of a node, as far as its affinity shows where it will run. In
 this way a replica of the webhook sees what another replica has written into a pod.
@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
 from webhook.core.api.affinity import NodeAffinity, PodAffinityTerm
 from webhook.core.api.node_selector import PreferredSchedulingTerm, named_nodes, pinned_nodes
 from webhook.core.api.pod import PodSchedulingGate, PodStatus
+from webhook.core.scheduler.matching.label_selector import Term
+from webhook.core.scheduler.matching.pod_matcher import PodGroup
 from webhook.core.scheduler.state.pod_requests import Usage, is_over
 
 
@@ -58,6 +60,36 @@ class PodInfo(Struct, frozen=True):
     on: PodNode
 
 
+class AntiAffinity(Struct, frozen=True, eq=False, weakref=True):
+    """Required anti-affinity; pods with equal terms share one object. `wide`: those over another key than hostname."""
+
+    terms: tuple[Term, ...]
+    wide: tuple[Term, ...]
+
+
+NO_TERMS: Final = AntiAffinity((), ())
+
+
+class PodHandle(Struct, frozen=True, eq=False, gc=False):
+    """What `SchedulerCache.add` returns; `confirm` and `remove` take it. See PodNode for most of it.
+
+    `values`: those of the labels whose keys `group` has. `shown`: a
+    watch has shown this VM's pod, and the pod is queued. `answer`: the number of an assumed pod, else 0.
+    """
+
+    node: str
+    usage: Usage
+    presence: Presence
+    group: PodGroup
+    values: tuple[str, ...]
+    anti_affinity: AntiAffinity = NO_TERMS
+    queued: bool = False
+    pinned: bool = False
+    shortlisted: bool = False
+    shown: bool = False
+    answer: int = 0
+
+
 class Spec(Protocol):
     """The part of a v1.PodSpec that `pod_nodes` reads."""
 
@@ -88,12 +120,6 @@ def pod_nodes(spec: Spec, status: PodStatus | None, *, terminating: bool, is_vm:
     A pod with a scheduling gate counts nowhere, because kube-scheduler ignores it until the gate is removed, which can
     take hours. A pod that kube-scheduler has nominated for a node counts there: for other pods of its priority or a
     lower one it is as good as bound (framework/runtime/framework.go, RunFilterPluginsWithNominatedPods).
-
-    Args:
-        spec: the pod's.
-        status: the pod's.
-        terminating: the pod is being deleted.
-        is_vm: the pod is a virt-launcher pod.
     """
     if is_over(status.phase if status else None):
         return ()

@@ -17,6 +17,7 @@ from webhook.core.api.container import Container, ContainerStatus, Workload, Wor
 from webhook.core.api.quantity import amounts, units
 
 CPU: Final = "cpu"
+PODS: Final = "pods"
 
 _BASIC: Final = (CPU, "memory", "ephemeral-storage")
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - the scheduler's DefaultBindAllHostIP; nothing is bound here
@@ -51,6 +52,11 @@ class Usage(Struct, frozen=True, gc=False):
 
     requests: tuple[tuple[str, int], ...] = ()
     ports: tuple[HostPort, ...] = ()
+
+    def fits(self, allocatable: Mapping[str, int]) -> bool:
+        """Whether a node with `allocatable` would have enough for the pod if no other pod was there."""
+        has = allocatable.get
+        return has(PODS, 0) > 0 and all(amount <= has(name, 0) for name, amount in self.requests)
 
 
 def is_over(phase: str | None) -> bool:

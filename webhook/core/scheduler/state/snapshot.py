@@ -1,44 +1,31 @@
-"""Snapshot: the nodes and pods of a cluster at one moment, as plugins see them; and one that is made from lists.
+"""Snapshot: the nodes and pods of a cluster at one moment, as plugins see them.
 
 Upstream: SharedLister and its NodeInfoLister in pkg/scheduler/framework/listers.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Final, Protocol
 
 from msgspec import Struct
 
-from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
-from webhook.core.api.meta import NamespacedName
-from webhook.core.api.node import Node
-from webhook.core.api.pod import Pod
-from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
-from webhook.core.scheduler.state.node_info import NO_HEADROOM, UNLISTED, CSIDrivers, NodeInfo, allocatable
-from webhook.core.scheduler.state.node_labels import NodeLabels
-from webhook.core.scheduler.state.pod_index import PodIndex
-from webhook.core.scheduler.state.pod_info import PodInfo, pod_nodes
-from webhook.core.scheduler.state.pod_requests import Usage, usage
+from webhook.core.scheduler.state.existing_terms import ExistingTerms
+from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.state.pod_requests import Usage
 
 
 class Snapshot(Protocol):
     """Every node, and every pod that is bound to a node or will probably be bound to one."""
 
     @property
-    def nodes(self) -> Mapping[str, Node]:
-        """Every node by its name."""
+    def hostnames(self) -> Mapping[str, int]:
+        """The number of nodes by their label kubernetes.io/hostname."""
         ...
 
     @property
-    def node_labels(self) -> NodeLabels:
-        """Labels of these nodes, by column."""
-        ...
-
-    @property
-    def pod_index(self) -> PodIndex:
-        """Every pod, as the rules between pods see it."""
+    def existing_terms(self) -> ExistingTerms:
+        """Required anti-affinity of pods over other topologies than kubernetes.io/hostname."""
         ...
 
     @property
@@ -80,85 +67,3 @@ class NotCounted(NoSnapshot, frozen=True):
 
 NOT_COUNTED: Final = NotCounted()
 AnySnapshot = Snapshot | SnapshotUnavailable | NotCounted
-
-
-class ListedSnapshot:
-    """The Snapshot of pods and nodes that were listed once: from files, or from the API server."""
-
-    def __init__(
-        self,
-        pods: Iterable[Pod],
-        nodes: Mapping[str, Node],
-        csi_drivers: Mapping[str, CSIDrivers],
-        headroom: Mapping[str, int] = NO_HEADROOM,
-        replicas: int = 1,
-    ) -> None:
-        """Count every pod that is not over; `csi_drivers` are `node_info.csi_drivers_of` by node."""
-        self.nodes = nodes
-        self.node_labels = NodeLabels(charges=False)
-        self.headroom = headroom
-        self.replicas = replicas
-        self._csi_drivers = csi_drivers
-        self._pods = tuple(pods)
-        self._cache = SchedulerCache()
-        self._handles: dict[NamespacedName, list[PodHandle]] = {}
-        self.leave_out(lambda _: False)
-
-    def leave_out(self, is_gone: Callable[[Pod], bool]) -> None:
-        """Count all pods except those for which `is_gone` returns True; an earlier call has no effect any more."""
-        self._cache, self._handles = SchedulerCache(), {}
-        for pod in self._pods:
-            if not is_gone(pod):
-                self._add(pod)
-
-    def add(self, pod: Pod) -> None:
-        """Count one pod more, beside the listed ones."""
-        for pod_info in pod_infos(pod):
-            self._cache.add(pod_info)
-
-    def _add(self, pod: Pod) -> None:
-        self._handles[_key(pod)] = [self._cache.add(pod_info) for pod_info in pod_infos(pod)]
-
-    @contextmanager
-    def without(self, pods: Iterable[Pod]) -> Iterator[None]:
-        """Do not count these of the listed pods until the block ends. This costs nothing for all other pods."""
-        gone = [pod for pod in pods if _key(pod) in self._handles]
-        for pod in gone:
-            for handle in self._handles.pop(_key(pod)):
-                self._cache.remove(handle)
-        try:
-            yield
-        finally:
-            for pod in gone:
-                self._add(pod)
-
-    @property
-    def pod_index(self) -> PodIndex:
-        """Every pod that is counted."""
-        return self._cache.pod_index
-
-    def node_info(self, name: str) -> NodeInfo:
-        """Return the node of that name with its pods."""
-        node = self.nodes.get(name, UNLISTED)
-        has = allocatable(node.status.allocatable if node.status else None)
-        return self._cache.node_info(name, has, self._csi_drivers.get(name), node)
-
-    def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
-        """Return those among the listed pods; none of them is assumed."""
-        return self._cache.shortlisted(assumed=assumed)
-
-
-def _key(pod: Pod) -> NamespacedName:
-    return NamespacedName(pod.metadata.namespace or "default", pod.metadata.name or "")
-
-
-def pod_infos(pod: Pod) -> Iterator[PodInfo]:
-    """Return the pod on each node on which it counts."""
-    meta, spec, status = pod.metadata, pod.spec, pod.status
-    is_vm = meta.label(LABEL_APP) == VIRT_LAUNCHER
-    nodes = pod_nodes(spec, status, terminating=bool(meta.deletion_timestamp), is_vm=is_vm)
-    if nodes:
-        anti_affinity = spec.affinity.pod_anti_affinity if spec.affinity else None
-        terms, requested = anti_affinity.required if anti_affinity else None, usage(spec, status)
-        for node in nodes:
-            yield PodInfo(meta.namespace or "default", requested, meta.labels, terms, node)

@@ -172,8 +172,8 @@ def test_the_namespaces_of_a_term(
 ) -> None:
     """Names and selector are ORed. Of a selector only the requirements on the namespace's name can be evaluated."""
     term = {"namespaces": namespaces, "namespaceSelector": namespace_selector, "labelSelector": {}}
-    for labels in (None, {}):
-        found = parse_terms([convert(term, PodAffinityTerm)], "vms", labels)
+    for own in (False, True):
+        found = parse_terms([convert(term, PodAffinityTerm)], "vms", of_incoming_pod=own)
         assert found
         assert (found[0].scope.covers("vms"), found[0].scope.covers("other")) == (at_home, abroad)
         assert found[0].matches("other", LABELS) is abroad
@@ -182,23 +182,6 @@ def test_the_namespaces_of_a_term(
 def test_a_selector_of_the_incoming_pod_that_matches_no_labels() -> None:
     """kube-scheduler takes it for all namespaces, so that the answer is Unknown; not so for a pod on a node."""
     term = [convert({"namespaceSelector": expression(NAME, "NotIn", "vms")}, PodAffinityTerm)]
-    [own], [theirs] = parse_terms(term, "vms", {}) or (), parse_terms(term, "vms") or ()
+    [own], [theirs] = parse_terms(term, "vms", of_incoming_pod=True) or (), parse_terms(term, "vms") or ()
     assert (own.scope.covers("vms"), own.scope.covers("other")) == (None, True)
     assert (theirs.scope.covers("vms"), theirs.scope.covers("other")) == (False, True)
-
-
-@pytest.mark.parametrize(
-    ("label_selector", "keys", "text"),
-    [
-        pytest.param({"matchLabels": {"a": "1"}}, {"matchLabelKeys": ["app"]}, "a=1, app=db", id="must match"),
-        pytest.param({}, {"mismatchLabelKeys": ["app"]}, "app!=db", id="must not match"),
-        pytest.param({}, {"matchLabelKeys": ["tier"], "mismatchLabelKeys": ["app"]}, "app!=db, tier=", id="both"),
-        pytest.param({}, {"matchLabelKeys": ["zone"]}, "any", id="a label that the pod has not"),
-        pytest.param(None, {"matchLabelKeys": ["app"]}, "nothing", id="nothing stays nothing"),
-    ],
-)
-def test_label_keys_of_an_incoming_pod(label_selector: Object | None, keys: Object, text: str) -> None:
-    """They are merged as the API server will merge them; a stored pod has them in its selector already."""
-    term = [convert({"labelSelector": label_selector, **keys}, PodAffinityTerm)]
-    [own], [theirs] = parse_terms(term, "vms", LABELS) or (), parse_terms(term, "vms") or ()
-    assert (str(own), theirs.selector) == (text, selector(label_selector))

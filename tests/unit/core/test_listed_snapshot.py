@@ -10,11 +10,8 @@ from support.objects import builders, builders_pods
 
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.scheduler.budget import Budget
-from webhook.core.scheduler.matching.label_selector import EVERYTHING, Scope
-from webhook.core.scheduler.state.found_pods import Found
+from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.state.snapshot import ListedSnapshot
 
 NODES = {
     name: convert(builders.node(name, allocatable={"cpu": "4", "pods": "110"}), Node) for name in ("node-a", "node-b")
@@ -61,13 +58,13 @@ def test_pods_repel_and_are_found_by_their_labels() -> None:
     """Rules between pods see them too, those without a namespace in default."""
     stray = builders_pods.pod("p", node="node-a", labels={"app": "web"})
     del stray["metadata"]["namespace"]
-    away = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "db"}}}
+    away = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}}
     there = snapshot(stray, builders_pods.pod("q", node="node-b", away=[away]))
-    assert there.pod_index.find([Scope(("default",))], EVERYTHING, rule="a test", budget=Budget()) == Found(
-        running={"node-a": 1}
-    )
-    ((existing_term, certain),) = there.pod_index.existing_anti_affinity.against("vms", {"app": "db"})
-    assert (existing_term.node_counts, certain) == ("node-b", True)
+    (web,) = there.node_info("node-a").pods
+    assert (web.group.namespace, web.group.keys, web.values) == ("default", ("app",), ("web",))
+    assert [pod.node for pod in there.node_info("node-b").pods_with_anti_affinity] == ["node-b"]
+    assert [str(term) for term in there.existing_terms.about("vms", {"app": "db"})] == ["app=db"]
+    assert there.hostnames == {"host-node-a": 1, "host-node-b": 1}
 
 
 def test_pods_on_a_list_are_known() -> None:
