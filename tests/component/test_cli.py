@@ -115,12 +115,10 @@ TYPED: Final = {
         ],
     ),
     "no such log": (
-        SERVE + "--log-format xml --log-level loud --log-admissions-per-second all --events yes",
+        SERVE + "--log-level loud --events yes",
         [
             "--events: got 'yes', expected on or off",
-            "--log-format: got 'xml', expected json or text",
             "--log-level: got 'loud', expected debug, info, warning or error",
-            "--log-admissions-per-second: got 'all', expected a number, 0 or more, such as 100",
         ],
     ),
     "events on what files describe": (

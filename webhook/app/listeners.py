@@ -19,12 +19,12 @@ from webhook.serving.metrics import certificate_families
 from webhook.serving.routes import Handler, count_refusals, require_client, webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import MIN_VERSIONS, TLSFiles
-from webhook.telemetry.log import Log
-from webhook.telemetry.metrics import Admissions, Metrics, background_families, log_families
+from webhook.telemetry import log
+from webhook.telemetry.metrics import Admissions, Metrics, background_families
 from webhook.telemetry.record import AdmissionRecord
 
 
-async def run_listeners(settings: ServeSettings, log: Log, sources: Sources, background: Background) -> None:
+async def run_listeners(settings: ServeSettings, sources: Sources, background: Background) -> None:
     """Answer health requests and calls until a signal, or until a background task ends; then drain and stop.
 
     Raises:
@@ -35,7 +35,6 @@ async def run_listeners(settings: ServeSettings, log: Log, sources: Sources, bac
     metrics = Metrics(
         admissions.families,
         lambda: certificate_families(certificate),
-        lambda: log_families(log),
         lambda: background_families(background.failures),
         *sources.metrics,
     )
@@ -51,13 +50,12 @@ async def run_listeners(settings: ServeSettings, log: Log, sources: Sources, bac
             log_info("not serving yet", health_listen=health_listen)
         await wait_for_first(certificate.available, stopping)
         if not stopping.is_set():
-            calls = _call_handler(settings, sources, _record_all(admissions, decisions, log))
+            calls = _call_handler(settings, sources, _record_all(admissions, decisions))
             webhook = Listener(count_refusals(calls, admissions.refused), tls=certificate.context)
             fields = {"health_listen": health_listen, "certificate_valid_until": certificate.not_after}
             await serve_calls(webhook, settings, stopping, {**fields, **sources.log_fields})
     finally:
         await health.stop(0)
-        log.flush()
     log_info("stopped")
 
 
@@ -73,7 +71,7 @@ def _call_handler(settings: ServeSettings, sources: Sources, on_record: Callable
     return handler if settings.client_name is None else require_client(settings.client_name, handler)
 
 
-def _record_all(admissions: Admissions, decisions: Decisions, log: Log) -> Callable[[AdmissionRecord], None]:
+def _record_all(admissions: Admissions, decisions: Decisions) -> Callable[[AdmissionRecord], None]:
     """Return a function that counts each record, keeps it for the page, and logs it."""
 
     def record_all(record: AdmissionRecord) -> None:

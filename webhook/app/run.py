@@ -12,7 +12,7 @@ from webhook.app.manifest_sources import manifest_sources
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources
 from webhook.serving.sockets import allow_files
-from webhook.telemetry.log import Log
+from webhook.telemetry import log
 
 
 def serve(settings: ServeSettings) -> int:
@@ -21,18 +21,17 @@ def serve(settings: ServeSettings) -> int:
     Raises:
         UserError: a manifest, kubeconfig, certificate or address can't be used; nothing was started.
     """
-    log = Log(settings.log_format, settings.log_level, settings.log_admissions_per_second)
-    log.start()
+    log.start_log(settings.log_level)
     allow_files()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(run_until_stopped(settings, log))
+        return runner.run(run_until_stopped(settings))
 
 
-async def run_until_stopped(settings: ServeSettings, log: Log) -> int:
+async def run_until_stopped(settings: ServeSettings) -> int:
     """Serve from the sources that the settings name. Return the exit code, and raise, as `serve` does."""
     background = Background()
     async with _sources(settings, background) as sources:
-        await run_listeners(settings, log, sources, background)
+        await run_listeners(settings, sources, background)
     return background.exit_code
 
 

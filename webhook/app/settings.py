@@ -22,7 +22,7 @@ from webhook.cluster_options import (
 )
 from webhook.component_base.address import Address
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import ADDRESS, COUNT, FILE, NAME, SECONDS, OneOf, OnOrOff
+from webhook.component_base.options import ADDRESS, FILE, NAME, SECONDS, OneOf, OnOrOff
 
 if TYPE_CHECKING:
     from webhook.core.opt_in import OptInAll
@@ -116,23 +116,10 @@ SERVE: Final = (
         "The webhook needs the right to create events, which manifests/components/events gives.",
     ),
     option(
-        "--log-format",
-        default="json",
-        type=OneOf("json", "text"),
-        help="Format of a log line: json, or text for people.",
-    ),
-    option(
         "--log-level",
         default="info",
         type=OneOf("debug", "info", "warning", "error"),
         help="Lowest level that the webhook logs: debug, info (with a line for each admission), warning or error.",
-    ),
-    option(
-        "--log-admissions-per-second",
-        default="100",
-        type=COUNT,
-        help="How many admissions in one second get a log line each. One further line counts the others, by decision "
-        "and reason.",
     ),
     LONGHORN_NAMESPACE,
     KUBECONFIG,
@@ -166,9 +153,7 @@ class ServeSettings:
     headroom: Mapping[str, int]
     shortlist: Literal["auto", "off"]
     events: bool
-    log_format: Literal["json", "text"]
     log_level: Literal["debug", "info", "warning", "error"]
-    log_admissions_per_second: int
     longhorn_namespace: str
     kubeconfig: Path | None
     context: str | None

@@ -28,8 +28,8 @@ from webhook.reunite.stuck_vms import StuckPlan, StuckVMs
 from webhook.reunite.writer import MigrationWriter
 from webhook.serving.health import Check, health_handler
 from webhook.serving.server import Listener
-from webhook.telemetry.log import Log
-from webhook.telemetry.metrics import Metrics, background_families, log_families
+from webhook.telemetry import log
+from webhook.telemetry.metrics import Metrics, background_families
 from webhook.terminal import padded, printable
 
 _SYNC_SECONDS: Final = 30.0
@@ -48,13 +48,12 @@ def run(settings: ReuniteSettings, *, stdout: TextIO) -> int:
     """
     if settings.once:
         return _print_one_round(settings, stdout)
-    log = Log(settings.log_format, settings.log_level)
-    log.start()
+    log.start_log(settings.log_level)
     with asyncio.Runner() as runner:
-        return runner.run(_run_until_stopped(settings, log))
+        return runner.run(_run_until_stopped(settings))
 
 
-async def _run_until_stopped(settings: ReuniteSettings, log: Log) -> int:
+async def _run_until_stopped(settings: ReuniteSettings) -> int:
     background = Background()
     api = await Api.connect(Kubeconfig(file=settings.kubeconfig, context=settings.context))
     events = EventRecorder(api)
@@ -70,7 +69,6 @@ async def _run_until_stopped(settings: ReuniteSettings, log: Log) -> int:
         CacheMetrics(facts.states, facts.cluster.lookups).families,
         lambda: reunite_families(reporter, dry_run=settings.dry_run),
         lambda: event_families(events.counts),
-        lambda: log_families(log),
         lambda: background_families(background.failures),
     )
     health = Listener(health_handler(lambda: _checks(facts), metrics.expose))
@@ -87,7 +85,6 @@ async def _run_until_stopped(settings: ReuniteSettings, log: Log) -> int:
         await background.stop()
         await health.stop(0)
         await api.close()
-        log.flush()
     log_info("stopped")
     return background.exit_code
 

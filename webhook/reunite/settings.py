@@ -95,7 +95,6 @@ REUNITE: Final = (
         type=ADDRESS,
         help="Address of /healthz, /readyz and /metrics (plain HTTP).",
     ),
-    option("--log-format", default="json", type=OneOf("json", "text"), help="Format of a log line: json or text."),
     option(
         "--log-level",
         default="info",
@@ -132,7 +131,6 @@ class ReuniteSettings:
     restart_stuck: bool
     stuck_seconds: float
     health_listen: Address
-    log_format: Literal["json", "text"]
     log_level: Literal["debug", "info", "warning", "error"]
     longhorn_namespace: str
     opt_in_all: OptInAll

@@ -193,12 +193,6 @@ class Family(MetricFamily):
         ("task",),
         "Background tasks that ended. No such task may end, so the process ends too, and the kubelet restarts it.",
     )
-    LOG_LINES_LEFT_OUT = (
-        "log_lines_left_out_total",
-        "counter",
-        (),
-        "Log lines of calls that were not written, because there were too many in one second.",
-    )
     VMS = (
         "vms",
         "gauge",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector, exposition
 from prometheus_client.metrics_core import Metric
@@ -69,20 +69,6 @@ class Admissions:
         yield Family.STAGE_DURATION.histograms(self._stages.items())
         yield Family.READS.histograms(self._reads.items())
         yield Family.REFUSED_CALLS.metric(self._refused)
-
-
-class LinesLeftOut(Protocol):
-    """A log that limits its lines."""
-
-    @property
-    def left_out(self) -> int:
-        """How many lines were not written, because there were too many in one second."""
-        ...
-
-
-def log_families(log: LinesLeftOut) -> Iterator[Metric]:
-    """Return the count of log lines that were not written."""
-    yield Family.LOG_LINES_LEFT_OUT.metric({(): log.left_out})
 
 
 def background_families(failures: Mapping[str, int]) -> Iterator[Metric]:

@@ -28,7 +28,6 @@ from webhook.app.settings import ServeSettings
 from webhook.kube.events.recorder import EventRecorder
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.telemetry.exposition import Family
-from webhook.telemetry.log import Log
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +67,7 @@ async def running(directory: Path, caplog: pytest.LogCaptureFixture, drain_secon
         }
         chosen = ServeSettings(**values(cli.COMMANDS, "serve", *(f"--{name}={value}" for name, value in given.items())))
         caplog.set_level("INFO", logger="webhook")
-        ended = asyncio.create_task(run.run_until_stopped(chosen, Log()))
+        ended = asyncio.create_task(run.run_until_stopped(chosen))
         try:
             await until(lambda: ended.done() or bool(_told(caplog, "serving")))
             ports = [int(each[name].rpartition(":")[2]) for each in _told(caplog, "serving") for name in _PORTS]

@@ -141,8 +141,7 @@ class Caller(Thread):
 @pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning")
 def test_nobody_who_calls_while_it_goes_is_left_without_an_answer(pair: Pair, manifests: Path, tmp_path: Path) -> None:
     """Callers that never pause, and one with a slow body: each call is answered, and the process ends in time."""
-    every_line = "--log-admissions-per-second=999999"
-    with serving(*flags(pair, manifests), "--drain-seconds=1", every_line, log=tmp_path / "log") as server:
+    with serving(*flags(pair, manifests), "--drain-seconds=1", log=tmp_path / "log") as server:
         callers = [Caller(server, pair) for _ in range(3)]
         with Client(server.port, pair.trust) as idle, Client(server.port, pair.trust) as slow:
             assert idle.ask(request(BODY)).status == 200

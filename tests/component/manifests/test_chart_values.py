@@ -33,7 +33,7 @@ def test_the_programs_take_every_option(tmp_path: Path) -> None:
     own = tmp_path / "values.yaml"
     own.write_text(
         "webhook: {mode: off, shortlist: off, headroom: {memory: 2Gi, cpu: 1}, watchPods: virt-launcher, page: false,\n"
-        "  drainSeconds: 40, logFormat: text, logLevel: warning, extraArgs: [--log-admissions-per-second=7]}\n"
+        "  drainSeconds: 40, logLevel: warning, extraArgs: [--tls-min-version=VersionTLS13]}\n"
         "optInAll: {enabled: true, mode: preferred}\n"
         "reunite: {enabled: true, dryRun: false, extraArgs: [--at-once=1]}\n"
         "certificates: {controller: {lifetime: 12h, renewAt: 1/2, extraArgs: [--retire-seconds=60]}}\n",
@@ -42,9 +42,8 @@ def test_the_programs_take_every_option(tmp_path: Path) -> None:
     objects = render("-f", str(own))
     webhook = the("Deployment", objects)
     chosen = values(cli.COMMANDS, *at(ARGUMENTS, webhook))
-    told = ("mode", "shortlist", "watch_pods", "page", "drain_seconds", "log_format", "log_level")
-    assert [chosen[name] for name in told] == ["off", "off", "virt-launcher", False, 40, "text", "warning"]
-    assert chosen["log_admissions_per_second"] == 7
+    told = ("mode", "shortlist", "watch_pods", "page", "drain_seconds", "log_level", "tls_min_version")
+    assert [chosen[name] for name in told] == ["off", "off", "virt-launcher", False, 40, "warning", "VersionTLS13"]
     reunite = values(cli.COMMANDS, *at(ARGUMENTS, the("Deployment", objects, f"{NAME}-reunite")))
     assert (reunite["dry_run"], reunite["at_once"]) == (False, 1)
     annotations = the("MutatingWebhookConfiguration", objects)["metadata"]["annotations"]

@@ -73,7 +73,7 @@ def with_every_component(tmp_path_factory: pytest.TempPathFactory) -> list[Objec
     folder = rendering.copied(tmp_path_factory.mktemp("components"))
     file = folder / "kustomization.yaml"
     text = file.read_text(encoding="utf-8")
-    assert text.count("\n  # - components/") >= 10
+    assert text.count("\n  # - components/") >= 9
     file.write_text(text.replace("\n  # - components/", "\n  - components/"), encoding="utf-8")
     return [item for item in kustomize(folder) if not item["apiVersion"].startswith(OF_OTHERS)]
 

@@ -18,12 +18,10 @@ from webhook.core.opt_in import Policy
 from webhook.files.documents import read_documents
 from webhook.files.manifests import Manifests
 from webhook.serving.routes import webhook_handler
-from webhook.telemetry.log import Log
+from webhook.telemetry import log
 
 CONTENT: Final = "what-only-the-owner-of-a-pod-may-read"
 UID: Final = "705ab4f5-6393-11e8-b7cc-42010a800002"
-FORMS: Final = ("json", "text")
-each_form = pytest.mark.parametrize("form", FORMS)
 
 
 def manifests() -> Manifests:
@@ -84,31 +82,30 @@ BODIES: Final = {
 }
 
 
-async def answered(body: bytes, log: Log, source: Any, directory: Path) -> int:
-    """Return the HTTP status of a call, of a webhook with this log."""
+async def answered(body: bytes, source: Any, directory: Path) -> int:
+    """Return the HTTP status of a call."""
     handler = webhook_handler(admit_functions(source, Policy(), log.write))
     async with listening(handler, directory) as server:
         return (await server.ask(request(body))).status
 
 
-@pytest.mark.parametrize("words", [(form, level) for form in FORMS for level in ("debug", "info")], ids=" ".join)
+@pytest.mark.parametrize("level", ["debug", "info"])
 @pytest.mark.parametrize(("asked", "status"), BODIES.values(), ids=BODIES)
 async def test_a_call_is_logged_with_its_uid_and_without_a_secret(
-    logged: Logged, tmp_path: Path, asked: dict[str, Any], status: int, words: tuple[str, str]
+    logged: Logged, tmp_path: Path, asked: dict[str, Any], status: int, level: log.LogLevel
 ) -> None:
     """Names of objects only: no environment, images, labels, annotations, tokens or users."""
-    log = logged.start(*words)
-    assert await answered(json.dumps(asked).encode(), log, manifests(), tmp_path) == status
+    log.start_log(level)
+    assert await answered(json.dumps(asked).encode(), manifests(), tmp_path) == status
     [line] = logged.text()
     assert UID in line
     assert CONTENT not in line
 
 
-@each_form
-async def test_a_failure_of_ours_does_not_quote_the_pod(logged: Logged, tmp_path: Path, form: str) -> None:
+async def test_a_failure_of_ours_does_not_quote_the_pod(logged: Logged, tmp_path: Path) -> None:
     """Two lines with the uid: the error's type and locations, and the admission. Its message can quote the pod."""
-    log = logged.start(form, "debug")
-    assert await answered(json.dumps(review(secretive())).encode(), log, Broken(), tmp_path) == 200
+    log.start_log("debug")
+    assert await answered(json.dumps(review(secretive())).encode(), Broken(), tmp_path) == 200
     failed, admission = logged.text()
     assert "RuntimeError" in failed
     assert "share_managers.py:" in failed
@@ -122,7 +119,7 @@ async def test_a_failure_outside_an_admission_does_not_quote_the_call(logged: Lo
     async def failing(_body: bytes, _deadline: float) -> bytes:
         raise RuntimeError(CONTENT)
 
-    logged.start("json", "debug")
+    log.start_log("debug")
     async with listening(webhook_handler({PATH: failing}), tmp_path) as server:
         assert (await server.ask(request(b"{}"))).status == 500
     [line] = logged.lines()
@@ -133,7 +130,7 @@ async def test_a_failure_outside_an_admission_does_not_quote_the_call(logged: Lo
 @pytest.mark.parametrize("body", [b"", b"{", b'{"request":{"uid":1}}', b"\xff"], ids=repr)
 async def test_a_call_without_a_uid_is_logged_as_that(logged: Logged, tmp_path: Path, body: bytes) -> None:
     """There is nothing to look for, and the line says that."""
-    log = logged.start()
-    assert await answered(body, log, manifests(), tmp_path) == 400
+    log.start_log("info")
+    assert await answered(body, manifests(), tmp_path) == 400
     [line] = logged.lines()
     assert (line["message"], line["uid"]) == ("bad review", None)

@@ -96,7 +96,6 @@ class Installed:
         self._servers += 1
         log = self.directory / f"serve-{self._servers}.log"
         words = ["serve", *(cluster or ("--kubeconfig", self.kubeconfig)), *flags]
-        words += ["--log-admissions-per-second", "999999"]  # tests count lines
         words += ["--tls-cert-file", self.certificate.cert_file, "--tls-private-key-file", self.certificate.key_file]
         words += ["--listen", listen or f"{self.address}:{self.port}", "--health-listen", "127.0.0.1:0"]
         with spawned([sys.executable, "-m", "webhook", *map(str, words)], log) as process:

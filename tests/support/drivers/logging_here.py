@@ -4,34 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from webhook.telemetry.log import Log
 from webhook.telemetry.record import LOGGER
 
 
 class Logged:
-    """The lines of this process. `over` ends the second, so that waiting calls run."""
+    """The lines of this process."""
 
     def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
         self._capture = capture
-        self._waiting: list[Callable[[], None]] = []
-
-    def start(self, *words: Any) -> Log:
-        """Log from now on."""
-        log = Log(*words, call_later=lambda _, call: self._waiting.append(call))
-        log.start()
-        return log
-
-    def over(self) -> None:
-        """End the second, so that the calls that wait for that run."""
-        waiting, self._waiting = self._waiting, []
-        for call in waiting:
-            call()
 
     def text(self) -> list[str]:
         """Return the lines since the last call."""
