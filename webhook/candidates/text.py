@@ -48,4 +48,7 @@ def _next_start(each: CandidateItem) -> str:
     next_start = each.next_start
     if next_start.followed:
         return "share-manager follows"
-    return UNCHANGED if next_start.decision == UNCHANGED else f"{next_start.decision}: {', '.join(next_start.nodes)}"
+    if next_start.decision == UNCHANGED:
+        return UNCHANGED
+    rejected = " (rejected)" if next_start.rejected else ""
+    return f"{next_start.decision}: {', '.join(next_start.nodes)}{rejected}"

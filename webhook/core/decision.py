@@ -13,6 +13,13 @@ from webhook.core.reasons import CHAIN_ORDER, Reason, Why
 from webhook.core.scheduler.state.pod_requests import Usage
 
 _FITS: Final = (Reason.NODE_FEASIBLE, Reason.NO_SHARE, Reason.OTHERS_ON_WAY, Reason.CROWD_BEFORE)
+EXCLUDES: Final = (  # as long as the node and the pod are as they are, whatever runs there
+    Reason.NODE_SELECTOR_MISMATCH,
+    Reason.NODE_AFFINITY_MISMATCH,
+    Reason.TAINT_NOT_TOLERATED,
+    Reason.VOLUME_AFFINITY_MISMATCH,
+    Reason.VOLUME_ZONE_MISMATCH,
+)
 _NODES_SHOWN: Final = 3  # in the annotation; explain and the log show all nodes
 OPTED_IN_BY: Final = "; opted in by "  # before an OptedInBy, after the evidence; not for a VM's own annotation
 NOT_REQUIRED: Final = "; not required, because "  # between the evidence of a preference and its reason
@@ -36,6 +43,11 @@ class NodeFit(Struct, frozen=True):
     def feasible(self) -> bool:
         """Whether the pod can start if this is the only node that it may run on."""
         return self.why.reason is Reason.NODE_FEASIBLE
+
+    @property
+    def excluded(self) -> bool:
+        """Whether kube-scheduler never takes this node, so that another start changes nothing."""
+        return self.why.reason in EXCLUDES
 
     @property
     def fits(self) -> bool:

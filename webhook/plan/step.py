@@ -7,7 +7,7 @@ only if all share-managers of the VM are on one node. As far as is known, the VM
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
+from webhook.core.decision import NodeFit
 from webhook.core.evidence import share_managers
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe import restart
@@ -33,6 +34,8 @@ from webhook.core.scheduler.state.snapshot import (
 )
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 from webhook.terminal import printable
+
+_EXCLUDED: Final = "a restart changes nothing: the webhook can only prefer a node that rejects the VM"
 
 
 class VMDetails(Struct, frozen=True, kw_only=True):
@@ -121,7 +124,7 @@ def step(
     if len(places) > 1:
         many = f"its share-managers are on {' and '.join(places)}: a migration brings the VM to only one of these nodes"
         return Step(row=row, sentences=[many, start], refusal=many)
-    refusal: str | NeedObjects = _refusal(row, vm)
+    refusal: str | NodeFit | NeedObjects = _refusal(row, vm)
     if not refusal and vm.pod:
         found = share_managers.find_share_managers(vm.pod, row.namespace, known)
         volumes = share_managers.bound_volumes(found) if isinstance(found, list) else []
@@ -129,6 +132,8 @@ def step(
         refusal = _node_refusal(places[0], cycle, nodes)
     if isinstance(refusal, NeedObjects):
         return refusal
+    if isinstance(refusal, NodeFit):
+        start, refusal = (_EXCLUDED if refusal.excluded else start), refusal.why.sentence
     if refusal or not vm.pod:
         return Step(row=row, sentences=[f"no live migration: {refusal}", start], refusal=str(refusal))
     warnings = _not_evaluated(vm.pod) if isinstance(snapshot, NotCounted) else []
@@ -150,13 +155,11 @@ def _why_held(row: VMStatus, nodes: ClusterView) -> Why | NeedObjects | None:
     return Reason.VM_NODE_NOT_READY.why(node=row.node)
 
 
-def _node_refusal(name: str, cycle: CycleState, nodes: ClusterView) -> str | NeedObjects:
+def _node_refusal(name: str, cycle: CycleState, nodes: ClusterView) -> str | NodeFit | NeedObjects:
     """Why the pod can't be migrated to this node, or is not known to fit there; empty if it can be migrated."""
     verdict = feasibility.evaluate(name, cycle, nodes)
-    if isinstance(verdict, NeedObjects):
+    if isinstance(verdict, NeedObjects) or not verdict.feasible:
         return verdict
-    if not verdict.feasible:
-        return verdict.why.sentence
     undecidable = None if isinstance(cycle.snapshot, NotCounted) else feasibility.why_undecidable(cycle)
     if undecidable:
         return f"only kube-scheduler can tell: {undecidable.sentence}"

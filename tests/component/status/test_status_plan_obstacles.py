@@ -74,10 +74,6 @@ OBSTACLES: Final = {
         builders.longhorn_node("node-b", ready="False"),
         "Longhorn is not ready on node node-b (nodes.longhorn.io is not Ready), so no volume can be attached there",
     ),
-    "the VM's own selector": (
-        spec(nodeSelector={"kubernetes.io/hostname": "host-node-a"}),
-        "node node-b does not have the label kubernetes.io/hostname=host-node-a of the pod's nodeSelector",
-    ),
     "no hostname": (unlabeled(), "node node-b has no label kubernetes.io/hostname"),
     "its disks": (
         instance("web", migratable="False"),
@@ -127,6 +123,32 @@ def test_nothing_moves_a_vm_whose_pod_is_being_deleted(status: Status, api: Stat
     assert migrations(ran) == []
     assert sentences(ran, "web")[0].startswith("nothing to apply: pod virt-launcher-web-aaaaa is being deleted")
     assert "restart web" not in ran.out
+
+
+EXCLUDED: Final = {
+    "its own selector": (
+        spec(nodeSelector={"kubernetes.io/hostname": "host-node-a"}),
+        "node node-b does not have the label kubernetes.io/hostname=host-node-a of the pod's nodeSelector",
+    ),
+    "a taint": (
+        builders.node("node-b", taints=["storage-only=true:NoSchedule"]),
+        "node node-b has the taint storage-only=true:NoSchedule, which the pod does not tolerate",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changed", "why"), EXCLUDED.values(), ids=EXCLUDED)
+def test_a_restart_is_not_advised_where_it_changes_nothing(
+    changed: dict[str, Any], why: str, status: Status, api: StaticApi
+) -> None:
+    """The node excludes the VM, whatever runs there."""
+    put(api, changed)
+    ran = status("web --plan")
+    assert migrations(ran) == []
+    assert sentences(ran, "web") == [
+        f"no live migration: {why}",
+        "a restart changes nothing: the webhook can only prefer a node that rejects the VM",
+    ]
 
 
 APART: Final = {

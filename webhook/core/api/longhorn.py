@@ -17,6 +17,7 @@ LABEL_LONGHORN_NODE: Final = "longhorn.io/node"
 LABEL_LONGHORN_SHARE_MANAGER: Final = "longhorn.io/share-manager"
 SHARE_MANAGER: Final = "share-manager"
 NFS_CLIENT_INSTALLED: Final = "NFSClientInstalled"  # of nodes.longhorn.io: k8s/pkg/apis/longhorn/v1beta2/node.go
+SHARE_MANAGER_NODE_SELECTOR: Final = "shareManagerNodeSelector"  # a StorageClass parameter, and so of its volumes
 INSTANCE_MANAGER: Final = "instance-manager"
 SHARE_MANAGER_POD_PREFIX: Final = "share-manager-"
 

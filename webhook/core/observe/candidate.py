@@ -37,7 +37,8 @@ class NextStart(Struct, frozen=True, kw_only=True):
     """What the webhook would decide if the VM started now and asked for co-scheduling.
 
     `decision` is required, preferred or unchanged; `nodes` are the required or preferred nodes. `followed`: whether a
-    share-manager would be created after the VM has its node, and the webhook would steer it there.
+    share-manager would be created after the VM has its node, and the webhook would steer it there. `rejected`: whether
+    kube-scheduler takes none of the nodes for the VM, whatever runs there.
     """
 
     decision: str
@@ -45,11 +46,12 @@ class NextStart(Struct, frozen=True, kw_only=True):
     reason: str
     because: str
     followed: bool
+    rejected: bool = False
 
     @property
     def gains(self) -> bool:
         """Whether the VM or its share-manager would be placed."""
-        return self.decision != UNCHANGED or self.followed
+        return (self.decision != UNCHANGED and not self.rejected) or self.followed
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
@@ -81,6 +83,11 @@ class Candidate(Struct, frozen=True, kw_only=True):
         return self.not_opted_in is None
 
     @property
+    def _is_confined(self) -> bool:
+        """Whether the StorageClass of each share-manager confines it to some nodes: it may be unable to follow."""
+        return all(volume.confined for volume in self.volumes if volume.state)
+
+    @property
     def next_start(self) -> NextStart:
         """The decision as it is shown."""
         decision, why = self.decision, self.decision.why
@@ -90,7 +97,8 @@ class Candidate(Struct, frozen=True, kw_only=True):
             nodes=() if isinstance(decision, Leave) else decision.nodes,
             reason=why.reason.code,
             because=why.sentence,
-            followed=left and why.reason is Reason.SHARE_MANAGER_NO_NODE,
+            followed=left and why.reason is Reason.SHARE_MANAGER_NO_NODE and not self._is_confined,
+            rejected=not left and all(each.excluded for each in decision.node_fits),
         )
 
 

@@ -141,18 +141,17 @@ def _with_cure(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView) -
         return row
     volume = next(each for each in row.volumes if each.together is False)
     found = view.share_manager_pod(volume.volume or "")
-    why = why_apart.why_apart(
-        Apart(
-            node=pod.spec.node_name or "",
-            since=bound_or_waiting_since(pod),
-            past=past,
-            migrated=pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None,
-            volume=volume,
-            steered=None if isinstance(found, NoObject) else past_decision(found),
-            nodes=row.share_manager_nodes,
-        )
+    apart = Apart(
+        node=pod.spec.node_name or "",
+        since=bound_or_waiting_since(pod),
+        past=past,
+        migrated=pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None,
+        volume=volume,
+        steered=None if isinstance(found, NoObject) else past_decision(found),
+        nodes=row.share_manager_nodes,
     )
-    row = replace(row, why=why, cure=why_apart.cure_of_apart(why, row.name, row.namespace, volume.node or ""))
+    why = why_apart.why_apart(apart)
+    row = replace(row, why=why, cure=why_apart.cure_of_apart(why, row.name, row.namespace, apart))
     held = why_apart.why_held(pod, view)
     return with_held(row, held) if held else row
 

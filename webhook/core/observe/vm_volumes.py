@@ -9,7 +9,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core.api.longhorn import SHARE_MANAGER_NODE_SELECTOR
 from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume
 from webhook.core.evidence import share_managers
 from webhook.core.evidence.finding import Finding
 from webhook.core.reasons import Reason, Why
@@ -29,6 +31,7 @@ class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
         state: the state of the ShareManager.
         together: whether VM and share-manager are on one node, None if there is nothing to compare.
         since: when the share-manager's pod was bound to its node, None if unknown.
+        confined: the node selector to which the volume's StorageClass confines its share-managers; empty for none.
         why: the reason of the finding; for a share-manager without a live pod that this is so.
     """
 
@@ -39,6 +42,7 @@ class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
     together: bool | None
     since: str | None
     why: Why
+    confined: str = ""
 
     @property
     def unread(self) -> bool:
@@ -83,7 +87,13 @@ def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolum
         together=None if node is None or not vm_node else node == vm_node,
         since=_serving_since(handle, view) if handle and node else None,
         why=why,
+        confined=_confined(finding.persistent_volume),
     )
+
+
+def _confined(volume: PersistentVolume | None) -> str:
+    csi = volume.spec.csi if volume and volume.spec else None
+    return ((csi.volume_attributes if csi else None) or {}).get(SHARE_MANAGER_NODE_SELECTOR, "")
 
 
 def _serving_since(handle: str, view: ClusterView) -> str | None:

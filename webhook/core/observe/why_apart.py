@@ -11,11 +11,13 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.api.pod import Pod
+from webhook.core.decision import EXCLUDES
 from webhook.core.observe.past_decision import Decided, PastDecision
 from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, NoObject
 
+_EXCLUDES: Final = frozenset(reason.code for reason in EXCLUDES)
 _UNREADABLE: Final = "a reason that the annotation does not show"
 _PLAN: Final = "status --plan {vm} -n {namespace}"
 _MIGRATE: Final = "live-migrate the VM to node {node}, if it can run there"
@@ -26,6 +28,10 @@ _STOP: Final = (
 _FREE: Final = (
     "{held}. If the machine of node {node} is certainly off, free the VM: kubectl taint nodes {node} "
     "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+)
+_CONFINED: Final = (
+    "let the VM run where its StorageClass keeps share-managers, or change the class of claim {claim}: "
+    "shareManagerNodeSelector is {selector}, and a restart or a migration changes nothing"
 )
 _RESTART: Final = "restart the VM, because the webhook decides again for a new pod"
 
@@ -62,6 +68,12 @@ class Apart(Struct, frozen=True, kw_only=True):
     def times_known(self) -> bool:
         """Whether both pods show since when they have their node."""
         return bool(self.since and self.volume.since)
+
+    @property
+    def excluded(self) -> bool:
+        """Whether the node of one of both pods excluded the other pod, whatever runs there, when that was created."""
+        because = (self.past.because, self.steered.because if self.steered else "")
+        return any(each.partition(":")[0] in _EXCLUDES for each in because)
 
     @property
     def share_manager_later(self) -> bool:
@@ -120,9 +132,12 @@ def _by_the_start(apart: Apart) -> Why | None:
     return None
 
 
-def cure_of_apart(why: Why, vm: str, namespace: str, node: str) -> Cure:
-    """Return what the user can do about a VM that is apart by this cause from its share-manager on `node`."""
-    if why.reason is Reason.VM_SHARE_MANAGERS_SPREAD:
+def cure_of_apart(why: Why, vm: str, namespace: str, apart: Apart) -> Cure:
+    """Return what the user can do about a VM that is apart by this cause."""
+    volume, node = apart.volume, apart.volume.node
+    if apart.excluded and volume.confined:
+        return Cure(_CONFINED.format(claim=volume.claim, selector=volume.confined))
+    if apart.excluded or why.reason is Reason.VM_SHARE_MANAGERS_SPREAD:
         return Cure(_STOP)
     first = _ASK if why.reason is Reason.VM_WEBHOOK_NOT_ASKED else ""
     return Cure(first + _MIGRATE.format(node=node), _PLAN.format(vm=vm, namespace=namespace))

@@ -6,7 +6,7 @@ from sys import intern
 
 from msgspec import Struct
 
-from webhook.core.api.longhorn import LONGHORN_CSI_DRIVER
+from webhook.core.api.longhorn import LONGHORN_CSI_DRIVER, SHARE_MANAGER_NODE_SELECTOR
 from webhook.core.api.meta import ObjectMeta, ObjectReference
 from webhook.core.api.storage import (
     CSIPersistentVolumeSource,
@@ -26,6 +26,7 @@ class _WireAttributes(Struct, rename="camel", gc=False):
     migratable: str | None = None
     data_locality: str | None = None
     data_engine: str | None = None
+    share_manager_node_selector: str | None = None
 
     def as_dict(self) -> dict[str, str] | None:
         """Return the attributes that are set, with their names in a PersistentVolume; None if there are none."""
@@ -33,6 +34,7 @@ class _WireAttributes(Struct, rename="camel", gc=False):
             "migratable": self.migratable,
             "dataLocality": self.data_locality,
             "dataEngine": self.data_engine,
+            SHARE_MANAGER_NODE_SELECTOR: self.share_manager_node_selector,
         }
         return {name: value for name, value in attributes.items() if value is not None} or None
 

@@ -25,7 +25,12 @@ from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders, NotJSON
 
 Object = dict[str, Any]
-ATTRIBUTES = ("migratable", "dataLocality", "dataEngine")  # of a volume, those that core reads
+ATTRIBUTES = (
+    "migratable",
+    "dataLocality",
+    "dataEngine",
+    "shareManagerNodeSelector",
+)  # of a volume, those that core reads
 
 
 def claim_reads(claim: PersistentVolumeClaim) -> tuple[Any, ...]:
@@ -168,6 +173,7 @@ VALUES = st.sampled_from(
         {"a": None},
         {"migratable": "true", "share": "x"},
         {"migratable": None},
+        {"shareManagerNodeSelector": "storage:true"},
         {"dataLocality": "strict-local", "dataEngine": "v2", "numberOfReplicas": "1"},
         {"longhorn.io/component": "x", "other": "y"},
         {"topology.kubernetes.io/zone": "a__b", "other": "y"},

@@ -1,0 +1,67 @@
+"""What a user can do about a VM whose share-manager is on a node that excludes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.objects import builders
+from support.objects.fleets import EARLY, LATER, disk, launcher, scheduled, served, the_row
+
+from webhook.core.observe.why_apart import Cure
+
+Object = dict[str, Any]
+TAINT = "TaintNotTolerated: node node-b has the taint storage-only=true:NoSchedule, which the pod does not tolerate"
+LABEL = "NodeSelectorMismatch: node node-a does not have the label storage=true of the pod's nodeSelector"
+ROOM = "NoRoom: node node-b has too little of cpu"
+CONFINED = [
+    builders.persistent_volume_claim("root", volume_name="pv-root"),
+    builders.persistent_volume(
+        "pv-root", claim="root", handle="root", attributes={"shareManagerNodeSelector": "storage:true"}
+    ),
+]
+
+
+def cure(start: str | None, steering: str | None, volume: list[Object]) -> Cure:
+    """The cure of a VM with these decisions at its start and for its share-manager's pod."""
+    annotations = {} if start is None else {builders.DECISION: start}
+    manager, pod = served("root", "node-b", LATER if start is None else EARLY)
+    if steering is not None:
+        pod["metadata"]["annotations"][builders.DECISION] = steering
+    vm = launcher("root", nodeName="node-a", annotations=annotations, conditions=[scheduled(LATER)])
+    found = the_row(vm, objects=[*volume, manager, pod]).cure
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("start", "steering"),
+    [
+        pytest.param(f"preferred on node-b: x; not required, because {TAINT}", None, id="by the VM's pod"),
+        pytest.param(None, f"unchanged: {LABEL}", id="by the share-manager's pod"),
+    ],
+)
+def test_a_class_that_keeps_share_managers_elsewhere_is_named(start: str | None, steering: str | None) -> None:
+    """longhorn/longhorn#7872: neither a restart nor a migration brings the VM there."""
+    found = cure(start, steering, CONFINED)
+    assert "shareManagerNodeSelector is storage:true, and a restart or a migration changes nothing" in found.sentence
+    assert not found.arguments
+
+
+@pytest.mark.parametrize(
+    ("start", "steering"),
+    [
+        pytest.param(f"preferred on node-b: x; not required, because {TAINT}", None, id="by the VM's pod"),
+        pytest.param(None, f"unchanged: {LABEL}", id="by the share-manager's pod"),
+    ],
+)
+def test_without_such_a_class_a_stop_brings_them_together(start: str | None, steering: str | None) -> None:
+    """Then Longhorn makes the share-manager again after the VM has its node."""
+    assert cure(start, steering, disk("root")).sentence.startswith("stop the VM until Longhorn has stopped")
+
+
+@pytest.mark.parametrize("volume", [CONFINED, disk("root")], ids=["confined", "not confined"])
+def test_what_can_pass_is_cured_by_a_migration(volume: list[Object]) -> None:
+    """A full node does not exclude the VM for good."""
+    found = cure(f"preferred on node-b: x; not required, because {ROOM}", None, volume)
+    assert (found.sentence[:21], bool(found.arguments)) == ("live-migrate the VM t", True)
