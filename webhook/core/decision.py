@@ -158,10 +158,10 @@ def weigh(ranked: Mapping[str, int]) -> tuple[WeightedNode, ...]:
 
 
 def evidence_for(node: str, findings: Sequence[Finding]) -> Finding:
-    """Return the strongest finding that names this node. A disk's claim comes before the claim of the VM's state."""
+    """Return the strongest finding that names this node. A disk of the VM's own comes first."""
     return max(
         (finding for finding in findings if finding.node == node),
-        key=lambda finding: (not finding.vm_state_claim, CHAIN_ORDER[finding.why.reason]),
+        key=lambda finding: (finding.use, CHAIN_ORDER[finding.why.reason]),
     )
 
 

@@ -129,6 +129,7 @@ class Reason(Enum):
             "only on the node of its replica, which the webhook does not know"
         ),
     )
+    CDROM_CLAIM = "CdromClaim", "claim {claim} is a CD-ROM of the VM, whose share-manager pulls the VM nowhere"
     SHARE_MANAGER_NOT_FOUND = "ShareManagerNotFound", "claim {claim}: volume {volume} has no ShareManager"
     SHARE_MANAGER_NO_NODE = (
         "ShareManagerNoNode",
@@ -396,6 +397,14 @@ class Reason(Enum):
     STATE_CLAIM = (
         "StateClaim",
         "claim {claim} holds only the state that KubeVirt stores of the VM (TPM, EFI), which never requires a node",
+    )
+    SHARED_CLAIM = (
+        "SharedClaim",
+        "claim {claim} never requires a node, because it is not the VM's alone: it is also a claim of VM {other}",
+    )
+    START_FAILURES = (
+        "StartFailures",
+        "VirtualMachine {vm} has {count} failed starts in a row (status.startFailure), so no node is required",
     )
     AUDIT_REQUIRED = "AuditRequired", "the webhook only audits (--audit=on); it would write a requirement: {decision}"
     AUDIT_PREFERRED = "AuditPreferred", "the webhook only audits (--audit=on); it would write a preference: {decision}"

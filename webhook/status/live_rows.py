@@ -44,6 +44,7 @@ from webhook.plan.step import Step
 
 _TRIES: Final = 3  # for one page of a list
 _PODS_A_PAGE: Final = 200  # 20 KB a pod: 4 MB a page
+_NAMESPACED: Final = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE)
 _NAMED: Final = "metadata.name="  # the field selector of one object
 _PERMANENT_CAUSES: Final = (Cause.FORBIDDEN, Cause.UNAUTHORIZED)
 
@@ -153,7 +154,7 @@ def _kinds(longhorn_namespace: str, namespace: str, selector: Selector | None) -
     """The kinds that a row needs, in one namespace or all: of pods only those of VMs; no nodes."""
     labels = selector.requirements if selector else ()
     for resource in resources(longhorn_namespace, WatchedPods.VIRT_LAUNCHER):
-        if resource.kind is Kind.PERSISTENT_VOLUME_CLAIM:
+        if resource.kind in _NAMESPACED:
             yield replace(resource, namespace=namespace)
         elif resource.kind is Kind.NAMESPACE:
             yield replace(resource, fields=f"{_NAMED}{namespace}" if namespace else "")

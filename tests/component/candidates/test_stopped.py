@@ -19,7 +19,7 @@ from webhook.core.reasons import ANNOTATION_OPT_IN_ALL
 from webhook.explain.derive.notes import CLUSTER as DERIVED
 
 Run = Callable[..., Ran]
-COLD: Final = "claim cold: the share-manager of volume cold is on no node yet (state stopped)"
+COLD: Final = "claim {vm}-cold: the share-manager of volume {vm}-cold is on no node yet (state stopped)"
 SIZED: Final = "not derived: what its instancetype adds, such as CPUs, memory, CPU model and node selector"
 HINT: Final = "the lines that opt VMs in: --output commands\n"
 LACKS: Final = f"the next pod of a stopped VM is {DERIVED}\n"
@@ -49,10 +49,13 @@ def test_a_stopped_vm_shows_what_its_next_start_would_decide(run: Run, file: Pat
     assert {name: item["state"] for name, item in found.items()} == STATES
     assert [item["node"] for name, item in found.items() if name != "web"] == [None] * len(STOPPED)
     for name in ("off", "out", "over", "sized"):
-        assert (found[name]["nextStart"]["followed"], found[name]["nextStart"]["because"]) == (True, COLD)
+        assert (found[name]["nextStart"]["followed"], found[name]["nextStart"]["because"]) == (
+            True,
+            COLD.format(vm=name),
+        )
     for name in ("asks", "two"):
         assert (found[name]["nextStart"]["decision"], found[name]["nextStart"]["nodes"]) == ("required", ["node-a"])
-    assert [volume["claim"] for volume in found["two"]["volumes"]] == ["cold", "own", "root"]
+    assert [volume["claim"] for volume in found["two"]["volumes"]] == ["two-cold", "two-own", "two-root"]
     assert [name for name, item in found.items() if item["optedIn"]] == ["asks"]
     assert (found["out"]["annotation"], found["out"]["change"]) == ("false", "")
     assert {name: item["notes"] for name, item in found.items()} == {
@@ -66,9 +69,9 @@ def test_the_table_hides_nothing_of_what_is_not_known(run: Run, file: Path) -> N
     """What concerns one VM is in its row; what concerns all of them is said once. The sentence counts them."""
     told = run("candidates", "-n", "vms", "-f", str(file))
     rows = {line.split()[0]: line for line in told.out.splitlines()}
-    assert rows["sized"].split()[1:6] == ["-", "cold:", "-", "stopped", "no"]
-    assert rows["sized"].endswith(f"share-manager follows  {COLD}; {SIZED}")
-    assert rows["off"].endswith(COLD)
+    assert rows["sized"].split()[1:6] == ["-", "sized-cold:", "-", "stopped", "no"]
+    assert rows["sized"].endswith(f"share-manager follows  {COLD.format(vm='sized')}; {SIZED}")
+    assert rows["off"].endswith(COLD.format(vm="off"))
     counted = (
         "7 VMs with a share-manager, 1 of them apart from it, 6 stopped; 6 not opted in, 6 of those would be placed at "
         "the next start\n"

@@ -143,7 +143,7 @@ def test_json_and_yaml_say_the_same(status: Status, api: StaticApi) -> None:
 
 
 def test_only_lists_are_asked_for(status: Status, api: StaticApi) -> None:
-    """Six kinds, by pages, and the webhook configuration; no nodes, and of pods only those of VMs."""
+    """Eight kinds, by pages, and the webhook configuration; no nodes, and of pods only those of VMs."""
     status()
     lists = [path.partition("?")[0] for path in api.asked if path != "/version"]
     assert sorted(lists) == sorted(
@@ -155,6 +155,8 @@ def test_only_lists_are_asked_for(status: Status, api: StaticApi) -> None:
             "/api/v1/namespaces/longhorn-system/pods",
             "/api/v1/persistentvolumes",
             "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/kubevirt-coschedule",
+            "/apis/kubevirt.io/v1/namespaces/vms/virtualmachineinstances",
+            "/apis/kubevirt.io/v1/namespaces/vms/virtualmachines",
             f"{LONGHORN}/sharemanagers",
         ]
     )

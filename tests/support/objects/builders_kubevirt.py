@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 from support.objects.builders import NAMESPACE, Object
 
@@ -12,10 +12,11 @@ API_VERSION = "kubevirt.io/v1"
 
 def vmi_spec(claims: Iterable[str] = (), *, hotpluggable: Iterable[str] = (), cdroms: Iterable[str] = ()) -> Object:
     """The spec of a VM: a disk for each of `claims` and `hotpluggable`, a CD-ROM for each of `cdroms`."""
-    volumes: list[Any] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in (*claims, *cdroms)]
+    volumes: list[Any] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    volumes += [{"name": f"cd-{name}", "persistentVolumeClaim": {"claimName": name}} for name in cdroms]
     volumes += [{"name": name, "dataVolume": {"name": name, "hotpluggable": True}} for name in hotpluggable]
     disks: list[Any] = [{"name": name, "disk": {"bus": "virtio"}} for name in (*claims, *hotpluggable)]
-    disks += [{"name": name, "cdrom": {"bus": "sata", "readonly": True}} for name in cdroms]
+    disks += [{"name": f"cd-{name}", "cdrom": {"bus": "sata", "readonly": True}} for name in cdroms]
     return {"domain": {"devices": {"disks": disks}}, "volumes": volumes}
 
 
@@ -60,3 +61,19 @@ def virtual_machine_instance(
         },
         "spec": vmi_spec(claims, **claims_by_use),
     }
+
+
+VM_KEYS: Final = frozenset({"claims", "cdroms", "hotpluggable", "namespace", "startFailures", "instanceOf", "runs"})
+
+
+def described_vm(name: str, state: Object) -> Iterator[Object]:
+    """The objects of one VM of a row: its VirtualMachine, and its VirtualMachineInstance unless `runs` is false.
+
+    `instanceOf` is another name of the VirtualMachine, null for none; then there is only the instance.
+    """
+    claims = {key: state[key] for key in ("cdroms", "hotpluggable") if key in state}
+    parts: Any = {"claims": state.get("claims", ()), "namespace": state.get("namespace", NAMESPACE), **claims}
+    if state.get("runs", True):
+        yield virtual_machine_instance(name, vm=state.get("instanceOf", name), **parts)
+    if "instanceOf" not in state or not state.get("runs", True):
+        yield virtual_machine(name, start_failures=state.get("startFailures", 0), **parts)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from support.objects import builders, builders_pods
+from support.objects import builders, builders_kubevirt, builders_pods
 from support.objects.short_yaml import BadRow, Object, deep_merge, names, only, spelled
 
 _POD_KEYS: Final = frozenset({"fixture", "optIn", "claims", "ephemeral", "labels", "annotations", "namespace"})
@@ -24,7 +24,9 @@ _POD_SPEC_KEYS: Final = frozenset(
 )
 _ASKED_KEYS: Final = frozenset({"requests", "hostPort"})
 _SHARE_MANAGER_POD_ROW_KEYS: Final = frozenset({"volume", "dataEngine", "labels", "namespace", *_POD_SPEC_KEYS})
-_CLUSTER_KEYS: Final = frozenset({"nodes", "volumes", "longhornNodes", "vms", "pods", "clusterAutoscaler"})
+_CLUSTER_KEYS: Final = frozenset(
+    {"nodes", "volumes", "longhornNodes", "vms", "virtualMachines", "pods", "clusterAutoscaler"}
+)
 _LONGHORN_KEYS: Final = frozenset({"longhorn", "nfsClient", "csiDrivers"})
 _NODE_KEYS: Final = _LONGHORN_KEYS | {"ready", "cordoned", "deleting", "taints", "labels", "exists", "allocatable"}
 _VOLUME_KEYS: Final = frozenset(
@@ -152,6 +154,9 @@ def cluster(row: Any) -> Iterator[Object]:
         if not isinstance(keys["optIn"], str | None):
             raise BadRow(f"cluster.vms.{name}.optIn: got {keys['optIn']!r}, expected a quoted string or null")
         yield builders.vm_pod(name, **{_VM_KEYS[key]: value for key, value in keys.items()})
+    for name, state in _named(row.get("virtualMachines", {}), "cluster.virtualMachines"):
+        keys = only(state, builders_kubevirt.VM_KEYS, f"cluster.virtualMachines.{name}")
+        yield from builders_kubevirt.described_vm(name, keys)
     for name, state in _named(row.get("pods", {}), "cluster.pods"):
         keys = only(state, frozenset(_OTHER_POD_KEYS), f"cluster.pods.{name}")
         yield builders_pods.pod(name, **{_OTHER_POD_KEYS[key]: value for key, value in keys.items()})

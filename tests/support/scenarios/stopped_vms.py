@@ -33,24 +33,24 @@ def objects() -> list[Object]:
         *map(builders.node, NODES),
         *map(builders.longhorn_node, NODES),
         builders.labeled_namespace("vms", None),
-        *disk("root"),
-        *served("root", "node-a"),
-        *disk("cold"),
-        builders.share_manager("cold", state="stopped"),
+        *(each for vm in ("web", "asks", "two") for each in (*disk(f"{vm}-root"), *served(f"{vm}-root", "node-a"))),
+        *(each for vm in COLD for each in (*disk(f"{vm}-cold"), builders.share_manager(f"{vm}-cold", state="stopped"))),
         *disk("own", access_modes=["ReadWriteOnce"]),
-        pod("web", "root", "Running"),
-        machine("web", "root"),
-        machine("asks", "root", asks="true"),
-        machine("off", "cold", labels={"app": "shop"}),
-        machine("out", "cold", asks="false"),
-        machine("over", "cold"),
-        pod("over", "cold", "Succeeded"),
+        *disk("two-own", access_modes=["ReadWriteOnce"]),
+        pod("web", "web-root", "Running"),
+        machine("web", "web-root"),
+        machine("asks", "asks-root", asks="true"),
+        machine("off", "off-cold", labels={"app": "shop"}),
+        machine("out", "out-cold", asks="false"),
+        machine("over", "over-cold"),
+        pod("over", "over-cold", "Succeeded"),
         machine("plain", "own"),
-        machine("sized", "cold", instancetype={"name": "u1.medium"}),
-        machine("two", "cold", "own", "root"),
+        machine("sized", "sized-cold", instancetype={"name": "u1.medium"}),
+        machine("two", "two-cold", "two-own", "two-root"),
     ]
 
 
+COLD: Final = ("off", "out", "over", "sized", "two")
 STOPPED: Final = ["asks", "off", "out", "over", "sized", "two"]
 STATES: Final = {**dict.fromkeys(STOPPED, "stopped"), "web": "apart"}
 

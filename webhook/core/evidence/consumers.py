@@ -20,7 +20,7 @@ from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node_selector import is_node_name, only_node
 from webhook.core.api.pod import Pod, uses
-from webhook.core.evidence.finding import Finding
+from webhook.core.evidence.finding import ClaimUse, Finding
 from webhook.core.evidence.share_managers import find_share_managers
 from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.reasons import Reason, Why
@@ -48,10 +48,9 @@ def find_vms(volume: str, view: ClusterView, policy: Policy) -> list[Finding] | 
 
 
 def find_share_managers_beside(findings: Sequence[Finding], view: ClusterView) -> list[Finding] | NeedObjects:
-    """Return a finding for each other disk of these VMs whose share-manager has a live pod on a node.
+    """Return a finding for each other disk of these VMs' own whose share-manager has a live pod on a node.
 
-    Return NeedObjects if objects must be read first. VMs without a node are left out, and so is what only stores the
-    VM's state (TPM, EFI).
+    Return NeedObjects if objects must be read first. VMs without a node are left out.
     """
     beside: list[Finding] = []
     refs: list[Ref] = []
@@ -63,7 +62,7 @@ def find_share_managers_beside(findings: Sequence[Finding], view: ClusterView) -
         if isinstance(found, NeedObjects):
             refs += found.refs
             continue
-        on_nodes = (each for each in found if each.why.reason is Reason.SHARE_MANAGER_POD and not each.vm_state_claim)
+        on_nodes = (each for each in found if each.why.reason is Reason.SHARE_MANAGER_POD and each.use is ClaimUse.OWN)
         beside += (
             _beside(finding, each, namespace) for each in on_nodes if each.volume_handle != finding.volume_handle
         )

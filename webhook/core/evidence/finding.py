@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+from typing import Final
+
 from msgspec import Struct
 
 from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
+
+WITHOUT_SHARE_MANAGER: Final = frozenset(  # the volume is attached on the pod's own node
+    {
+        Reason.CLAIM_NOT_READ_WRITE_MANY,
+        Reason.VOLUME_NOT_LONGHORN,
+        Reason.VOLUME_IS_BLOCK,
+        Reason.VOLUME_STRICT_LOCAL,
+    }
+)
+
+
+class ClaimUse(IntEnum):
+    """What a VM uses a claim for. The highest use with a share-manager on a node decides where the VM runs.
+
+    OWN is a disk that no other VM names. SHARED is a claim that another VM of the namespace names, too. STATE is the
+    state that KubeVirt stores of the VM (TPM, EFI): a few KB. A CDROM pulls nowhere.
+    """
+
+    CDROM = 0
+    STATE = 1
+    SHARED = 2
+    OWN = 3
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -22,7 +47,8 @@ class Finding(Struct, frozen=True, kw_only=True):
         pod: this pod. Only for a share-manager pod.
         node: the node that the evidence names, None if there is none.
         firm: whether the evidence is strong enough to require the node.
-        vm_state_claim: whether the claim holds only the state that KubeVirt stores of the VM (TPM, EFI): a few KB.
+        use: what the VM uses the claim for.
+        others: the other VMs of the namespace that name the claim.
     """
 
     claim: str
@@ -33,7 +59,23 @@ class Finding(Struct, frozen=True, kw_only=True):
     pod: Pod | None = None
     node: str | None = None
     firm: bool = False
-    vm_state_claim: bool = False
+    use: ClaimUse = ClaimUse.OWN
+    others: tuple[str, ...] = ()
+
+    @property
+    def may_have_share_manager(self) -> bool:
+        """Whether the claim leads to a Longhorn volume that a share-manager serves when it is attached."""
+        return self.volume_handle is not None and self.why.reason not in WITHOUT_SHARE_MANAGER
+
+    @property
+    def why_not_required(self) -> Why:
+        """Why the node of the evidence is not required."""
+        if self.use is ClaimUse.STATE:
+            return Reason.STATE_CLAIM.why(claim=self.claim)
+        if self.use is ClaimUse.SHARED:
+            more = f" and {len(self.others) - 1} more" if len(self.others) > 1 else ""
+            return Reason.SHARED_CLAIM.why(claim=self.claim, other=f"{self.others[0]}{more}")
+        return self.why
 
     @property
     def volume_nodes_unknown(self) -> bool:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from msgspec.structs import replace
-
 from webhook.core.api.longhorn import (
     ASSIGNED_STATES,
     LABEL_LONGHORN_COMPONENT,
@@ -23,7 +21,8 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node_selector import is_node_name
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume, PersistentVolumeClaim
-from webhook.core.evidence.finding import Finding
+from webhook.core.evidence import vm_facts
+from webhook.core.evidence.finding import WITHOUT_SHARE_MANAGER, Finding
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, need_objects
@@ -38,14 +37,6 @@ _STATE_CLAIM_PREFIX: Final = "persistent-state-for-"  # kubevirt pkg/storage/bac
 _STRICT_LOCAL: Final = "strict-local"
 _NAME_SHOWN_CHARS: Final = 80
 _LIVE_PHASES: Final = ("Pending", "Running")
-_WITHOUT_SHARE_MANAGER: Final = frozenset(  # the volume is attached on the pod's own node
-    {
-        Reason.CLAIM_NOT_READ_WRITE_MANY,
-        Reason.VOLUME_NOT_LONGHORN,
-        Reason.VOLUME_IS_BLOCK,
-        Reason.VOLUME_STRICT_LOCAL,
-    }
-)
 _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool, as longhorn's csi plugin uses
 
 
@@ -75,8 +66,8 @@ def find_share_managers(pod: Pod, namespace: str, view: ClusterView) -> list[Fin
     if len(findings) < len(followed):
         needs = (found for found in followed.values() if isinstance(found, NeedObjects))
         return NeedObjects(tuple(dict.fromkeys(ref for need in needs for ref in need.refs)))
-    marked = (replace(found, vm_state_claim=True) if found.claim in vm_state_claims else found for found in findings)
-    return [*marked, *ephemeral]
+    used = vm_facts.with_uses(findings, vm_state_claims, pod, namespace, view) if findings else findings
+    return used if isinstance(used, NeedObjects) else [*used, *ephemeral]
 
 
 def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
@@ -85,7 +76,7 @@ def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
         ClaimVolume(
             found.claim,
             found.persistent_volume,
-            None if found.why.reason in _WITHOUT_SHARE_MANAGER else found.node or "",
+            None if found.why.reason in WITHOUT_SHARE_MANAGER else found.node or "",
         )
         for found in findings
         if found.persistent_volume

@@ -19,6 +19,7 @@ from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import UNCHANGED, Decision, Leave, outcome
+from webhook.core.evidence.finding import ClaimUse
 from webhook.core.observe.vm_status import State, VMStatus, vm_status_of
 from webhook.core.observe.vm_volumes import VMVolumeStatus, volumes_of
 from webhook.core.opt_in import OptIn, Policy, label_of, opt_in_of
@@ -123,8 +124,11 @@ def candidate_of_start(pod: Pod, view: ClusterView, policy: Policy) -> Candidate
 
 
 def _has_share_manager(volumes: Sequence[VMVolumeStatus]) -> bool:
-    """Whether a volume has a ShareManager, or may have one that could not be read."""
-    return any(volume.state or volume.unread for volume in volumes)
+    """Whether a disk has a ShareManager, or may have one that could not be read.
+
+    A VM gains nothing by the share-manager of a CD-ROM or of KubeVirt's own claim (TPM, EFI).
+    """
+    return any(volume.state or volume.unread for volume in volumes if volume.use >= ClaimUse.SHARED)
 
 
 def _at_next_start(

@@ -17,6 +17,7 @@ from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.node_selector import named_nodes
 from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
+from webhook.core.evidence.finding import ClaimUse
 from webhook.core.observe import why_apart
 from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
 from webhook.core.observe.vm_volumes import STARTING, VMVolumeStatus, bound_or_waiting_since, volumes_of
@@ -45,9 +46,9 @@ class State(StrEnum):
 
 
 _MEANINGS: Final = {
-    State.TOGETHER: "every share-manager that is on a node is on the VM's. If a disk has a share-manager, the one of "
-    "KubeVirt's own claim (TPM, EFI) does not count",
-    State.APART: "one share-manager or more is on another node than the VM",
+    State.TOGETHER: "every share-manager that is on a node is on the VM's. Only disks of the VM's own count: no claim "
+    "that another VM names, too, no CD-ROM, and not KubeVirt's own claim (TPM, EFI)",
+    State.APART: "the share-manager of one or more of the VM's own disks is on another node than the VM",
     State.STUCK: "the VM's pod may run only on nodes that its affinity names (the webhook's or its own), and "
     "kube-scheduler reports that it fits none",
     State.PENDING: "the VM, or a share-manager that Longhorn is creating, is not on a node yet",
@@ -172,16 +173,17 @@ def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], *, pinned: bool) -> tupl
     apart = [volume for volume in volumes if volume.together is False]
     if apart:
         return State.APART, apart[0].why, min(_later(pod_since, volume.since) for volume in apart) or None
-    unread = [volume for volume in volumes if volume.unread]
+    own = [volume for volume in volumes if volume.use is ClaimUse.OWN]
+    unread = [volume for volume in own if volume.unread]
     if unread:
         return State.UNKNOWN, unread[0].why, pod_since
-    starting = [volume for volume in volumes if _is_starting(volume)]
+    starting = [volume for volume in own if _is_starting(volume)]
     if starting:
         return State.PENDING, starting[0].why, pod_since
     together = [volume for volume in volumes if volume.together]
     if together:
         return State.TOGETHER, together[0].why, max(_later(pod_since, volume.since) for volume in together) or None
-    furthest = max(volumes, key=lambda volume: CHAIN_ORDER[volume.why.reason], default=None)
+    furthest = max(own or volumes, key=lambda volume: CHAIN_ORDER[volume.why.reason], default=None)
     return State.FREE, furthest.why if furthest else Reason.NO_CLAIMS.why(), pod_since
 
 

@@ -13,7 +13,7 @@ from webhook.core.api.longhorn import SHARE_MANAGER_NODE_SELECTOR
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.evidence import share_managers
-from webhook.core.evidence.finding import Finding
+from webhook.core.evidence.finding import ClaimUse, Finding
 from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, NeedObjects, NoObject
 
@@ -32,6 +32,7 @@ class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
         together: whether VM and share-manager are on one node, None if there is nothing to compare.
         since: when the share-manager's pod was bound to its node, None if unknown.
         confined: the node selector to which the volume's StorageClass confines its share-managers; empty for none.
+        use: what the VM uses the claim for. Only a disk of the VM's own is compared with the VM's node.
         why: the reason of the finding; for a share-manager without a live pod that this is so.
     """
 
@@ -43,6 +44,7 @@ class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
     since: str | None
     why: Why
     confined: str = ""
+    use: ClaimUse = ClaimUse.OWN
 
     @property
     def unread(self) -> bool:
@@ -51,21 +53,14 @@ class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def volumes_of(pod: Pod, view: ClusterView) -> tuple[VMVolumeStatus, ...]:
-    """Return the status of each claim.
-
-    The claim with the VM's state (TPM, EFI) is compared with no node if a disk's share-manager is on a node, because
-    placement does not count that claim then.
-    """
+    """Return the status of each claim."""
     findings = share_managers.find_share_managers(pod, pod.metadata.namespace or "", view)
     if isinstance(findings, NeedObjects):
         ref = findings.refs[0]
         why = Reason.CLAIM_LOOKUP_FAILED.why(claim=ref.name, kind=ref.kind, problem="not read yet")
         nothing = VMVolumeStatus(claim=ref.name, volume=None, node=None, state=None, together=None, since=None, why=why)
         return (nothing,)
-    disks = any(finding.node and not finding.vm_state_claim for finding in findings)
-    return tuple(
-        _volume(finding, None if finding.vm_state_claim and disks else pod.spec.node_name, view) for finding in findings
-    )
+    return tuple(_volume(finding, pod.spec.node_name, view) for finding in findings)
 
 
 def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolumeStatus:
@@ -79,15 +74,17 @@ def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolum
         # also leaves ShareManagers `running` for hours after their pod is gone (longhorn/longhorn#7684, #9828).
         reason = Reason.SHARE_MANAGER_NO_NODE if state == STARTING else Reason.VM_SHARE_MANAGER_POD_GONE
         node, why = None, reason.why(claim=finding.claim, volume=handle, state=state or "absent")
+    own = finding.use is ClaimUse.OWN
     return VMVolumeStatus(
         claim=finding.claim,
         volume=handle,
         node=node,
         state=state,
-        together=None if node is None or not vm_node else node == vm_node,
+        together=None if node is None or not vm_node or not own else node == vm_node,
         since=_serving_since(handle, view) if handle and node else None,
-        why=why,
         confined=_confined(finding.persistent_volume),
+        why=finding.why_not_required if node and not own else why,
+        use=finding.use,
     )
 
 

@@ -14,8 +14,8 @@ from webhook.core.api import kubevirt
 from webhook.core.api.node_selector import MAX_TERMS, most_nodes
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, rank, weigh
-from webhook.core.evidence import share_managers
-from webhook.core.evidence.finding import Finding
+from webhook.core.evidence import share_managers, vm_facts
+from webhook.core.evidence.finding import ClaimUse, Finding
 from webhook.core.opt_in import Mode, OptedInBy, OptIn, Policy, opt_in_of_start
 from webhook.core.placement import feasibility, replica_share, shortlist
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why
@@ -56,10 +56,13 @@ def _place(pod: Pod, namespace: str, opt_in: OptIn, view: ClusterView, *, allowe
     preferable = {node_fit.node: ranked[node_fit.node] for node_fit in node_fits if node_fit.preferable}
     if not preferable:
         return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
-    required = _required(cycle, opt_in, findings, node_fits, view)
+    failing = vm_facts.start_failures(pod, namespace, view)
+    if isinstance(failing, NeedObjects):
+        return failing
+    required = failing or _required(cycle, opt_in, findings, node_fits, view)
     if isinstance(required, Why):
         why, required = required, ()
-        shortlist = _shortlist(cycle, findings, node_fits, view, allowed=allowed)
+        shortlist = _shortlist(cycle, findings, node_fits, view, allowed=allowed and not failing)
     else:
         why, shortlist = evidence_for(required[0], findings).why, ()
     return Pin(
@@ -78,10 +81,12 @@ def _shortlist(
 ) -> tuple[str, ...]:
     """Return the short list for a preference; empty if a short list could keep the pod from starting.
 
-    That is so if the nodes of a claim's volume are unknown: the volume can turn up where no node of the list is.
+    That is so if the nodes of a claim's volume are unknown: the volume can turn up where no node of the list is. There
+    is none either for the sake of a claim that never requires a node.
     """
+    own = any(finding.node and finding.use is ClaimUse.OWN for finding in findings)
     fitting = [node_fit.node for node_fit in node_fits if node_fit.fits]
-    if not allowed or not fitting or any(finding.volume_nodes_unknown for finding in findings):
+    if not allowed or not own or not fitting or any(finding.volume_nodes_unknown for finding in findings):
         return ()
     pod = cycle.incoming.pod
     owner = kubevirt.owner(pod)
@@ -99,11 +104,11 @@ def no_share_manager(findings: Sequence[Finding]) -> Leave:
 def rank_share_managers(findings: Sequence[Finding]) -> dict[str, int]:
     """Return node -> number of volumes whose share-manager is there; the most first, equal ones by name.
 
-    The claim with the VM's state (TPM, EFI) counts only if no disk's share-manager is on a node: it is a few KB.
+    Only the volumes of the highest use (ClaimUse) count that has a share-manager on a node. A CD-ROM never counts.
     """
-    disks = {finding.volume_handle: finding.node for finding in findings if finding.node and not finding.vm_state_claim}
-    vm_state = {finding.volume_handle: finding.node for finding in findings if finding.node and finding.vm_state_claim}
-    return rank((disks or vm_state).values())
+    on_node = [finding for finding in findings if finding.node and finding.use is not ClaimUse.CDROM]
+    use = max((finding.use for finding in on_node), default=None)
+    return rank({finding.volume_handle: finding.node or "" for finding in on_node if finding.use is use}.values())
 
 
 def _required(
@@ -114,11 +119,10 @@ def _required(
     if opt_in.mode is not Mode.REQUIRED:
         asker = "the VM" if opt_in.by is OptedInBy.VM else opt_in.by
         return Reason.PREFERRED_MODE.why(who=OptedInBy.CLUSTER if opt_in.value == "true" else asker)
-    firm = {finding.node for finding in findings if finding.firm and not finding.vm_state_claim}
+    firm = {finding.node for finding in findings if finding.firm and finding.use is ClaimUse.OWN}
     candidates = [node_fit for node_fit in node_fits if node_fit.node in firm]
     if not candidates:
-        best = evidence_for(node_fits[0].node, findings)
-        return Reason.STATE_CLAIM.why(claim=best.claim) if best.vm_state_claim else best.why
+        return evidence_for(node_fits[0].node, findings).why_not_required
     blocked = (
         feasibility.why_undecidable(cycle)
         or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)

@@ -14,11 +14,13 @@ from webhook.core.opt_in import Policy, asked_value, label_of, opts_in
 from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView
+from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.virt_launchers import VirtLauncher
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 _ABSENT: Final = object()  # a record itself may be None
+_KINDS_OF_VMS: Final = (Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE)  # a row can do without them
 _KINDS_OF_ROWS: Final = (
     Kind.PERSISTENT_VOLUME_CLAIM,
     Kind.PERSISTENT_VOLUME,
@@ -68,7 +70,8 @@ class CachedView(CallView):
 
     def sync_problems(self) -> tuple[str, ...]:
         """Return for each of these caches why it was never synced; empty text if it was."""
-        return tuple("" if cache.synced else cache.problem for cache in self._caches_of_rows())
+        caches = (*self._caches_of_rows(), *map(self._caches.get, _KINDS_OF_VMS))
+        return tuple("" if cache is None or cache.synced else cache.problem for cache in caches)
 
     def unsynced(self) -> tuple[str, ...]:
         """Return a sentence for each of these caches that was never synced: its title and its problem."""
@@ -128,7 +131,11 @@ class CachedView(CallView):
         yield virt_launcher
         nodes = self._caches.get(Kind.NODE)
         yield nodes.objects.get(virt_launcher.common.node or "") if nodes else None
+        vms = [cache for kind in _KINDS_OF_VMS if (cache := self._caches.get(kind))]
+        vm_key = f"{key.partition('/')[0]}/{virt_launcher.vmi}"
+        yield from (cache.objects.get(vm_key) for cache in vms)
         for claim_key in virt_launcher.claims:
+            yield from (cache.index.index_keys(claim_key) for cache in vms if isinstance(cache.index, Indexer))
             claim = claims.objects.get(claim_key)
             yield claim
             volume = volumes.objects.get(claim.volume_name) if claim and claim.volume_name else None

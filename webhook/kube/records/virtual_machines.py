@@ -136,12 +136,12 @@ def _kept(namespace: str, claims: Sequence[VMClaim]) -> tuple[tuple[str, ...], _
 
 
 def _spec(keys: Sequence[str], marks: _Marks) -> VMISpec:
-    """Return a spec with these claims. Each volume has the name of its claim, which the record lacks."""
-    names = [key.partition("/")[2] for key in keys]
+    """Return a spec with these claims. Each volume has its number as its name, which the record lacks."""
     volumes, disks = [], []
-    for name, (hotpluggable, cdrom) in zip(names, marks or ((False, False),) * len(names), strict=True):
+    for number, (hotpluggable, cdrom) in enumerate(marks or ((False, False),) * len(keys)):
+        name, claim = str(number), keys[number].partition("/")[2]
         volumes.append(
-            Volume(name=name, persistent_volume_claim=ClaimSource(claim_name=name, hotpluggable=hotpluggable))
+            Volume(name=name, persistent_volume_claim=ClaimSource(claim_name=claim, hotpluggable=hotpluggable))
         )
         disks.append(Disk(name=name, cdrom=CDRomTarget() if cdrom else None))
     return VMISpec(domain=Domain(devices=Devices(disks=disks)), volumes=volumes)

@@ -10,6 +10,7 @@ from support.fakes.api_server import ApiServer, Cluster, refusing, saying, until
 from support.fakes.http_line import Asked
 from support.fakes.live import LONGHORN_NAMESPACE, PATHS, RESOURCES, answered, cluster_of, listed, now, put, running
 from support.objects import builders
+from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
 from webhook.app.live_sources import _cache_check
 from webhook.core.api.meta import NamespacedName
@@ -26,7 +27,7 @@ PATH = PATHS[STATUS]
 @pytest.fixture
 def cluster() -> Cluster:
     """Three nodes, and a share-manager on node-a."""
-    return cluster_of(*serving.cluster())
+    return cluster_of(*serving.cluster(), virtual_machine(), virtual_machine_instance())
 
 
 def of_the_status(asked: Asked) -> bool:

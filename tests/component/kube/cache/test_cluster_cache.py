@@ -11,6 +11,7 @@ from support.fakes.api_server import ApiServer, Cluster, Handler, until
 from support.fakes.http_line import Asked, Line
 from support.fakes.live import PATHS, answered, cluster_of, gets, now, ref, running
 from support.objects import builders
+from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
 from webhook.app.handler import READS_MAX, admit_function
 from webhook.core.admit import Answer
@@ -28,7 +29,7 @@ SOON = 5.0
 @pytest.fixture
 def cluster() -> Cluster:
     """Three nodes and some claims; `disk` is served on node-a."""
-    return cluster_of(*serving.cluster())
+    return cluster_of(*serving.cluster(), virtual_machine(), virtual_machine_instance())
 
 
 def required(answer: Answer) -> tuple[str, ...]:

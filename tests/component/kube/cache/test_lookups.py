@@ -10,6 +10,7 @@ from support.fakes.api_server import ApiServer, Cluster, refusing, until
 from support.fakes.http_line import Asked, Line
 from support.fakes.live import answered, cluster_of, now, ref, running
 from support.objects import builders
+from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
 from webhook.core.view import Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
@@ -25,7 +26,7 @@ OUTCOMES = ("hit", "miss", "stale", "found", "absent", "failed", "late")
 @pytest.fixture
 def cluster() -> Cluster:
     """Three nodes and some claims; `disk` is served on node-a."""
-    return cluster_of(*serving.cluster())
+    return cluster_of(*serving.cluster(), virtual_machine(), virtual_machine_instance())
 
 
 def counted(store: ClusterCache, kind: Kind) -> dict[str, int]:

@@ -13,7 +13,7 @@ from support.objects.builders import (
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.evidence.finding import Finding
+from webhook.core.evidence.finding import ClaimUse, Finding
 from webhook.core.evidence.share_managers import bound_volumes, find_share_managers
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
@@ -376,7 +376,7 @@ def test_the_claim_of_the_vms_state_is_known_by_its_names(
     volume = {"name": volume_name, "persistentVolumeClaim": {"claimName": claim_name}}
     found = find_share_managers(pod(volumes=[volume]), "vms", cluster())
     assert isinstance(found, list)
-    assert [one.vm_state_claim for one in found] == [state]
+    assert [one.use is ClaimUse.STATE for one in found] == [state]
 
 
 def test_the_nodes_of_an_ephemeral_volume_are_unknown() -> None:

@@ -128,13 +128,11 @@ STATE = "persistent-state-for-db01-x7k2p"
     [
         pytest.param([*disk("root"), *served("root", "node-a")], State.TOGETHER, None, id="beside a disk's"),
         pytest.param([*disk("root"), *served("root", None)], State.PENDING, None, id="beside a hint of a disk's"),
-        pytest.param(disk("root"), State.APART, False, id="alone"),
+        pytest.param(disk("root"), State.FREE, None, id="alone"),
     ],
 )
-def test_the_claim_of_the_vms_state_counts_only_without_a_disk(
-    objects: list[Object], state: State, *, together: bool | None
-) -> None:
-    """As in placement: a few KB on another node do not make the VM apart."""
+def test_the_claim_of_the_vms_state_does_not_count(objects: list[Object], state: State, *, together: None) -> None:
+    """A few KB on another node do not make the VM apart."""
     objects = [*objects, *disk(STATE), *served(STATE, "node-b")]
     found = the_row(launcher("root", STATE, nodeName="node-a"), objects=objects)
     assert found.state is state

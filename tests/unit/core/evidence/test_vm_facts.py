@@ -1,0 +1,73 @@
+"""What a VM's own objects say of its claims and its starts, and what is read for that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec import convert
+from support.fakes.views import Patchy, cluster
+from support.objects.builders import NAMESPACE, virt_launcher_pod
+from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
+
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.pod import Pod
+from webhook.core.evidence.finding import ClaimUse, Finding
+from webhook.core.evidence.vm_facts import start_failures, with_uses
+from webhook.core.reasons import Reason
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
+
+DB = NamespacedName(NAMESPACE, "db01")
+VM, VMI = ObjectRef(Kind.VIRTUAL_MACHINE, DB), ObjectRef(Kind.VIRTUAL_MACHINE_INSTANCE, DB)
+DISK = Finding(claim="disk", volume_handle="pvc-disk", why=Reason.SHARE_MANAGER_POD.why(claim="disk"))
+POD = convert(virt_launcher_pod(claims=["disk"]), Pod)
+
+
+def used(view: Any, pod: Pod = POD) -> Finding | NeedObjects:
+    """The finding of `disk` with its use."""
+    found = with_uses([DISK], (), pod, NAMESPACE, view)
+    return found if isinstance(found, NeedObjects) else found[0]
+
+
+def test_the_instance_is_read_first_and_then_the_vm() -> None:
+    """The VirtualMachine of the instance's name is asked for only if there is no instance."""
+    there = cluster(virtual_machine(), virtual_machine_instance())
+    assert used(Patchy(there, {VMI: NoObject.NOT_CACHED})) == NeedObjects((VMI,))
+    assert used(Patchy(there, {VM: NoObject.NOT_CACHED})) == DISK
+    assert used(Patchy(there, {VMI: NoObject.NOT_FOUND, VM: NoObject.NOT_CACHED})) == NeedObjects((VM,))
+
+
+def test_failed_starts_are_read_of_the_vm() -> None:
+    """By way of the instance, which names it."""
+    there = cluster(virtual_machine(start_failures=2), virtual_machine_instance())
+    assert start_failures(POD, NAMESPACE, Patchy(there, {VMI: NoObject.NOT_CACHED})) == NeedObjects((VMI,))
+    assert start_failures(POD, NAMESPACE, Patchy(there, {VM: NoObject.NOT_CACHED})) == NeedObjects((VM,))
+    assert start_failures(POD, NAMESPACE, there) == Reason.START_FAILURES.why(vm="db01", count=2)
+    unlisted = Patchy(there, {VMI: NoObject.UNAVAILABLE})
+    assert start_failures(POD, NAMESPACE, unlisted) == Reason.START_FAILURES.why(vm="db01", count=2)
+
+
+@pytest.mark.parametrize("gap", [NoObject.UNAVAILABLE, NoObject.NOT_FOUND])
+def test_without_the_objects_everything_is_as_before(gap: NoObject) -> None:
+    """Where VMs can't be listed, or are gone, a claim is a disk of the VM's own, and no start has failed."""
+    there = cluster(virtual_machine(claims=(), cdroms=["disk"], start_failures=2), virtual_machine_instance())
+    view = Patchy(there, {VM: gap, VMI: gap})
+    assert used(view) == DISK
+    assert start_failures(POD, NAMESPACE, view) is None
+
+
+def test_a_pod_without_a_vm_has_no_facts() -> None:
+    """Nothing is asked for a pod that no VirtualMachineInstance owns."""
+    described = virt_launcher_pod(claims=["disk"])
+    described["metadata"]["ownerReferences"] = []
+    alone, there = convert(described, Pod), cluster(virtual_machine(start_failures=2))
+    assert used(there, alone) == DISK
+    assert start_failures(alone, NAMESPACE, there) is None
+
+
+def test_the_claim_of_the_vms_state_stays_one_if_other_vms_name_it() -> None:
+    """Its name decides, before the VM's objects do."""
+    there = cluster(virtual_machine(), virtual_machine("other"))
+    found = with_uses([DISK], {"disk"}, POD, NAMESPACE, there)
+    assert isinstance(found, list)
+    assert found[0].use is ClaimUse.STATE

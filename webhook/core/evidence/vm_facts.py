@@ -1,0 +1,91 @@
+"""What the VirtualMachine of a pod says of its claims and of its starts, where VMs are listed.
+
+Nothing is guessed: without these objects each claim is a disk of the VM's own, and no start has failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.core.api import kubevirt
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.pod import Pod
+from webhook.core.api.virtual_machine import VMClaim
+from webhook.core.evidence.finding import ClaimUse, Finding
+from webhook.core.reasons import Reason, Why
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
+
+
+class _Described(Struct, frozen=True):
+    """A VM as its objects describe it. `name`: of its VirtualMachine; None for an instance without one."""
+
+    vmi: str
+    name: str | None
+    claims: Sequence[VMClaim]
+
+
+def with_uses(
+    findings: Iterable[Finding], state_claims: Collection[str], pod: Pod, namespace: str, view: ClusterView
+) -> list[Finding] | NeedObjects:
+    """Return the findings with what the VM uses each claim for; or what the view has not read yet.
+
+    `state_claims`: the claims that hold KubeVirt's state of the VM.
+    """
+    vm = _describe(pod, namespace, view)
+    if isinstance(vm, NeedObjects):
+        return vm
+    cdroms = {claim.name for claim in vm.claims if claim.cdrom} - {each.name for each in vm.claims if not each.cdrom}
+    return [_with_use(finding, state_claims, cdroms, vm, namespace, view) for finding in findings]
+
+
+def _with_use(  # noqa: PLR0913, PLR0917 - what a use depends on
+    finding: Finding,
+    state_claims: Collection[str],
+    cdroms: Collection[str],
+    vm: _Described,
+    namespace: str,
+    view: ClusterView,
+) -> Finding:
+    if finding.claim in state_claims:
+        return replace(finding, use=ClaimUse.STATE)
+    if finding.claim in cdroms:
+        why = Reason.CDROM_CLAIM.why(claim=finding.claim) if finding.may_have_share_manager else finding.why
+        return replace(finding, use=ClaimUse.CDROM, why=why)
+    names = view.virtual_machines_of(NamespacedName(namespace, finding.claim))
+    others = () if isinstance(names, NoObject) else tuple(name for name in names if name != (vm.name or vm.vmi))
+    return replace(finding, use=ClaimUse.SHARED, others=others) if others and vm.vmi else finding
+
+
+def start_failures(pod: Pod, namespace: str, view: ClusterView) -> Why | NeedObjects | None:
+    """Return that the last starts of the pod's VM failed; None if they did not, or if that is not known."""
+    vm = _describe(pod, namespace, view)
+    if isinstance(vm, NeedObjects):
+        return vm
+    if vm.name is None:
+        return None
+    key = NamespacedName(namespace, vm.name)
+    found = view.virtual_machine(key)
+    if found is NoObject.NOT_CACHED:
+        return NeedObjects((ObjectRef(Kind.VIRTUAL_MACHINE, key),))
+    if isinstance(found, NoObject) or not found.start_failures:
+        return None
+    return Reason.START_FAILURES.why(vm=vm.name, count=found.start_failures)
+
+
+def _describe(pod: Pod, namespace: str, view: ClusterView) -> _Described | NeedObjects:
+    """Return the VM as its VirtualMachineInstance has it; without one as the VirtualMachine of the same name has it."""
+    owner = kubevirt.owner(pod)
+    name = (owner and owner.name) or ""
+    key = NamespacedName(namespace, name)
+    vmi = view.virtual_machine_instance(key) if name else NoObject.NOT_FOUND
+    if vmi is NoObject.NOT_CACHED:
+        return NeedObjects((ObjectRef(Kind.VIRTUAL_MACHINE_INSTANCE, key),))
+    if not isinstance(vmi, NoObject):
+        return _Described(name, vmi.virtual_machine, vmi.claims)
+    vm = view.virtual_machine(key) if name else NoObject.NOT_FOUND
+    if vm is NoObject.NOT_CACHED:
+        return NeedObjects((ObjectRef(Kind.VIRTUAL_MACHINE, key),))
+    return _Described(name, name or None, () if isinstance(vm, NoObject) else vm.claims)
