@@ -101,7 +101,7 @@ def drawn(seed: int, groups: int, rounds: int) -> Iterator[Asked]:
     for group in range(groups):
         nodes: Sequence[Object] = ()
         for turn in range(rounds):
-            setting = Setting(f"g{group}", mark=f"r{turn}", node_count=4 + group % 3)
+            setting = Setting(f"g{group}", mark=f"g{group}-r{turn}", node_count=4 + group % 3)
             maker = Maker.seeded(seed + group * rounds + turn, setting)
             nodes = nodes or _fenced(maker.nodes())
             way = maker.random.choice((BY_NAME, BY_TAINTS))
