@@ -39,6 +39,7 @@ NEEDS_A_LIVE_CLUSTER = {
 }
 NEEDS_TOO_MUCH = {
     "AnnotationsFull",
+    "PodTooLarge",  # tests/unit/core/test_pod_limits.py
     "TooManyExistingTerms",  # a thousand: tests/unit/core/scheduler/plugins/test_inter_pod_affinity.py has them
 }
 TOLD_OF_RUNNING_VMS = {reason.code for reason in Reason if reason.name.startswith("VM_")}

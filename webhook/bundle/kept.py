@@ -124,13 +124,10 @@ def _with_template(found: Any) -> Any:
 def _pod(pod: Pod) -> Pod:
     spec, status = pod.spec, pod.status
     served = pod.metadata.label(LABEL_LONGHORN_COMPONENT) == SHARE_MANAGER
-    volumes = [replace(each, ephemeral=None if each.ephemeral is None else {}) for each in spec.volumes or ()]
     spec = replace(
         spec,
         containers=[_container(each, served=served) for each in spec.containers or ()],
         init_containers=[_container(each, served=False) for each in spec.init_containers or ()],
-        resource_claims=[{} for _ in spec.resource_claims or ()],
-        volumes=volumes,
     )
     if status and status.conditions:
         conditions = [each if each.type == POD_SCHEDULED else replace(each, message=None) for each in status.conditions]

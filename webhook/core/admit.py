@@ -32,6 +32,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core import pod_limits
 from webhook.core.api import admission_review
 from webhook.core.api.admission_review import AdmissionRequest
 from webhook.core.api.pod import Pod
@@ -117,16 +118,19 @@ def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.V
 
 
 def read(body: bytes, entry: Entry) -> PodCreation | Answer:
-    """Return the pod creation in `body`; or the answer, if the request does not create a pod (rule 1).
+    """Return the pod creation in `body`; or the answer, if it creates no pod (rule 1) or one that is too large.
 
     Raises:
         BadReview: the body is not an AdmissionReview of admission.k8s.io/v1, or its pod can't be read.
     """
     request = admission_review.decode(body)
-    why = not_a_pod_creation(request)
+    why = not_a_pod_creation(request) or pod_limits.why_too_long(body)
     if why:
         return unchanged(request, why)
     pod = request.pod()
+    why = pod_limits.why_too_large(pod)
+    if why:
+        return unchanged(request, why)
     before, reverting = unpatch.without_applied_patch(pod)
     return PodCreation(request, entry, pod, before, reverting)
 

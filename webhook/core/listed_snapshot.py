@@ -28,7 +28,7 @@ class ListedSnapshot:
         headroom: Mapping[str, int] = NO_HEADROOM,
         replicas: int = 1,
     ) -> None:
-        """Count every pod that is not over; `csi_drivers` are `node_info.csi_drivers_of` by node."""
+        """Count every pod that is not over; `csi_drivers` are `csi_drivers_of` by node."""
         self._nodes = nodes
         self.hostnames = Counter(node.metadata.label(HOSTNAME) or "" for node in nodes.values())
         self.headroom = headroom

@@ -51,6 +51,7 @@ class Reason(Enum):
     NOT_A_POD = "NotAPod", "the object is {kind}, not a v1 Pod"
     NOT_A_CREATE = "NotACreate", "the operation is {operation}, not CREATE"
     SUBRESOURCE = "Subresource", "the request is for the subresource {subresource}"
+    POD_TOO_LARGE = "PodTooLarge", "the pod has {count} {what}; the webhook evaluates a pod with at most {most}"
     NOT_VIRT_LAUNCHER = "NotVirtLauncher", "the pod has no label kubevirt.io=virt-launcher"
     MIGRATION_TARGET = (
         "MigrationTarget",

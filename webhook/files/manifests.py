@@ -14,14 +14,14 @@ from typing import Any, Final
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX, LonghornNode, ShareManager, VolumeAttachment
 from webhook.core.api.meta import ConfigMap, Namespace, NamespacedName
-from webhook.core.api.node import CSINode, Node
+from webhook.core.api.node import CSINode, Node, csi_drivers_of
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
 from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
 from webhook.core.decision import Pin
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.placement.replica_share import count_replicas, own_namespace_of
-from webhook.core.scheduler.state.node_info import NO_HEADROOM, csi_drivers_of
+from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, NotCounted, SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, Ref
 from webhook.core.virtual_machines import ListedVirtualMachines

@@ -17,8 +17,13 @@ from webhook.core.api.admission_review import BadReview, uid_of
 from webhook.serving.deadline import budget_seconds
 from webhook.telemetry.record import LOGGER
 
-MAX_BODY_BYTES: Final = 7 * 1024 * 1024
-"""A request has an object of at most 3 MiB (apiserver MaxRequestBodyBytes). A review can have it twice: new and old."""
+MAX_BODY_BYTES: Final = (3 * 1024 + 64) * 1024
+"""A CREATE has one object of at most 3 MiB (apiserver MaxRequestBodyBytes). The rest of its review has no more than 64
+KiB: the user with groups and extra fields, which arrived in a header or a certificate."""
+
+LARGE_BODY_BYTES: Final = 128 * 1024
+"""Six times the review of a launcher pod, so that no ordinary pod waits for a large one."""
+LARGE_AT_ONCE: Final = 2  # of them, so that they take 6 MiB of memory
 
 _OK: Final = 200
 _SHOWN_CHARS: Final = 200
@@ -59,7 +64,7 @@ def webhook_handler(entries: Mapping[str, Admit], limits: Limits = DEFAULT_LIMIT
     """Return the HTTP handler that calls the function of each path. Call this while the event loop runs."""
     loop_time = asyncio.get_running_loop().time
     expected = " or ".join(entries)
-    bodies = _Bodies(limits)
+    bodies, large = _Bodies(limits), asyncio.Semaphore(LARGE_AT_ONCE)
 
     async def handle(request: web.BaseRequest) -> web.Response:
         arrived = loop_time()
@@ -70,17 +75,33 @@ def webhook_handler(entries: Mapping[str, Admit], limits: Limits = DEFAULT_LIMIT
         refusal = _refusal(request)
         if refusal is not None:
             return refusal
-        body = await bodies.read(request)
-        if isinstance(body, web.Response):
-            return body
+        deadline = arrived + budget_seconds(query)
+        if (request.content_length or 0) <= LARGE_BODY_BYTES:
+            return await _answer(request, bodies, admit, deadline)
         try:
-            answer = await admit(body, arrived + budget_seconds(query))
-        except BadReview as error:
-            LOGGER.warning("bad review", extra={"fields": {"uid": uid_of(body), "because": str(error)}})
-            return reply(400, str(error))
-        return web.Response(body=answer, headers=_ANSWER_HEADERS)
+            async with asyncio.timeout_at(deadline):
+                await large.acquire()
+        except TimeoutError:
+            return refuse(503, f"{LARGE_AT_ONCE} calls of more than {LARGE_BODY_BYTES} bytes are in work; call again")
+        try:
+            return await _answer(request, bodies, admit, deadline)
+        finally:
+            large.release()
 
     return handle
+
+
+async def _answer(request: web.BaseRequest, bodies: _Bodies, admit: Admit, deadline: float) -> web.Response:
+    """Read the body of a call and return its answer."""
+    body = await bodies.read(request)
+    if isinstance(body, web.Response):
+        return body
+    try:
+        answer = await admit(body, deadline)
+    except BadReview as error:
+        LOGGER.warning("bad review", extra={"fields": {"uid": uid_of(body), "because": str(error)}})
+        return reply(400, str(error))
+    return web.Response(body=answer, headers=_ANSWER_HEADERS)
 
 
 def count_refusals(handler: Handler, refused: Callable[[int], None]) -> Handler:

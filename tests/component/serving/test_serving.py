@@ -139,7 +139,7 @@ async def test_a_gzip_bomb_that_is_not_declared_is_no_review(server: Listening) 
 
 @pytest.mark.parametrize("size", [0, 1, 16 * 1024, 16 * 1024 + 1, 21_000, MAX_BODY_BYTES], ids=str)
 async def test_a_body_up_to_the_limit_is_read_whole(server: Listening, size: int) -> None:
-    """Bodies of any length up to 7 MiB arrive complete, across TLS records."""
+    """Bodies of any length up to 3 MiB and an envelope arrive complete, across TLS records."""
     assert (await server.ask(request(b"x" * size))).response == {"bytes": size}
 
 

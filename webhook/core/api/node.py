@@ -104,3 +104,12 @@ class CSINode(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
     metadata: ObjectMeta
     spec: CSINodeSpec | None = None
+
+
+def csi_drivers_of(spec: CSINodeSpec | None) -> dict[str, int | None]:
+    """Return the CSI drivers of a node, from its CSINode: kubelet can mount no volume of another driver there."""
+    return {
+        driver.name: driver.allocatable.count if driver.allocatable else None
+        for driver in (spec.drivers if spec else None) or ()
+        if driver.name
+    }

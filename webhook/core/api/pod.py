@@ -8,7 +8,7 @@ them (gc=False): the objects of a large cluster cost it no time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -38,12 +38,20 @@ class PersistentVolumeClaimVolumeSource(Struct, rename="camel", frozen=True, kw_
     claim_name: str | None = None
 
 
+class EphemeralVolumeSource(Struct, frozen=True, gc=False):
+    """v1.EphemeralVolumeSource; core reads only whether a volume has one."""
+
+
 class Volume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.Volume: the fields that lead to a claim."""
 
     name: str | None = None
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
-    ephemeral: dict[str, Any] | None = None
+    ephemeral: EphemeralVolumeSource | None = None
+
+
+class PodResourceClaim(Struct, frozen=True, gc=False):
+    """v1.PodResourceClaim; core reads only whether a pod has one."""
 
 
 class PodSchedulingGate(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -64,7 +72,7 @@ class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     tolerations: list[Toleration] | None = None
     topology_spread_constraints: list[TopologySpreadConstraint] | None = None
     scheduling_gates: list[PodSchedulingGate] | None = None
-    resource_claims: list[Any] | None = None
+    resource_claims: list[PodResourceClaim] | None = None
     volumes: list[Volume] | None = None
 
     @property

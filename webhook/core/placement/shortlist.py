@@ -13,18 +13,24 @@ Invariant: the pod fits every node of a list, and a list has LEAST_NODES nodes o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import gcd
 from typing import Final
 from zlib import crc32
 
-from webhook.core.api.node_selector import MAX_TERMS, most_nodes, names_some_nodes
+from webhook.core.api.node_selector import (
+    MAX_TERMS,
+    NodeSelectorTerm,
+    PreferredSchedulingTerm,
+    most_nodes,
+    names_some_nodes,
+)
 from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
 from webhook.core.placement.capacity import count_displaced, count_fitting
 from webhook.core.placement.feasibility import could_run, evaluate, why_undecidable
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.matching.node_selector import prefers_against
+from webhook.core.scheduler.matching.node_selector import expression_holds, field_holds
 from webhook.core.scheduler.plugins.taint_toleration import count_prefer_no_schedule
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import NoSnapshot, Snapshot
@@ -147,9 +153,20 @@ def are_taints_fewer(
 
 def pod_prefers_against(name: str, pod: Pod, view: ClusterView) -> bool:
     """Whether a preferred term of the pod's own node affinity is against this node."""
-    node_affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-    preferred = node_affinity.preferred if node_affinity else None
-    if not preferred:
+    affinity = pod.spec.node_affinity
+    if affinity is None or not affinity.preferred:
         return False
     node = view.node(name)
-    return prefers_against(preferred, None if isinstance(node, NoObject) else node.metadata.labels, name)
+    return prefers_against(affinity.preferred, None if isinstance(node, NoObject) else node.metadata.labels, name)
+
+
+def prefers_against(preferred: Iterable[PreferredSchedulingTerm], labels: Mapping[str, str] | None, name: str) -> bool:
+    """Whether one of the preferred terms is against a node by NotIn; Longhorn writes one against a delinquent node."""
+    for preference in (term.preference or NodeSelectorTerm() for term in preferred):
+        for expression in preference.match_expressions or ():
+            if expression.operator == "NotIn" and not expression_holds(expression, labels or {}):
+                return True
+        for field in preference.match_fields or ():
+            if field.operator == "NotIn" and not field_holds(field, name):
+                return True
+    return False

@@ -41,8 +41,7 @@ Filter: TypeAlias = Callable[[CycleState, NodeInfo], Status]
 """Whether kube-scheduler would accept the node for the pod, beside the pods that are there."""
 
 VolumeFilter: TypeAlias = Callable[[ClaimVolume, NodeInfo], Status]
-"""Whether kube-scheduler would accept the node for a pod that uses this volume; upstream Filter asks about all volumes.
-"""
+"""Whether kube-scheduler would accept the node for a pod that uses this volume; upstream Filter asks about all."""
 
 PRE_ENQUEUE: Final[Mapping[str, PreEnqueue]] = {"SchedulingGates": scheduling_gates.pre_enqueue}
 PRE_FILTER: Final[Mapping[str, PreFilter]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from webhook.core.api.node import CSINodeSpec
-from webhook.core.scheduler.state.node_info import CSIDrivers, csi_drivers_of
+from webhook.core.api.node import CSINodeSpec, csi_drivers_of
+from webhook.core.scheduler.state.node_info import CSIDrivers
 from webhook.kube.client.metadata import BareMeta
 from webhook.kube.records.shared import share
 

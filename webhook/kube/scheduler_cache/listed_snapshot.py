@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from webhook.core.api.node import CSINode, Node
+from webhook.core.api.node import CSINode, Node, csi_drivers_of
 from webhook.core.api.pod import Pod
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.placement.replica_share import count_replicas
-from webhook.core.scheduler.state.node_info import csi_drivers_of
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.kube import reader
 from webhook.kube.client.api import Api

@@ -7,7 +7,7 @@ from msgspec import convert
 from support.objects.builders import on_node
 
 from webhook.core.api.node_selector import NodeSelector, PreferredSchedulingTerm, names_some_nodes, only_node
-from webhook.core.scheduler.matching.node_selector import prefers_against
+from webhook.core.placement.shortlist import prefers_against
 
 Object = dict[str, Any]
 FREE = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}

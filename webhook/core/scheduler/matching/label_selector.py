@@ -60,7 +60,6 @@ class Selector(Struct, frozen=True, gc=False):
         return "nothing" if self.nothing else ", ".join(map(str, self.requirements)) or "any"
 
 
-EVERYTHING: Final = Selector()
 NOTHING: Final = Selector(nothing=True)
 
 

@@ -6,7 +6,7 @@ Upstream: k8s.io/component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.g
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -15,7 +15,6 @@ from webhook.core.api.node_selector import (
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
-    PreferredSchedulingTerm,
     is_node_name,
 )
 from webhook.core.api.quantity import parse_int64
@@ -24,27 +23,11 @@ _LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0
 _LABEL_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 
-def prefers_against(preferred: Iterable[PreferredSchedulingTerm], labels: Mapping[str, str] | None, name: str) -> bool:
-    """Whether one of the preferred terms is against a node by NotIn; Longhorn writes one against a delinquent node."""
-    for term in preferred:
-        preference = term.preference or NodeSelectorTerm()
-        for expression in preference.match_expressions or ():
-            if expression.operator == "NotIn" and not _expression_holds(expression, labels or {}):
-                return True
-        for field in preference.match_fields or ():
-            if field.operator == "NotIn" and not _field_holds(field, name):
-                return True
-    return False
-
-
 def matches_node_selector(selector: NodeSelector | None, labels: Mapping[str, str] | None, name: str | None) -> bool:
-    """Whether a term of required node affinity matches a node.
+    """Whether a term of required node affinity matches a node. None matches every node; zero terms match none.
 
-    Args:
-        selector: None requires nothing and matches every node; zero terms match no node.
-        labels: the node's labels.
-        name: the node's name. With None matchFields are not evaluated, as kube-scheduler does for PersistentVolumes
-            (component-helpers storage/volume/helpers.go, CheckNodeAffinity).
+    Without a name matchFields are not evaluated, as kube-scheduler does for PersistentVolumes (component-helpers
+    storage/volume/helpers.go, CheckNodeAffinity).
     """
     if selector is None:
         return True
@@ -56,10 +39,10 @@ def _term_matches(term: NodeSelectorTerm, labels: Mapping[str, str], name: str |
     if term.is_empty:
         return False
     for expression in term.match_expressions or ():
-        if not _expression_parses(expression) or not _expression_holds(expression, labels):
+        if not _expression_parses(expression) or not expression_holds(expression, labels):
             return False
     for field in term.match_fields or ():
-        if not _field_parses(field) or not (name is None or _field_holds(field, name)):
+        if not _field_parses(field) or not (name is None or field_holds(field, name)):
             return False
     return True
 
@@ -68,7 +51,7 @@ def _field_parses(field: NodeSelectorRequirement) -> bool:
     return field.operator in ("In", "NotIn") and len(field.values or ()) == 1
 
 
-def _field_holds(field: NodeSelectorRequirement, name: str) -> bool:
+def field_holds(field: NodeSelectorRequirement, name: str) -> bool:
     """Whether the name matches. Every field except metadata.name has an empty value (apimachinery pkg/fields)."""
     value = name if field.key == METADATA_NAME else ""
     return (value in (field.values or ())) == (field.operator == "In")
@@ -89,7 +72,8 @@ def _expression_parses(expression: NodeSelectorRequirement) -> bool:
     return counted and _is_label_key(expression.key or "") and all(map(_LABEL_VALUE.fullmatch, values))
 
 
-def _expression_holds(expression: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
+def expression_holds(expression: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
+    """Whether the labels meet a requirement that parses."""
     actual, values = labels.get(expression.key or ""), expression.values or []
     match expression.operator:
         case "In":

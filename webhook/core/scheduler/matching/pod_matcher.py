@@ -25,6 +25,7 @@ class PodMatcher:
         terms = tuple(terms)
         self.selector = conjunction(term.selector for term in terms)
         self._scopes = [term.scope for term in terms]
+        self._tests = [(each.key, frozenset(each.values), each.wanted) for each in self.selector.requirements]
         self._groups: dict[PodGroup, tuple[bool | None, Sequence[_Test]]] = {}
 
     def matches(self, group: PodGroup, values: Sequence[str]) -> bool | None:
@@ -47,10 +48,9 @@ class PodMatcher:
         if self.selector.nothing or False in covered:
             return False, ()
         tests = []
-        for requirement in self.selector.requirements:
-            exists = requirement.key in group.keys
-            if exists and requirement.values:
-                tests.append((group.keys.index(requirement.key), requirement.values, requirement.wanted))
-            elif exists != requirement.wanted:
+        for key, values, wanted in self._tests:
+            if key in group.keys and values:
+                tests.append((group.keys.index(key), values, wanted))
+            elif (key in group.keys) != wanted:
                 return False, ()
         return (None if None in covered else True), tests

@@ -95,19 +95,13 @@ _NO_PODS: Final = _NodePods()
 
 
 class SchedulerCache:
-    """All pods, each on the node where it counts. Each change takes a time that does not depend on the other pods.
+    """All pods, each on the node where it counts. Each change takes a time that does not depend on other nodes.
 
     VMs *start together* on a node once a watch shows that several of them are queued for it. From then on no replica
     pins a VM there, until the watch shows none of them any more. Each replica sees this at its own time. A replica
     knows that all replicas have seen it once a watch shows a pod for which this replica answered later. A watch has
-    then also shown every pod that any replica answered for without that knowledge.
-
-    This holds under these conditions (tests/modelcheck visits every state of a small cluster with them):
-
-    - Every watch shows a pod before the pod is bound.
-    - An answer becomes a pod, or is void, before any pod is bound that the answer did not know of, and before an answer
-      that was given with more knowledge. It does so before it expires, and before a replica that ended is ready again.
-    - No pod is bound to the node that neither requires nor prefers the node. Each such pod can cost one VM its place.
+    then also shown every pod that any replica answered for without that knowledge. This holds under the assumptions of
+    docs/concepts/full-nodes.md; tests/modelcheck visits every state of a small cluster with them.
 
     Invariant: what the cache answers is the sum of the pods that were added and not removed. It keeps nothing of a node
     that has none of them.

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from webhook.core.api.container import Quantities
 from webhook.core.api.meta import ObjectMeta
-from webhook.core.api.node import CSINodeSpec, Node
+from webhook.core.api.node import Node
 from webhook.core.api.quantity import UNREADABLE, amounts, units
 from webhook.core.scheduler.state.pod_info import PodHandle
 from webhook.core.scheduler.state.pod_requests import CPU, PODS, HostPort, Usage, is_counted
@@ -129,12 +129,3 @@ def allocatable(quantities: Quantities | None) -> dict[str, int]:
         if 0 < amount < MORE_THAN_ANY and (name == PODS or is_counted(name)):
             found[name] = amount
     return found
-
-
-def csi_drivers_of(spec: CSINodeSpec | None) -> dict[str, int | None]:
-    """Return the CSI drivers of a node, from its CSINode: kubelet can mount no volume of another driver there."""
-    return {
-        driver.name: driver.allocatable.count if driver.allocatable else None
-        for driver in (spec.drivers if spec else None) or ()
-        if driver.name
-    }

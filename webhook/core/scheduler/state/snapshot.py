@@ -43,10 +43,9 @@ class Snapshot(Protocol):
         ...
 
     def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
-        """Return the number of pods of each shape that may run on a short list of nodes only, and are not bound.
+        """Return the number of unbound pods of each shape that may run on a short list of nodes only.
 
-        Either the pods that a watch has shown, or those that this replica has answered for and that no watch has shown
-        yet (`assumed`).
+        `assumed`: those that no watch has shown yet, or else those that one has shown.
         """
         ...
 

@@ -9,7 +9,6 @@ from support.models import scheduler_model
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
 from webhook.core.scheduler.matching.label_selector import (
-    EVERYTHING,
     NOTHING,
     Scope,
     Selector,
@@ -126,7 +125,7 @@ def _one(key: str, value: str) -> list[Object]:
 
 def test_a_conjunction_of_nothing_in_particular() -> None:
     """No selectors match everything; one that matches nothing leaves nothing."""
-    assert conjunction([]) == EVERYTHING
+    assert conjunction([]) == Selector()
     assert conjunction([selector({"matchLabels": {"a": "1"}}), NOTHING]) == NOTHING
 
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from webhook.core.api.node import CSINodeSpec
-from webhook.core.scheduler.state.node_info import csi_drivers_of
+from webhook.core.api.node import CSINodeSpec, csi_drivers_of
 
 LONGHORN, CEPH = "driver.longhorn.io", "rbd.csi.ceph.com"
 

@@ -1,0 +1,133 @@
+"""A pod whose lists are longer than any of KubeVirt stays unchanged, at every entry, before it is evaluated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from msgspec import convert
+from support.fakes.views import cluster
+from support.objects import builders
+
+from webhook.core.admit import Answer, Entry, admit
+from webhook.core.api.admission_review import WHOLE_BYTES_MAX
+from webhook.core.api.pod import Pod
+from webhook.core.decision import Leave
+from webhook.core.opt_in import Policy
+from webhook.core.pod_limits import _LIMITS, why_too_large
+from webhook.core.reasons import Reason
+
+Object = dict[str, Any]
+RENDERED: Final = sorted((Path(__file__).parents[2] / "cases/pods").glob("*.json"))
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def amounts(count: int) -> Object:
+    """Containers with so many requests, limits and ports in all."""
+    rest = {"name": "side", "resources": {"requests": {f"r/{each}": "1" for each in range(count - 3)}}}
+    small = {"name": "main", "resources": {"limits": {"cpu": "1"}}, "ports": [{"containerPort": 1}]}
+    return {"containers": [small], "initContainers": [rest], "overhead": {"cpu": "1"}}
+
+
+def node_affinity(count: int) -> Object:
+    """Required and preferred terms with so many requirements and values, terms counted."""
+    values = {"key": "a", "operator": "In", "values": [str(each) for each in range(count - 5)]}
+    preference = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [values]}]}
+    return {"affinity": {"nodeAffinity": {REQUIRED: terms, PREFERRED: [{"weight": 1, "preference": preference}]}}}
+
+
+def between_pods(*terms: Object, strength: str = REQUIRED) -> Object:
+    """Half of the terms keep pods near, the others apart."""
+    half = len(terms) // 2
+    return {"affinity": {"podAffinity": {strength: terms[:half]}, "podAntiAffinity": {strength: terms[half:]}}}
+
+
+def values_between_pods(count: int) -> Object:
+    """One term with so many labels, values and namespaces."""
+    expression = {"key": "a", "operator": "In", "values": [str(each) for each in range(count - 3)]}
+    selector = {"matchLabels": {"a": "b"}, "matchExpressions": [expression]}
+    return between_pods({"labelSelector": selector, "namespaces": ["x"], "topologyKey": "zone"})
+
+
+SPECS: dict[str, Callable[[int], Object]] = {
+    "volumes": lambda count: {"volumes": [{"name": str(each)} for each in range(count)]},
+    "containers": lambda count: {"containers": [{"name": "main"}], "initContainers": [{}] * (count - 1)},
+    "requests, limits and ports": amounts,
+    "labels of the nodeSelector": lambda count: {"nodeSelector": {str(each): "" for each in range(count)}},
+    "requirements of the node affinity": node_affinity,
+    "tolerations": lambda count: {"tolerations": [{"operator": "Exists"}] * count},
+    "required terms between pods": lambda count: between_pods(*[{"topologyKey": "zone"}] * count),
+    "labels and namespaces in terms between pods": values_between_pods,
+    "preferred terms between pods": lambda count: between_pods(*[{"weight": 1}] * count, strength=PREFERRED),
+    "topology spread constraints": lambda count: {"topologySpreadConstraints": [{"maxSkew": 1}] * count},
+}
+
+
+def pod(what: str, count: int) -> Object:
+    """A pod with a list of this length."""
+    made = builders.vm_pod("db01", containers=[{"name": "main"}])
+    if what == "labels and annotations":
+        made["metadata"] |= {"labels": {"a": "b"}, "annotations": {str(each): "" for each in range(count - 1)}}
+    else:
+        made["spec"] |= SPECS[what](count)
+    return made
+
+
+@pytest.mark.parametrize("what", _LIMITS)
+def test_a_list_may_be_as_long_as_its_limit_and_no_longer(what: str) -> None:
+    """Nothing else in the pod is too long."""
+    most, _ = _LIMITS[what]
+    assert why_too_large(convert(pod(what, most), Pod)) is None
+    why = why_too_large(convert(pod(what, most + 1), Pod))
+    assert why == Reason.POD_TOO_LARGE.why(count=most + 1, what=what, most=most)
+
+
+def test_the_sentence_has_both_lengths() -> None:
+    """So that the reader knows how far off the pod is."""
+    why = why_too_large(convert(pod("tolerations", 70), Pod))
+    assert why is not None
+    assert why.sentence == "the pod has 70 tolerations; the webhook evaluates a pod with at most 64"
+
+
+@pytest.mark.parametrize("path", RENDERED, ids=lambda path: path.stem)
+def test_no_rendered_pod_is_too_large(path: Path) -> None:
+    """Nor is any near a fifth of a limit."""
+    rendered = convert(json.loads(path.read_bytes()), Pod)
+    assert all(count(rendered) <= most / 5 for most, count in _LIMITS.values())
+
+
+def review(pod: Object, **request: Any) -> bytes:
+    """A review of a pod."""
+    return json.dumps(builders.review(pod, **request)).encode()
+
+
+LONG_POD = builders.vm_pod("db01")
+LONG_POD["metadata"]["annotations"] = {"x": "y" * WHOLE_BYTES_MAX}
+TOO_LARGE = {
+    "a list": review(pod("tolerations", 65)),
+    "its annotations": review(LONG_POD),
+    "another part of the review": review(builders.vm_pod("a"), options=LONG_POD),
+}
+
+
+@pytest.mark.parametrize("body", TOO_LARGE.values(), ids=TOO_LARGE)
+@pytest.mark.parametrize("entry", Entry, ids=lambda entry: entry.title)
+def test_a_pod_that_is_too_large_is_admitted_unchanged(entry: Entry, body: bytes) -> None:
+    """By its lists, and by the length of its review."""
+    answer = admit(body, cluster(), Policy(), entry)
+    assert isinstance(answer, Answer)
+    assert isinstance(answer.decision, Leave)
+    assert (answer.decision.why.reason, answer.operations) == (Reason.POD_TOO_LARGE, [])
+    assert json.loads(answer.body)["response"]["allowed"] is True
+
+
+def test_a_long_review_that_creates_no_pod_says_so() -> None:
+    """The head is enough for that."""
+    answer = admit(review(LONG_POD, operation="UPDATE"), cluster(), Policy())
+    assert isinstance(answer, Answer)
+    assert answer.decision.why.reason is Reason.NOT_A_CREATE
