@@ -1,19 +1,21 @@
 """`make bench BENCH=create_latency`: what the webhook adds to a pod's CREATE at a real kube-apiserver.
 
-Blocks of CREATEs take turns: without a webhook, with it, and with it for pods that its selector leaves out. Each pod is
-stored, and deleted outside of the time. README.md beside this file has the figures. Needs the programs of
-tests/controlplane/build.py.
+Nobody binds the pods: a scheduler that is away. Blocks of CREATEs take turns: without a webhook, with a webhook in Go
+that answers with a constant patch, and with ours. Ours is stopped while the others have their turn, because it reads
+every pod. The pods of a block are deleted outside of the time; those that wait stay. README.md beside this file has the
+figures. Needs the programs of tests/controlplane/build.py.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from statistics import mean
+from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Final
@@ -21,92 +23,149 @@ from typing import Final
 HERE: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-from clusters import until_synced  # noqa: E402
-from sample import SAMPLE_CLAIMS, sample_pod  # noqa: E402
+from compared import CONSTANT, constant_webhook_in_go  # noqa: E402
+from process import cpu_seconds  # noqa: E402
 from support.control_plane.cluster_state import ClusterState  # noqa: E402
 from support.control_plane.control_plane import ControlPlane  # noqa: E402
 from support.control_plane.installed import Installed  # noqa: E402
 from support.control_plane.kube_api import Api, Object  # noqa: E402
-from support.drivers import serving  # noqa: E402
+from support.drivers.serving import Serving  # noqa: E402
 from support.objects import builders  # noqa: E402 - a script finds its neighbours after it has said where they are
 from table import percentile, row, title  # noqa: E402
+from waiting import NODES, disk, nodes, pod_of  # noqa: E402
 
-_WITHOUT: Final = "without a webhook"
-_WITH: Final = "with the webhook"
-_BESIDE: Final = "with it, of a pod that it is not asked about"
-_METRIC: Final = "apiserver_admission_webhook_admission_duration_seconds"
-_OFF_SECONDS: Final = 20.0
-_POLL_SECONDS: Final = 0.05
+_OURS: Final = "virt-launcher"  # values of the label kubevirt.io, by which each webhook's pods are selected
+_NOBODY: Final = "nobody"
+_TITLES: Final = {_NOBODY: "without a webhook", CONSTANT: "with a constant in Go", _OURS: "with the webhook"}
+_GOAL_RATIO: Final = 1.3
+_QUIET_SECONDS: Final = 0.1
+_QUIET_CPU_SECONDS: Final = 0.005
 
 
-def measure(installed: Installed, blocks: int, size: int) -> dict[str, list[float]]:
-    """Milliseconds of each CREATE, by circumstance."""
-    api = installed.plane.api
-    launcher = {**sample_pod(SAMPLE_CLAIMS), "apiVersion": "v1", "kind": "Pod"}
-    launcher["metadata"]["namespace"] = builders.NAMESPACE
-    metadata = launcher["metadata"]
-    other = {**launcher, "metadata": {**metadata, "labels": {**metadata["labels"], "kubevirt.io": "something-else"}}}
-    took: dict[str, list[float]] = {_WITHOUT: [], _WITH: [], _BESIDE: []}
-    for _ in range(blocks):
-        installed.disable()
-        _until_not_called(api)
-        took[_WITHOUT] += _block(api, launcher, size, decided=False)
-        installed.enable()
-        installed.until_called()
-        took[_WITH] += _block(api, launcher, size, decided=True)
-        took[_BESIDE] += _block(api, other, size, decided=False)
-    installed.disable()
+class Creator:
+    """Creates pods, each for a VM of its own."""
+
+    def __init__(self, api: Api, server: Serving) -> None:
+        self._api, self._server = api, server
+        self._pid = server.process.pid
+        self.cpu_ms: list[float] = []
+
+    def wait(self, vms: Sequence[int]) -> None:
+        """Create the pods of these VMs, and leave them."""
+        for vm in vms:
+            assert _is_decided(self._api.create(pod_of(vm)))
+        self.until_quiet()
+
+    def block(self, label: str, vms: Sequence[int]) -> list[float]:
+        """Milliseconds of each CREATE of a block, one after the other; the first is not counted."""
+        with self._alone() if label != _OURS else self._counted(len(vms)):
+            made, took = [], []
+            for vm in vms:
+                pod = pod_of(vm, label)
+                began = perf_counter()
+                made.append(self._api.create(pod))
+                took.append((perf_counter() - began) * 1e3)
+        for stored in made:
+            assert _is_decided(stored) == (label != _NOBODY), stored["metadata"]
+            self._api.delete({"apiVersion": "v1", "kind": "Pod", "metadata": stored["metadata"]})
+        self.until_quiet()
+        return took[1:]
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Stop our server."""
+        self._server.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._server.signal(signal.SIGCONT)
+
+    @contextmanager
+    def _counted(self, pods: int) -> Iterator[None]:
+        """Note the CPU time of our server, up to the last event of the watches."""
+        before = cpu_seconds(self._pid)
+        yield
+        self.until_quiet()
+        self.cpu_ms.append((cpu_seconds(self._pid) - before) * 1e3 / pods)
+
+    def until_quiet(self) -> None:
+        """Wait until our server has nothing left to do."""
+        used, before = 1.0, cpu_seconds(self._pid)
+        while used > _QUIET_CPU_SECONDS:
+            threading.Event().wait(_QUIET_SECONDS)
+            used, before = cpu_seconds(self._pid) - before, cpu_seconds(self._pid)
+
+
+def _is_decided(stored: Object) -> bool:
+    return builders.DECISION in stored["metadata"]["annotations"]
+
+
+def constant(stored: Object) -> list[Object]:
+    """A patch that does to any such pod what ours did to this one."""
+    annotations = stored["metadata"]["annotations"]
+    return [
+        {"op": "add", "path": "/spec/affinity", "value": stored["spec"]["affinity"]},
+        {"op": "add", "path": "/metadata/annotations", "value": annotations},
+    ]
+
+
+def measure(creator: Creator, vms: Sequence[int], rounds: int) -> dict[str, list[list[float]]]:
+    """Milliseconds of each CREATE of each block, by circumstance. Each round begins with another one."""
+    took: dict[str, list[list[float]]] = {label: [] for label in _TITLES}
+    labels = list(_TITLES)
+    for _ in range(rounds):
+        for label in labels:
+            took[label].append(creator.block(label, vms))
+        labels.append(labels.pop(0))
     return took
 
 
-def _block(api: Api, pod: Object, size: int, *, decided: bool) -> Iterator[float]:
-    """So many CREATEs, one after the other; the first is not counted."""
-    made = []
-    for number in range(size + 1):
-        began = perf_counter()
-        made.append(api.create(pod))
-        if number:
-            yield (perf_counter() - began) * 1e3
-    for stored in made:
-        assert (builders.DECISION in stored["metadata"]["annotations"]) == decided, stored["metadata"]
-        api.delete({"apiVersion": "v1", "kind": "Pod", "metadata": stored["metadata"]})
-
-
-def _until_not_called(api: Api) -> None:
-    probe = builders.virt_launcher_pod(namespace=builders.NAMESPACE)
-    deadline = time.monotonic() + _OFF_SECONDS
-    while builders.DECISION in api.create(probe, dryRun="All")["metadata"]["annotations"]:
-        assert time.monotonic() < deadline, "the API server still calls the webhook"
-        threading.Event().wait(_POLL_SECONDS)
-
-
-def report(took: dict[str, list[float]]) -> None:
-    """Print the latencies with and without the webhook, and their difference."""
-    title(f"CREATE of a pod at kube-apiserver, {len(took[_WITH]):,} each, in milliseconds")
+def report(waiting: int, took: dict[str, list[list[float]]], cpu_ms: Sequence[float]) -> None:
+    """Print the latencies, and how ours compares with the constant: of all CREATEs, and from round to round."""
+    everything = {label: [each for block in blocks for each in block] for label, blocks in took.items()}
+    title(f"CREATE of a pod, ms; {waiting} pods wait; {len(everything[_OURS]):,} each")
     for percent in (25, 50, 99):  # the first is what the others of a busy machine change least
-        for what, times in took.items():
-            row(f"p{percent} {what}", percentile(times, percent), digits=2)
-        row(f"p{percent} added", percentile(took[_WITH], percent) - percentile(took[_WITHOUT], percent), digits=2)
-    for what, times in took.items():
-        row(f"mean {what}", mean(times), digits=2)
-    row("mean added", mean(took[_WITH]) - mean(took[_WITHOUT]), digits=2)
+        for label, what in _TITLES.items():
+            row(f"p{percent} {what}", percentile(everything[label], percent), digits=2)
+    rounds = sorted(median(ours) / median(go) for ours, go in zip(took[_OURS], took[CONSTANT], strict=True))
+    row("least ratio of a round's p50, ours to Go", rounds[0], digits=2)
+    row("largest ratio of a round's p50, ours to Go", rounds[-1], digits=2)
+    ratio = percentile(everything[_OURS], 50) / percentile(everything[CONSTANT], 50)
+    row("ratio of p50, ours to Go", ratio, _GOAL_RATIO, digits=2)
+    row("CPU of ours for a pod, median of rounds, ms", median(cpu_ms), digits=2)
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="only show that it runs: the figures mean nothing")
-    blocks, size = (1, 3) if parser.parse_args().quick else (20, 50)
+    parser.add_argument("--waiting", type=int, nargs="+", help="numbers of pods that wait (default: 0 200 500)")
+    parser.add_argument("--on", type=int, default=NODES, help="number of nodes that have the VMs' share-managers")
+    given = parser.parse_args()
+    rounds, size = (2, 3) if given.quick else (12, 25)
+    waiting = sorted(given.waiting or ((0, 5) if given.quick else (0, 200, 500)))
     with TemporaryDirectory() as name, ControlPlane(Path(name), scheduler=False) as plane:
         installed = Installed(plane, Path(name))
         with ClusterState(plane.api) as cluster, installed.serving() as server:
-            cluster.become(serving.cluster())
-            until_synced(server)
-            report(measure(installed, blocks, size))
-        calls = plane.api.metric(f"{_METRIC}_count", name="virt-launcher.kubevirt-coschedule.io")
-        seconds = plane.api.metric(f"{_METRIC}_sum", name="virt-launcher.kubevirt-coschedule.io")
-        row("mean of a call of the webhook, by kube-apiserver's own metric", seconds / calls * 1e3, digits=2)
+            vms = range(waiting[-1] + size + 1)
+            cluster.become([*nodes(), *(each for vm in vms for each in disk(vm, given.on))])
+            installed.enable()
+            installed.until_called()
+            creator = Creator(plane.api, server)
+            creator.until_quiet()  # the caches are whole
+            stored = plane.api.create(pod_of(0), dryRun="All")
+            with constant_webhook_in_go(installed, Path(name) / "constant", constant(stored)):
+                _run(creator, waiting, rounds, size)
         row("calls that failed open", plane.api.metric("apiserver_admission_webhook_fail_open_count"), 0, digits=0)
+
+
+def _run(creator: Creator, waiting: Sequence[int], rounds: int, size: int) -> None:
+    there = 0
+    for number in waiting:
+        creator.wait(range(there, number))
+        there = number
+        creator.cpu_ms.clear()
+        report(number, measure(creator, range(number, number + size + 1), rounds), creator.cpu_ms)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measure
     "descheduler": 1365,
     "karpenter": 1025,
     "node": 2586,
+    "constant-webhook": 188,
 }
 _GO_LOCK: Final = "go.lock"  # here; in the folder of a unit that needs another Go
 
@@ -151,7 +152,9 @@ NODE: Final = Unit(
     version=KUBERNETES[NEWEST].version,
 )
 """Programs that a cluster with real nodes needs besides, for `make node-test` alone."""
-BY_NAME: Final = {unit.name: unit for unit in (*EVERY_UNIT, *BESIDE_US, NODE)}
+CONSTANT_WEBHOOK: Final = Unit(name="constant-webhook", packages={"constant-webhook": "."})
+"""What `make bench` compares the webhook with."""
+BY_NAME: Final = {unit.name: unit for unit in (*EVERY_UNIT, *BESIDE_US, NODE, CONSTANT_WEBHOOK)}
 
 
 def programs(version: str = NEWEST) -> dict[str, Path]:
@@ -262,9 +265,19 @@ def node(name: str) -> Path:
     return _built(NODE) / name
 
 
+def constant_webhook() -> Path:
+    """A webhook in Go that answers with a constant.
+
+    Raises:
+        NotBuilt: nobody has made it.
+    """
+    return _built(CONSTANT_WEBHOOK) / "constant-webhook"
+
+
 def _built(unit: Unit) -> Path:
     if not unit.directory.is_dir():
         alone = {**{each.name: "make coexistence" for each in BESIDE_US}, NODE.name: "make node-test"}
+        alone[CONSTANT_WEBHOOK.name] = "make bench"
         how = alone.get(unit.name, "make control-plane")
         raise NotBuilt(f"{unit.name} is not built: run `{how}`")
     return unit.directory

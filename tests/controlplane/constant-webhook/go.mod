@@ -1,0 +1,3 @@
+module kubevirt-coschedule/tests/controlplane/constant-webhook
+
+go 1.26.0
