@@ -6,6 +6,7 @@ Invariant: two replicas with one picture always answer alike from then on.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextvars import Context
 from typing import Any, Final, NamedTuple, cast
@@ -21,6 +22,7 @@ from webhook.core.decision import Leave, Pin
 from webhook.core.opt_in import Policy
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.scheduler.state.cache import SchedulerCache, _NodePods
+from webhook.core.scheduler.state.pod_info import PodHandle
 from webhook.core.view import Kind, NeedObjects
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.nodes import NodeIndex
@@ -75,15 +77,15 @@ class _View(Patchy):
 
 _POLICY: Final = Policy()
 _CACHE_FIELDS: Final = {"_nodes", "_shortlisted", "_answers", "_last_shown"}
-_NODE_FIELDS: Final = {"bound", "expected", "shown", "since", "starting_together"}
+_NODE_FIELDS: Final = {"pods", "shown", "since", "starting_together"}
+_SUMS: Final = {"allocatable", "requested", "queued", "waiting"}  # of the pods
 _BETWEEN_PODS: Final = {
     "existing_terms",
     "_groups",
     "_anti_affinity",
-    "pods",
     "with_anti_affinity",
 }  # nothing has rules
-assert set(_NodePods.__slots__) - _BETWEEN_PODS == _NODE_FIELDS, "picture() must have every field of the cache"
+assert set(_NodePods.__slots__) - _BETWEEN_PODS - _SUMS == _NODE_FIELDS, "picture() must have every field of the cache"
 assert set(vars(SchedulerCache())) - _BETWEEN_PODS == _CACHE_FIELDS, "picture() must have every field of the cache"
 
 
@@ -179,9 +181,7 @@ class Replica:
     def promises(self) -> Hashable:
         """Return what the replica counts on each node, and what it has assumed."""
         cache = self.pods.scheduler_cache
-        nodes = tuple(
-            (name, _amounts(each.bound), _counts(each.expected)) for name, each in sorted(cache._nodes.items())
-        )
+        nodes = tuple((name, _counts(Counter(map(_pod, each.pods)))) for name, each in sorted(cache._nodes.items()))
         return nodes, *(_counts(cache._shortlisted[flag]) for flag in (False, True)), len(self.pods._assumed)
 
     def picture(self, *, stale: bool) -> Picture:
@@ -222,8 +222,8 @@ def _nodes(cluster: Cluster) -> _Cached:
     return _node_caches[cluster]
 
 
-def _amounts(requests: Any) -> Hashable:
-    return requests.pods, tuple(sorted((name, amount) for name, amount in requests.amounts.items() if amount))
+def _pod(handle: PodHandle) -> tuple[Hashable, ...]:
+    return handle.usage, handle.presence, handle.queued, handle.pinned
 
 
 def _counts(counts: Mapping[Any, int]) -> Hashable:

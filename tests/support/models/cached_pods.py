@@ -12,6 +12,7 @@ from support.objects import builders
 from support.objects.builders import Object
 
 from webhook.core.scheduler.state.cache import SchedulerCache
+from webhook.core.scheduler.state.node_info import NodeRequests
 from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
@@ -21,6 +22,7 @@ from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 RESOURCE: Final = RESOURCES[Kind.VIRT_LAUNCHER_POD]
 NODES: Final = ("n0", "n1")
+HAS: Final = {"pods": 100, "cpu": 8000}
 
 
 def pod(name: str, *, cpu: str = "250m", labels: Mapping[str, str] | None = None, **described: Any) -> Object:
@@ -57,18 +59,16 @@ def waiting(node: str, cpu: int = 1000) -> PodInfo:
     return PodInfo("vms", Usage((("cpu", cpu),)), None, None, on)
 
 
-def plain(loads: Mapping[str, Any]) -> Any:
-    """Return the loads without amounts of zero, which a removed pod may leave behind."""
-    return {
-        node: (pods, {name: amount for name, amount in requested.items() if amount}, *rest)
-        for node, (pods, requested, *rest) in loads.items()
-    }
+def load(requests: NodeRequests) -> Any:
+    """Return the sums without amounts of zero, which a removed pod may leave behind."""
+    return requests.pods, {name: amount for name, amount in requests.amounts.items() if amount}, requests.ports
 
 
 def says(scheduler_cache: SchedulerCache) -> Any:
     """Return all that the cache holds: the requests on each node, the short lists, and the pods by their labels."""
+    infos = {node: scheduler_cache.node_info(node, HAS, {}) for node in scheduler_cache._nodes}
     loads = {
-        node: (each.bound.pods, each.bound.amounts, each.expected) for node, each in scheduler_cache._nodes.items()
+        node: (load(info.requested), load(info.requested_by_queued), info.waited_for) for node, info in infos.items()
     }
     shortlisted = [scheduler_cache.shortlisted(assumed=assumed) for assumed in (False, True)]
     pods = Counter(
@@ -77,7 +77,7 @@ def says(scheduler_cache: SchedulerCache) -> Any:
         for each in node_pods.pods
     )
     repelling = sum(len(each.with_anti_affinity) for each in scheduler_cache._nodes.values())
-    return plain(loads), shortlisted, pods, repelling, scheduler_cache.existing_terms._namespaces
+    return loads, shortlisted, pods, repelling, scheduler_cache.existing_terms._namespaces
 
 
 def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> SchedulerCache:
@@ -88,9 +88,6 @@ def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> Sched
     for owner, pod_info in assumed.items():
         index.assume(owner, [pod_info])
     return index.scheduler_cache
-
-
-HAS: Final = {"pods": 100, "cpu": 8000}
 
 
 def on(scheduler_cache: SchedulerCache, node: str) -> tuple[int, int, int, bool]:

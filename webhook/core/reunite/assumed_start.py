@@ -89,7 +89,7 @@ class SnapshotWithStarts:
             requested.add(usage)
         own = self._left_out.get(name)
         if own and _includes(requested, own):
-            requested.remove(own)
+            requested.add(own, -1)
         return replace(info, requested=requested)
 
     def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:

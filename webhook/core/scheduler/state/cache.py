@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from sys import intern
-from typing import Final, TypeVar
+from typing import Final
 from weakref import WeakValueDictionary
 
 from webhook.core.api.kubevirt import HOSTNAME
@@ -29,27 +29,51 @@ from webhook.core.api.node import Node
 from webhook.core.scheduler.matching.label_selector import Term, parse_terms
 from webhook.core.scheduler.matching.pod_matcher import PodGroup
 from webhook.core.scheduler.state.existing_terms import ExistingTerms
-from webhook.core.scheduler.state.node_info import NO_REQUESTS, UNLISTED, CSIDrivers, NodeInfo, NodeRequests
+from webhook.core.scheduler.state.node_info import NO_AMOUNTS, UNLISTED, CSIDrivers, NodeInfo, NodeRequests
 from webhook.core.scheduler.state.pod_info import NO_TERMS, AntiAffinity, PodHandle, PodInfo, Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 
-_Counted = TypeVar("_Counted")
 _SEVERAL: Final = 2  # VMs that are queued for one node: a single VM may still be pinned
 
 
 class _NodePods:
-    """The pods of one node: those that are bound, and those that are expected."""
+    """The pods of one node, with their sums: what an admission asks does not depend on the number of pods.
 
-    __slots__ = ("bound", "expected", "pods", "shown", "since", "starting_together", "with_anti_affinity")
+    The sums leave out a pod that is larger than the whole node and not bound: it is never bound there, so that it takes
+    nothing. Therefore they hold for one `allocatable` of the node.
+    """
+
+    __slots__ = (
+        "allocatable",
+        "pods",
+        "queued",
+        "requested",
+        "shown",
+        "since",
+        "starting_together",
+        "waiting",
+        "with_anti_affinity",
+    )
 
     def __init__(self) -> None:
         self.pods: list[PodHandle] = []
         self.with_anti_affinity: list[PodHandle] = []  # a part of `pods`
-        self.bound = NodeRequests()
-        self.expected: dict[tuple[Usage, bool, bool], int] = {}  # what a pod requests, queued, pinned: the number
+        self.allocatable = NO_AMOUNTS
+        self.requested = NodeRequests()
+        self.queued = NodeRequests()  # a part of `requested`
+        self.waiting = 0  # pinned pods that are not bound
         self.shown = 0  # queued VMs that a watch has shown
         self.starting_together = False
         self.since = 0  # the last answer before a watch showed that VMs start together, or that none is queued any more
+
+    def sum_up(self, pod: PodHandle, change: int) -> None:
+        """Add a pod to the sums (`change` 1), or take it off (-1)."""
+        if pod.presence is Presence.EXPECTED and not pod.usage.fits(self.allocatable):
+            return
+        self.requested.add(pod.usage, change)
+        if pod.queued:
+            self.queued.add(pod.usage, change)
+        self.waiting += change * pod.pinned
 
     def show(self, change: int, answers: int, last_shown: int) -> None:
         """Note that a watch shows one queued VM more (`change` 1) or less (-1)."""
@@ -65,33 +89,28 @@ class _NodePods:
     def node_info(
         self, node: Node, allocatable: Mapping[str, int], csi_drivers: CSIDrivers | None, last_shown: int
     ) -> NodeInfo:
-        """Leave out a pod that is larger than the whole node: it is never bound there, so that it takes nothing."""
-        requested, queued, waited_for = self.bound, NO_REQUESTS, False
-        if self.expected:
-            requested, queued = requested.copy(), NodeRequests()
-            for (usage, is_queued, is_pinned), count in self.expected.items():
-                if usage.fits(allocatable):
-                    requested.add(usage, count)
-                    queued.add(usage, count * is_queued)
-                    waited_for |= is_pinned
+        """Return the node with its pods. Only after a change of `allocatable` this looks at each pod."""
+        if allocatable is not self.allocatable:
+            is_other, self.allocatable = allocatable != self.allocatable, allocatable
+            if is_other:
+                self.requested, self.queued, self.waiting = NodeRequests(), NodeRequests(), 0
+                for pod in self.pods:
+                    self.sum_up(pod, 1)
         known = last_shown > self.since
         together = self.starting_together and (self.shown > 0 or not known)
         return NodeInfo(
             node,
             allocatable,
-            requested,
+            self.requested,
             csi_drivers,
-            queued.pods,
-            waited_for,
+            self.queued.pods,
+            self.waiting > 0,
             together,
             together and known,
-            queued,
+            self.queued,
             self.pods,
             self.with_anti_affinity,
         )
-
-
-_NO_PODS: Final = _NodePods()
 
 
 class SchedulerCache:
@@ -120,7 +139,10 @@ class SchedulerCache:
         self, name: str, allocatable: Mapping[str, int], csi_drivers: CSIDrivers | None, node: Node = UNLISTED
     ) -> NodeInfo:
         """Return the node of that name with its pods; valid until the next change."""
-        return self._nodes.get(name, _NO_PODS).node_info(node, allocatable, csi_drivers, self._last_shown)
+        pods = self._nodes.get(name)
+        if pods is None:
+            return NodeInfo(node, allocatable, csi_drivers=csi_drivers)
+        return pods.node_info(node, allocatable, csi_drivers, self._last_shown)
 
     def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
         """Return the number of pods of each shape that may run on a short list of nodes only, and are not bound.
@@ -166,12 +188,9 @@ class SchedulerCache:
         if handle.anti_affinity.terms:
             pods.with_anti_affinity.remove(handle)
             self.existing_terms.remove(handle.anti_affinity.wide)
-        if handle.presence is not Presence.EXPECTED:
-            pods.bound.remove(handle.usage)
-        else:
-            _less(pods.expected, (handle.usage, handle.queued, handle.pinned))
-            if handle.shortlisted:
-                _less(self._shortlisted[handle.answer > 0], handle.usage)
+        pods.sum_up(handle, -1)
+        if handle.shortlisted:
+            _less(self._shortlisted[handle.answer > 0], handle.usage)
         if handle.shown:
             pods.show(-1, self._answers, self._last_shown)
         if not pods.pods:
@@ -182,12 +201,9 @@ class SchedulerCache:
         if handle.anti_affinity.terms:
             pods.with_anti_affinity.append(handle)
             self.existing_terms.add(handle.anti_affinity.wide)
-        if handle.presence is not Presence.EXPECTED:
-            pods.bound.add(handle.usage)
-        else:
-            _more(pods.expected, (handle.usage, handle.queued, handle.pinned))
-            if handle.shortlisted:
-                _more(self._shortlisted[handle.answer > 0], handle.usage)
+        pods.sum_up(handle, 1)
+        if handle.shortlisted:
+            _more(self._shortlisted[handle.answer > 0], handle.usage)
         if handle.shown:
             pods.show(1, self._answers, self._last_shown)
 
@@ -206,11 +222,11 @@ class SchedulerCache:
         return shared
 
 
-def _more(counts: dict[_Counted, int], key: _Counted) -> None:
-    counts[key] = counts.get(key, 0) + 1
+def _more(counts: dict[Usage, int], usage: Usage) -> None:
+    counts[usage] = counts.get(usage, 0) + 1
 
 
-def _less(counts: dict[_Counted, int], key: _Counted) -> None:
-    counts[key] -= 1
-    if not counts[key]:
-        del counts[key]
+def _less(counts: dict[Usage, int], usage: Usage) -> None:
+    counts[usage] -= 1
+    if not counts[usage]:
+        del counts[usage]

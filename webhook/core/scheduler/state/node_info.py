@@ -33,8 +33,8 @@ UNLISTED: Final = Node(metadata=ObjectMeta())
 class NodeRequests:
     """What the pods of one node request together: their number, the amounts of resources, and host ports.
 
-    `add` and `remove` cost time by what one pod requests, not by the number of pods on the node. The caller removes a
-    pod with the values with which it added the pod.
+    `add` costs time by what one pod requests, not by the number of pods on the node. The caller takes a pod off with
+    the values with which it added the pod.
     """
 
     __slots__ = ("amounts", "pods", "ports")
@@ -45,31 +45,23 @@ class NodeRequests:
         self.ports: dict[HostPort, int] = {}
 
     def add(self, usage: Usage, count: int = 1) -> None:
-        """Count `count` pods that request `usage` each."""
+        """Count `count` pods that request `usage` each; with a negative `count`, as many no longer."""
         self.pods += count
         amounts = self.amounts
         for resource, amount in usage.requests:
             amounts[resource] = amounts.get(resource, 0) + count * amount
         for port in usage.ports:
-            self.ports[port] = self.ports.get(port, 0) + count
+            taken = self.ports.get(port, 0) + count
+            if taken:
+                self.ports[port] = taken
+            else:
+                del self.ports[port]  # NodePorts compares with every key, so none may stay with a count of zero
 
     def copy(self) -> NodeRequests:
         """Return another object that counts the same pods."""
         other = NodeRequests()
         other.pods, other.amounts, other.ports = self.pods, self.amounts.copy(), self.ports.copy()
         return other
-
-    def remove(self, usage: Usage) -> None:
-        """Stop counting one pod that requests `usage`."""
-        self.pods -= 1
-        amounts = self.amounts
-        for resource, amount in usage.requests:
-            amounts[resource] -= amount
-        for port in usage.ports:
-            if self.ports[port] == 1:
-                del self.ports[port]  # NodePorts compares with every key, so none may stay with a count of zero
-            else:
-                self.ports[port] -= 1
 
 
 NO_REQUESTS: Final = NodeRequests()

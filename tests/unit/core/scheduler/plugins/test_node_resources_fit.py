@@ -113,11 +113,11 @@ def test_what_pods_took_is_free_once_they_are_gone() -> None:
     load = loaded(asking(cpu=500))
     load.add(pod)
     load.add(pod)
-    load.remove(pod)
+    load.add(pod, -1)
     found = list(insufficient_resources(pod, NodeInfo(UNLISTED, HAS, load)))
     assert found == [InsufficientResource("cpu", 4000, 4500, 4000, 0)]
     assert find_taken(pod, load) == SSH
-    load.remove(pod)
+    load.add(pod, -1)
     assert (load.pods, load.ports) == (1, {})
     more = asking(SSH, cpu=3500)
     assert not list(insufficient_resources(more, NodeInfo(UNLISTED, HAS, load)))

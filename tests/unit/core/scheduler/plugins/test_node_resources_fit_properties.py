@@ -64,7 +64,7 @@ def test_a_load_is_that_of_the_pods_that_are_left(data: st.DataObject, pods: lis
     for pod in pods:
         load.add(pod)
     for index in going:
-        load.remove(pods[index])
+        load.add(pods[index], -1)
     for index in data.draw(st.permutations([index for index in range(len(pods)) if index not in going])):
         fresh.add(pods[index])
     assert (load.pods, load.ports) == (fresh.pods, fresh.ports)

@@ -105,6 +105,31 @@ def test_a_pod_that_is_larger_than_its_node_takes_nothing_of_it() -> None:
     assert (n1(scheduler_cache).requested.pods, n1(scheduler_cache).waited_for) == (1, True)
 
 
+def test_a_node_that_changes_holds_other_pods() -> None:
+    """A pod that waits counts from when the node could hold it, and not after it can no more."""
+    scheduler_cache = SchedulerCache()
+    scheduler_cache.add(pod_info())
+    large = Usage((("cpu", 700),))
+    waits = scheduler_cache.add(pod_info(usage=large, presence=Presence.EXPECTED, queued=True, pinned=True))
+    for cpu, found in ((500, (1, 0, False)), (1000, (2, 1, True)), (500, (1, 0, False)), (1000, (2, 1, True))):
+        info = scheduler_cache.node_info("n1", {**HAS, "cpu": cpu}, None)
+        assert (info.requested.pods, info.queued, info.waited_for) == found
+    scheduler_cache.remove(waits)
+    info = scheduler_cache.node_info("n1", {**HAS, "cpu": 500}, None)
+    assert (info.requested.pods, info.requested_by_queued.pods, info.waited_for) == (1, 0, False)
+
+
+def test_an_answer_does_not_add_the_pods_up_again() -> None:
+    """However many pods wait for a node, it costs the same."""
+    scheduler_cache = SchedulerCache()
+    scheduler_cache.add(pod_info(presence=Presence.EXPECTED, queued=True))
+    before = n1(scheduler_cache)
+    scheduler_cache.add(pod_info(presence=Presence.EXPECTED, queued=True))
+    after = scheduler_cache.node_info("n1", dict(HAS), None)
+    assert (after.requested, after.requested_by_queued) == (before.requested, before.requested_by_queued)
+    assert (before.queued, after.queued, after.requested.pods) == (1, 2, 2)
+
+
 def coming(scheduler_cache: SchedulerCache, *, is_vm: bool = True) -> PodHandle:
     """A watch shows a queued pod."""
     return scheduler_cache.add(pod_info(presence=Presence.EXPECTED, queued=True, is_vm=is_vm))
