@@ -71,6 +71,22 @@ def says(index: Any) -> Any:
     return {about: sorted(keys) for about, keys in index._keys.items()}
 
 
+@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=80))
+def test_a_value_can_have_many_keys(steps: list[tuple[int, bool]]) -> None:
+    """A claim that all VMs of a namespace mount."""
+    index, there = Indexer(lambda _, record: record), dict[str, tuple[str]]()
+    for number, drops in [*((each, False) for each in range(12)), *steps]:
+        key = f"vms/vm-{number}"
+        if not drops:
+            there[key] = index.put(key, there.get(key), ("tools",))
+        elif key in there:
+            index.drop(key, there.pop(key))
+        assert sorted(index.index_keys("tools")) == sorted(there)
+    for key, record in there.items():
+        index.drop(key, record)
+    assert says(index) == {}
+
+
 def _names(index: KeyList) -> list[str]:
     assert len(set(index.keys)) == len(index.keys)
     assert {name: index.keys[place] for name, place in index._positions.items()} == {name: name for name in index.keys}
