@@ -10,9 +10,10 @@ from simulation.api_server import LONGHORN, POD, ApiServer
 
 from webhook.core.api.longhorn import ShareManager
 from webhook.core.api.meta import NamespacedName
+from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
-from webhook.core.api.virtual_machine import VirtualMachineInstance
+from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
 from webhook.core.observe.vm_status import VMStatus, vm_status_of
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind, NoObject
@@ -22,7 +23,7 @@ _POLICY: Final = Policy()
 
 
 class TruthView:
-    """The methods of a ClusterView that lead from a claim to its share-manager. No VM is listed."""
+    """The methods of a ClusterView that lead from a claim to its share-manager, and to a node. No VM is listed."""
 
     def __init__(self, api: ApiServer) -> None:
         self._api = api
@@ -49,6 +50,14 @@ class TruthView:
     def share_manager_pod(self, volume: str) -> Pod | NoObject:
         """Return the share-manager's pod."""
         return self._find(POD, f"{LONGHORN}/share-manager-{volume}", Pod)
+
+    def node(self, name: str) -> Node | NoObject:
+        """Return the node."""
+        return self._find(Kind.NODE, name, Node)
+
+    def virtual_machine(self, _: NamespacedName) -> VirtualMachine | NoObject:
+        """Return that VMs are not listed."""
+        return NoObject.UNAVAILABLE
 
     def virtual_machine_instance(self, _: NamespacedName) -> VirtualMachineInstance | NoObject:
         """Return that VirtualMachineInstances are not listed."""
