@@ -1,4 +1,4 @@
-"""Planted faults: each makes one part of the program or of the cluster wrong. The hunt must find it."""
+"""Planted faults: each makes one part of the program or of the cluster wrong. A test must find it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ class Mutation(NamedTuple):
         policy: under which it is looked for.
         plant: what it does to a world.
         workload: in which it is looked for. In two days no VM comes home a second time after a drain.
-        scene: what else happens in the cluster, in the run without the fault, too: a name of `spoiled.SCENES`.
+        scene: what else happens in the cluster: a name of `spoiled.SCENES`.
+        less_local: whether the fault breaks no invariant, and VMs are on their share-manager's node for less time.
     """
 
     policy: Policy
     plant: Plant
     scene: str = ""
     workload: str = "rough"
+    less_local: bool = False
 
 
 MUTATIONS: Final = {
@@ -54,9 +56,9 @@ MUTATIONS: Final = {
     "a node is filled beyond what it has": Mutation(OURS, plants.sets("scheduler", "ignores_requests", value=True)),
     "a second migration of a VM is made": Mutation(OURS, plants.sets("migrations", "refuses_second", value=False)),
     "more migrations run than KubeVirt allows": Mutation(OURS, plants.sets("migrations", "keeps_limits", value=False)),
-    "no replica answers": Mutation(OURS, lambda world: setattr(world.webhook, "lost_share", 1.0)),
-    "share-manager pods are not steered": Mutation(OURS, plants.without_entry("share-manager")),
-    "virt-launcher pods are not placed": Mutation(OURS, plants.without_entry("virt-launcher")),
+    "no replica answers": Mutation(OURS, lambda world: setattr(world.webhook, "lost_share", 1.0), less_local=True),
+    "share-manager pods are not steered": Mutation(OURS, plants.without_entry("share-manager"), less_local=True),
+    "virt-launcher pods are not placed": Mutation(OURS, plants.without_entry("virt-launcher"), less_local=True),
     "the cooldown is forgotten": Mutation(REUNITE, plants.limits(cooldown_seconds=0.0)),
     "a VM is moved as soon as it is apart": Mutation(REUNITE, plants.limits(apart_seconds=0.0)),
     "the back-off is forgotten": Mutation(REUNITE, plants.limits(backoff_seconds=0.0)),
@@ -72,9 +74,3 @@ MUTATIONS: Final = {
     "stuck VMs are not freed": Mutation(REUNITE, plants.frees_nobody, "spoiled pins"),
     "the home node is guessed": Mutation(REUNITE, plants.guesses_home),
 }
-NO_FAULT: Final = "other random numbers"
-PLANTED: Final = {
-    **MUTATIONS,
-    NO_FAULT: Mutation(REUNITE, plants.sets("scheduler", "queue_seconds", value=(0.004, 0.031))),
-}
-"""What the command line can plant: also what is not a fault, so that the hunt must not find it."""

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from simulation.invariants import Invariants
 from simulation.month import WORKLOADS
-from simulation.mutations import PLANTED
+from simulation.mutations import MUTATIONS
 from simulation.policies import POLICIES
 from simulation.spoiled import SCENES
 from simulation.world import World
 
 
 class Run(NamedTuple):
-    """What is played: names of POLICIES, WORKLOADS, SCENES and PLANTED; the last two can be empty.
+    """What is played: names of POLICIES, WORKLOADS, SCENES and MUTATIONS; the last two can be empty.
 
     `faults`: with the faults that the seed draws.
     """
@@ -40,6 +40,16 @@ class Run(NamedTuple):
         world = World(POLICIES[self.policy], self.seed, WORKLOADS[self.workload], with_faults=self.faults)
         world.replay = f"PYTHONPATH=tests .venv/bin/python -m simulation {shlex.join(self.arguments)}"
         plants = [SCENES[self.scene]] if self.scene else []
-        plants += [PLANTED[self.planted].plant] if self.planted else []
+        plants += [MUTATIONS[self.planted].plant] if self.planted else []
         world.planted = lambda each: [plant(each) for plant in plants]
         return world, Invariants(world)
+
+    def play(self) -> World:
+        """Play it, and return its world after the last event.
+
+        Raises:
+            Broken: an invariant does not hold.
+        """
+        world, _ = self.checked_world()
+        world.play_month()
+        return world

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from simulation import hunt
 from simulation.policies import REUNITE
 from simulation.run import Run
 
@@ -22,4 +21,4 @@ from simulation.run import Run
 )
 def test_a_run_that_broke_an_invariant_holds_all_of_them(run: Run) -> None:
     """The program was changed after each of them, or the check."""
-    hunt.play(run)
+    run.play()

@@ -26,7 +26,6 @@ SIZES: Final = {
     "SHARES_VMS": Size(3, 4, 5, "VMs of the small cluster whose every order of steps is tried"),
     "MODEL_VMS": Size(3, 3, 4, "VMs of the worlds of `tests/modelcheck`, whose every state is visited"),
     "SIMULATED_SEEDS": Size(1, 2, 1_000, "seeds with which two rough days are simulated"),
-    "PLANTED_FAULTS": Size(4, 5, 39, "planted faults that the simulation must find"),
     "FUZZ_REVIEWS": Size(2_000, 20_000, 100_000, "broken reviews that a server gets"),
     "ROOM_PARITY_SITUATIONS": Size(300, 2_000, 10_000, "nodes, each with a pod that fits or does not"),
     "INTERPOD_PARITY_GROUPS": Size(20, 100, 300, "groups of nodes, each with 7 pods under rules between pods"),
