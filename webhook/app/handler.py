@@ -31,7 +31,7 @@ disk, and its node, Namespace and VM. Anybody who can connect may send a pod tha
 a request to the API server."""
 
 OnAnswer = Callable[[Answer, Entry], None]
-"""Called with each answer after it is made. It must neither wait nor raise."""
+"""Called with each answer about a VM that exists, after it is made. It must neither wait nor raise."""
 
 OnRecord = Callable[[AdmissionRecord], None]
 """Called with the record of each call."""
@@ -97,7 +97,7 @@ def admit_function(
             LOGGER.error("admission failed", extra={"fields": {"uid": answer.request.uid, **failure(error)}})
         us = (perf_counter_ns() - started) // 1000
         on_record(admission_record(answer, us, spent.reads, entry, read_us=spent.read_ns // 1000))
-        if on_answer is not None:
+        if on_answer is not None and answer.vm_exists:
             on_answer(answer, entry)
         return answer.body
 
@@ -132,6 +132,8 @@ class _Deciding(Struct, frozen=True):
             view = await facts.read(view, answer.refs, deadline, most)
             spent.read_ns += perf_counter_ns() - began
             answer = core.answer(creation, view, policy)
-        if counts and isinstance(answer.decision, Pin):  # at once, before the process answers another call
+        if (
+            counts and answer.vm_exists and isinstance(answer.decision, Pin)
+        ):  # at once, before the process answers another call
             facts.assume(creation.before, creation.namespace, answer.decision)
         return answer

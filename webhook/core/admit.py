@@ -31,10 +31,12 @@ from enum import Enum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.core import pod_limits
-from webhook.core.api import admission_review
+from webhook.core.api import admission_review, kubevirt
 from webhook.core.api.admission_review import AdmissionRequest
+from webhook.core.api.meta import NamespacedName, OwnerReference
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, Pin, audited, outcome
 from webhook.core.opt_in import Policy, not_a_pod_creation
@@ -44,7 +46,7 @@ from webhook.core.placement.migration_target import place_migration_target
 from webhook.core.placement.share_manager import steer_share_manager
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
-from webhook.core.view import ClusterView, NeedObjects
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 
 _WRONG_VALUES: Final = (Reason.BAD_CO_SCHEDULE, Reason.BAD_NAMESPACE_LABEL)
 _OTHER_PODS: Final = frozenset(  # which the entry is not for: nothing in them is touched
@@ -64,7 +66,8 @@ AGAIN: Final = "again-"
 class Answer(Struct, frozen=True):
     """The answer to one AdmissionReview: the body to send, and what the body was made from.
 
-    `pod` is None if the request does not create a pod.
+    `pod` is None if the request does not create a pod. `vm_exists` is False if the cluster does not have the
+    VirtualMachineInstance of the pod: anybody who can connect may send such a pod.
     """
 
     body: bytes
@@ -73,6 +76,7 @@ class Answer(Struct, frozen=True):
     decision: Decision
     operations: Sequence[Operation]
     audit_annotations: Mapping[str, str]
+    vm_exists: bool = True
 
 
 Decide = Callable[[Pod, str, ClusterView, Policy], Decision | NeedObjects]
@@ -138,8 +142,27 @@ def read(body: bytes, entry: Entry) -> PodCreation | Answer:
 def answer(creation: PodCreation, view: ClusterView, policy: Policy) -> Answer | NeedObjects:
     """Return the answer (rules 2 to 8); or the objects that `view` must have read before there can be one."""
     decision = creation.entry.decide(creation.before, creation.namespace, view, policy)
+    exists = _vm_exists(creation, view)
     if isinstance(decision, NeedObjects):
-        return decision
+        return decision if isinstance(exists, bool) else NeedObjects((*decision.refs, *exists.refs))
+    if isinstance(exists, NeedObjects):
+        return exists
+    return replace(_carried_out(creation, decision, policy), vm_exists=exists)
+
+
+def _vm_exists(creation: PodCreation, view: ClusterView) -> bool | NeedObjects:
+    """Return whether the cluster has the VirtualMachineInstance that owns the pod; True also if that is not known."""
+    if creation.entry is Entry.SHARE_MANAGER:
+        return True
+    owner = kubevirt.owner(creation.pod) or OwnerReference()
+    key = NamespacedName(creation.namespace, owner.name or "")
+    found = view.virtual_machine_instance(key)
+    if found is NoObject.NOT_CACHED:
+        return NeedObjects((ObjectRef(Kind.VIRTUAL_MACHINE_INSTANCE, key),))
+    return found is NoObject.UNAVAILABLE or (not isinstance(found, NoObject) and found.metadata.uid == owner.uid)
+
+
+def _carried_out(creation: PodCreation, decision: Decision, policy: Policy) -> Answer:
     if decision.why.reason in _OTHER_PODS:
         return _encode(creation.request, creation.pod, decision, [])
     operations = decision_patch.for_decision(creation.before, decision)

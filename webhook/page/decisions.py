@@ -22,7 +22,9 @@ class Decisions:
         self._added = asyncio.Event()
 
     def note(self, record: AdmissionRecord) -> None:
-        """Add the record of a call."""
+        """Add the record of a call; not if its VM does not exist, because anybody can send such a call."""
+        if record.vmi_missing:
+            return
         self._records.append(record)
         self.total += 1
         if not self._added.is_set():

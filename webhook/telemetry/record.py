@@ -27,6 +27,7 @@ class AdmissionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         duration_us: microseconds from the complete body to the answer.
         reads: how many objects were read from the API server, because no cache had them.
         read_us: how many microseconds of `duration_us` these reads took.
+        vmi_missing: the cluster does not have the VirtualMachineInstance of the pod.
     """
 
     time: datetime
@@ -46,6 +47,7 @@ class AdmissionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reads: int = 0
     read_us: int = 0
     dry_run: bool = False
+    vmi_missing: bool = False
 
 
 def admission_record(
@@ -73,4 +75,5 @@ def admission_record(
         reads=reads,
         read_us=read_us,
         dry_run=bool(request.dry_run),
+        vmi_missing=not answer.vm_exists,
     )

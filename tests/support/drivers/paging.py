@@ -115,9 +115,15 @@ class Paged:
         await self._caught_up()
 
     async def _caught_up(self) -> None:
-        revisions = {kind: str(self.cluster.collections[path].revision) for kind, path in PATHS.items()}
+        revisions = {
+            kind: str(self.cluster.collections[path].revision)
+            for kind, path in PATHS.items()
+            if path in self.cluster.collections
+        }
         caches = self.store.caches
-        await until(lambda: all(cache._version == revisions[kind] for kind, cache in caches.items()))
+        await until(
+            lambda: all(caches[kind]._version == version for kind, version in revisions.items() if kind in caches)
+        )
         await self.fleet.refresh()
 
 

@@ -39,9 +39,13 @@ ROOM_UNTOLD = resources(LONGHORN_NAMESPACE, WatchedPods.VIRT_LAUNCHER)
 SHARE_MANAGERS = PATHS[Kind.SHARE_MANAGER]
 
 
-def cluster_of(*objects: dict[str, Any], **without: str) -> Cluster:
-    """A cluster with a collection for each kind that core reads, and these objects in them."""
-    collections = {path: Collection(**without) for path in PATHS.values()}  # type: ignore[arg-type]
+def cluster_of(*objects: dict[str, Any], kubevirt: bool = False, **without: str) -> Cluster:
+    """A cluster with a collection for each kind that core reads, and these objects in them.
+
+    Without `kubevirt` the kinds of KubeVirt are not installed: then every pod may belong to a VM.
+    """
+    kinds = [path for path in PATHS.values() if kubevirt or "/kubevirt.io/" not in path]
+    collections = {path: Collection(**without) for path in kinds}  # type: ignore[arg-type]
     for each in objects:
         collections[path_of(each)].put(each)
     return Cluster(collections)

@@ -31,6 +31,8 @@ class Caches(dict[StrEnum, ListWatch]):
         )
         self.lookups: Mapping[Kind, LookupCounts] = {kind: LookupCounts() for kind in Kind}
         self._snapshot = CachedSnapshot(self, headroom, in_pod=in_pod) if Kind.CSI_NODE in self else None
+        if self._snapshot is not None and Kind.VIRTUAL_MACHINE_INSTANCE in self:
+            self[Kind.VIRTUAL_MACHINE_INSTANCE].on_delete = self._snapshot.forget_vmi
         self._has_had_longhorn_nodes = False
         self._no_longhorn_nodes_at = -inf
 

@@ -25,6 +25,7 @@ class Store:
         listing: the records of the list in progress by cache key; None if no list is in progress.
         on_add: called with the key and record of each object that is new since the first list was whole, as client-go's
             OnAdd outside of the initial list. An object that a later list shows first is new, too.
+        on_delete: called with the key and record of each object that is gone, as client-go's OnDelete.
     """
 
     def __init__(self, resource: Resource) -> None:
@@ -34,6 +35,7 @@ class Store:
         self.synced = False
         self.listing: dict[str, Any] | None = None
         self.on_add: Callable[[str, Any], None] | None = None
+        self.on_delete: Callable[[str, Any], None] | None = None
         self._changed: list[str] = []  # keys of the list in progress whose records differ from `objects`
 
     def get(self, key: NamespacedName) -> Any | None:
@@ -72,20 +74,29 @@ class Store:
             old = objects.pop(key)
             if self.index and (self.listing is None or not self.synced):
                 self.index.drop(key, old)
+            if self.listing is None:
+                self._deleted(key, old)
 
     def complete_list(self) -> None:
         """Replace `objects` by the list in progress, which is whole."""
         assert self.listing is not None  # noqa: S101 - for the type checker: only a list is completed
         new = [key for key in dict.fromkeys(self._changed) if key in self.listing and key not in self.objects]
+        gone = [] if self.on_delete is None else [each for each in self.objects.items() if each[0] not in self.listing]
         if self.index and self.synced:
             self._update(self.index, self.listing)
         self.objects, self.listing, self._changed, self.synced = self.listing, None, [], True
         for key in new:
             self._added(key, self.objects[key])
+        for key, record in gone:
+            self._deleted(key, record)
 
     def _added(self, key: str, record: Any) -> None:
         if self.on_add is not None:
             self.on_add(key, record)
+
+    def _deleted(self, key: str, record: Any) -> None:
+        if self.on_delete is not None:
+            self.on_delete(key, record)
 
     def _update(self, index: Index, listing: dict[str, Any]) -> None:
         """Bring the index from `objects` to the list. Nearly all records are the same ones, and cost nothing here."""

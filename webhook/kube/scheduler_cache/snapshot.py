@@ -23,6 +23,7 @@ from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.nodes import NodeIndex
+from webhook.kube.records.virtual_machines import VirtualMachineInstanceRecord
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 # The longest that an API server holds a CREATE (staging apiserver pkg/endpoints/handlers/rest.go,
@@ -88,6 +89,10 @@ class CachedSnapshot:
         owner = _owner(pod, namespace)
         if owner is not None:
             self._pods.forget(owner)
+
+    def forget_vmi(self, key: str, vmi: VirtualMachineInstanceRecord) -> None:
+        """Stop counting the assumed pod of a VirtualMachineInstance that is gone; `key` is NAMESPACE/NAME."""
+        self._pods.forget((key.partition("/")[0], vmi.uid))
 
     def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
         """Count the pod on each node that `pin` names, until a watch shows the pod, and for _ASSUMED_SECONDS at most.

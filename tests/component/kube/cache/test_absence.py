@@ -9,6 +9,7 @@ import pytest
 from support.fakes.api_server import ApiServer, Cluster, refusing, saying, until
 from support.fakes.http_line import Asked
 from support.fakes.live import PATHS, listed, now, ref, running
+from support.models.model_api import Collection
 from support.objects import builders
 
 from webhook.core.api.pod import Pod
@@ -179,6 +180,7 @@ async def test_a_missing_longhorn_node_leads_to_no_list_if_the_cache_knows(
 async def test_the_states_of_fresh_caches(store: ClusterCache, cluster: Cluster) -> None:
     """Each state has the title and is fresh. It has the number of objects, and since the watch is up its last event."""
     cluster.collections[NODES].put(builders.longhorn_node("n1"))
+    cluster.collections |= {PATHS[kind]: Collection() for kind in (Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE)}
     async with running(store):
         await until(lambda: all("last event" in state.detail for state in store.states()))
         states = {state.title: state for state in store.states()}

@@ -9,6 +9,7 @@ import pytest
 from support.fakes.api_server import ApiServer, Cluster, Handler, refusing, saying, until
 from support.fakes.http_line import Asked, Line
 from support.fakes.live import PATHS, answered, cluster_of, gets, listed, now, ref, running
+from support.models.model_api import Collection
 from support.objects import builders
 
 from webhook.core.admit import Entry
@@ -213,6 +214,9 @@ KNOWN: Final[dict[str, tuple[list[dict[str, Any]] | None, list[str]]]] = {
 }
 
 
+EMPTY: Final = Collection()
+
+
 @pytest.mark.parametrize(("pods", "asked"), KNOWN.values(), ids=KNOWN)
 async def test_a_share_manager_pod_follows_a_vm_that_is_known(
     pods: list[dict[str, Any]] | None, asked: list[str], store: ClusterCache, server: ApiServer, cluster: Cluster
@@ -222,7 +226,7 @@ async def test_a_share_manager_pod_follows_a_vm_that_is_known(
     The webhook sends only the requests that it needs.
     """
     for kind, cache in store.caches.items():
-        there = pods if kind is Kind.VIRT_LAUNCHER_POD else cluster.collections[PATHS[kind]].objects.values()
+        there = pods if kind is Kind.VIRT_LAUNCHER_POD else cluster.collections.get(PATHS[kind], EMPTY).objects.values()
         if there is not None:
             listed(cache, *there, at=now())
     answer, _ = await answered(store, POD, Entry.SHARE_MANAGER)

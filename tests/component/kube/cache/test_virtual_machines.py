@@ -43,7 +43,7 @@ UNKNOWN = (NoObject.UNAVAILABLE,) * 3
 @pytest.fixture
 def cluster() -> Cluster:
     """Three nodes, and a share-manager on node-a."""
-    return cluster_of(*serving.cluster())
+    return cluster_of(*serving.cluster(), kubevirt=True)
 
 
 def asked_of(view: Any) -> tuple[Any, ...]:

@@ -271,7 +271,7 @@ def known(store: ClusterCache, *without: Kind) -> None:
     """Every cache has just been listed, except these."""
     there = cluster_with(1).collections
     for kind, cache in store.caches.items():
-        if kind not in without:
+        if kind not in without and PATHS[kind] in there:
             listed(cache, *there[PATHS[kind]].objects.values(), at=now())
 
 

@@ -1,0 +1,125 @@
+"""A pod is assumed, told and shown only while the cluster has its VirtualMachineInstance: anybody may send a pod."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from support.fakes.api_server import ApiServer, Cluster, saying, until
+from support.fakes.live import LONGHORN_NAMESPACE, PATHS, cluster_of, connected, gets, now, running
+from support.objects import builders
+from support.objects.builders_kubevirt import virtual_machine_instance
+
+from webhook.app.handler import admit_function
+from webhook.core.admit import Answer, Entry
+from webhook.core.opt_in import Policy
+from webhook.core.view import Kind
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.page.decisions import Decisions
+from webhook.telemetry.record import AdmissionRecord
+
+Object = dict[str, Any]
+HOME: Final = "node-a"
+VMIS: Final = PATHS[Kind.VIRTUAL_MACHINE_INSTANCE]
+
+
+def vm(name: str, **described: Any) -> Object:
+    """The pod of a VM that uses the volume."""
+    return builders.vm_pod(name, claims=["disk"], opt_in="required", **described)
+
+
+class Told:
+    """A webhook's server: its cluster, and what it tells of the pods that it was asked about."""
+
+    def __init__(self, store: ClusterCache, server: ApiServer, cluster: Cluster) -> None:
+        self.store, self.server, self.cluster = store, server, cluster
+        self.answers: list[Answer] = []
+        self.records: list[AdmissionRecord] = []
+        self._admit = admit_function(store, Policy(), self.records.append, on_answer=self._answered)
+
+    def _answered(self, answer: Answer, _: Entry) -> None:
+        self.answers.append(answer)
+
+    async def ask(self, pod: Object) -> str:
+        """Ask about this pod. Return the decision."""
+        answer = json.loads(await self._admit(json.dumps(builders.review(pod)).encode(), now() + 5))
+        decision: str = answer["response"]["auditAnnotations"]["decision"]
+        return decision
+
+    @property
+    def assumed(self) -> int:
+        """The number of pods that count as just placed on the node."""
+        return self.store.view().snapshot().node_info(HOME).queued  # type: ignore[union-attr] # all pods are known
+
+    @property
+    def shown(self) -> int:
+        """The number of calls that the page shows."""
+        decisions = Decisions()
+        for record in self.records:
+            decisions.note(record)
+        return decisions.total
+
+
+@pytest.fixture
+async def told(tmp_path: Path) -> AsyncIterator[Told]:
+    """The share-manager of the volume is on a node with enough for all; KubeVirt knows VM `real`."""
+    owner = vm("real")["metadata"]["ownerReferences"][0]
+    cluster = cluster_of(
+        builders.node(HOME),
+        builders.persistent_volume_claim("disk", volume_name="pv"),
+        builders.persistent_volume("pv", claim="disk", handle="pvc"),
+        builders.share_manager("pvc", state="running", ownerID=HOME),
+        builders.share_manager_pod("pvc", nodeName=HOME),
+        virtual_machine_instance("real", uid=owner["uid"]),
+        kubevirt=True,
+    )
+    async with ApiServer(cluster) as server, connected(server, tmp_path) as api:
+        store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE)
+        async with running(store):
+            yield Told(store, server, cluster)
+
+
+FORGED: Final = {
+    "of no VM that exists": vm("forged"),
+    "of an earlier start of the VM": vm("real", uid="an-earlier-start"),
+    "without an owner": {**vm("forged"), "metadata": {**vm("forged")["metadata"], "ownerReferences": None}},
+}
+
+
+@pytest.mark.parametrize("pod", FORGED.values(), ids=FORGED)
+async def test_a_pod_of_no_vm_is_answered_and_leaves_nothing(pod: Object, told: Told) -> None:
+    """The answer is as ever: should the VM exist after all, it starts well. It takes no place of others."""
+    assert await told.ask(pod) == "required"
+    assert (told.assumed, told.answers, told.shown) == (0, [], 0)
+    assert [record.vmi_missing for record in told.records] == [True]
+    assert await told.ask(vm("real")) == "required"
+
+
+async def test_a_pod_of_a_vm_is_assumed_told_and_shown(told: Told) -> None:
+    """Without a request to the API server."""
+    assert await told.ask(vm("real")) == "required"
+    assert (told.assumed, len(told.answers), told.shown) == (1, 1, 1)
+    assert not any(record.vmi_missing for record in told.records)
+    assert gets(told.server) == []
+
+
+async def test_a_vm_that_the_watch_has_not_shown_yet_is_read(told: Told) -> None:
+    """One request, and then the pod is as good as any other."""
+    late = vm("late")
+    vmi = virtual_machine_instance("late", uid=late["metadata"]["ownerReferences"][0]["uid"])
+    path = f"/apis/kubevirt.io/v1/namespaces/{builders.NAMESPACE}/virtualmachineinstances/late"
+    with told.cluster.fault(saying(200, json.dumps(vmi).encode()), when=lambda asked: asked.path == path):
+        assert await told.ask(late) == "required"
+    assert told.assumed == 1
+    assert [each.path for each in gets(told.server)] == [path]
+
+
+async def test_an_assumed_pod_goes_with_its_vm(told: Told) -> None:
+    """The VirtualMachineInstance is deleted before a watch has shown the pod."""
+    await told.ask(vm("real"))
+    assert told.assumed == 1
+    told.cluster.collections[VMIS].remove("real", builders.NAMESPACE)
+    await until(lambda: told.assumed == 0)
