@@ -146,7 +146,6 @@ async def test_what_the_queue_does_not_hold_is_counted(api: Api, writing: Writin
 
 async def test_an_answer_that_makes_no_event_does_not_end_the_task(api: Api, writing: Writing, logged: Logged) -> None:
     """The recorder logs the fault with the request's uid and writes the next Event."""
-    logged.start()
     broken = replace_decision(answer())
     async with recording(api) as events:
         events.record(broken, Entry.VIRT_LAUNCHER)
@@ -181,7 +180,6 @@ async def test_queued_events_are_written_before_the_end(api: Api, writing: Writi
 
 async def test_the_end_does_not_wait_for_a_server_that_is_silent(api: Api, writing: Writing, logged: Logged) -> None:
     """The recorder waits 2 s at most. It counts and logs the Events that are left."""
-    logged.start()
     async with recording(api) as events:
         with writing.fault(silent):
             for number in range(3):
