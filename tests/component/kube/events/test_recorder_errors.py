@@ -22,6 +22,7 @@ from webhook.core.admit import Entry
 from webhook.core.observe.events import Outcome
 from webhook.core.opt_in import Policy
 from webhook.kube.client.api import Api
+from webhook.telemetry.log import start_log
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +54,7 @@ async def test_an_event_that_can_not_be_written_is_dropped_after_its_tries(  # n
     tries: int,
 ) -> None:
     """The recorder counts the Event, logs one line, and writes the next Event."""
-    logged.start()
+    start_log("info")
     async with recording(api, replace(IMPATIENT, tries=2)) as events:
         with writing.fault(fault(writing)):
             events.record(answer(), Entry.VIRT_LAUNCHER)
@@ -70,7 +71,7 @@ async def test_an_event_that_can_not_be_written_is_dropped_after_its_tries(  # n
 
 async def test_the_log_shows_when_events_are_written_again(api: Api, writing: Writing, logged: Logged) -> None:
     """The line has the number of Events that were lost since the last line."""
-    logged.start()
+    start_log("info")
     async with recording(api, replace(SWIFT, warn_seconds=0.0)) as events:
         with writing.fault(refusing(403, "Forbidden", "events is forbidden")):
             for vm in ("db01", "db02"):
