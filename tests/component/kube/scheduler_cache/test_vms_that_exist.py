@@ -11,7 +11,7 @@ import pytest
 from support.fakes.api_server import ApiServer, Cluster, saying, until
 from support.fakes.live import LONGHORN_NAMESPACE, PATHS, cluster_of, connected, gets, now, running
 from support.objects import builders
-from support.objects.builders_kubevirt import virtual_machine_instance
+from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
 from webhook.app.handler import admit_function
 from webhook.core.admit import Answer, Entry
@@ -27,8 +27,19 @@ VMIS: Final = PATHS[Kind.VIRTUAL_MACHINE_INSTANCE]
 
 
 def vm(name: str, **described: Any) -> Object:
-    """The pod of a VM that uses the volume."""
-    return builders.vm_pod(name, claims=["disk"], opt_in="required", **described)
+    """The pod of a VM with a disk of its own name."""
+    return builders.vm_pod(name, claims=[name], opt_in="required", **described)
+
+
+def disk(name: str) -> list[Object]:
+    """A claim with its volume, and its share-manager on HOME."""
+    volume = f"pvc-{name}"
+    return [
+        builders.persistent_volume_claim(name, volume_name=volume),
+        builders.persistent_volume(volume, claim=name),
+        builders.share_manager(volume, state="running", ownerID=HOME),
+        builders.share_manager_pod(volume, nodeName=HOME),
+    ]
 
 
 class Told:
@@ -65,15 +76,13 @@ class Told:
 
 @pytest.fixture
 async def told(tmp_path: Path) -> AsyncIterator[Told]:
-    """The share-manager of the volume is on a node with enough for all; KubeVirt knows VM `real`."""
+    """All share-managers are on a node with enough for all VMs; KubeVirt knows VM `real`."""
     owner = vm("real")["metadata"]["ownerReferences"][0]
     cluster = cluster_of(
         builders.node(HOME),
-        builders.persistent_volume_claim("disk", volume_name="pv"),
-        builders.persistent_volume("pv", claim="disk", handle="pvc"),
-        builders.share_manager("pvc", state="running", ownerID=HOME),
-        builders.share_manager_pod("pvc", nodeName=HOME),
-        virtual_machine_instance("real", uid=owner["uid"]),
+        *(each for name in ("real", "forged", "late") for each in disk(name)),
+        virtual_machine("real", ["real"]),
+        virtual_machine_instance("real", ["real"], uid=owner["uid"]),
         kubevirt=True,
     )
     async with ApiServer(cluster) as server, connected(server, tmp_path) as api:
@@ -109,7 +118,7 @@ async def test_a_pod_of_a_vm_is_assumed_told_and_shown(told: Told) -> None:
 async def test_a_vm_that_the_watch_has_not_shown_yet_is_read(told: Told) -> None:
     """One request, and then the pod is as good as any other."""
     late = vm("late")
-    vmi = virtual_machine_instance("late", uid=late["metadata"]["ownerReferences"][0]["uid"])
+    vmi = virtual_machine_instance("late", ["late"], vm=None, uid=late["metadata"]["ownerReferences"][0]["uid"])
     path = f"/apis/kubevirt.io/v1/namespaces/{builders.NAMESPACE}/virtualmachineinstances/late"
     with told.cluster.fault(saying(200, json.dumps(vmi).encode()), when=lambda asked: asked.path == path):
         assert await told.ask(late) == "required"
