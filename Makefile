@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 VENV := .venv
-BENCH ?= admissions caches create_latency metrics_cost cold_starts status
+BENCH ?= admissions caches create_latency cold_starts
 BIN := $(VENV)/bin
 # Processes that tests run in, at most 4, each with a control plane of its own where one is asked for. Many tests wait for
 # a program that they have started, so there is one process more than cores.

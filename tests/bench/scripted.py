@@ -54,12 +54,6 @@ def _status(code: int, reason: str) -> bytes:
     return _json(code, json.dumps({"kind": "Status", "status": "Failure", "code": code, "reason": reason}).encode())
 
 
-def _moved(pod: bytes, turn: int) -> bytes:
-    """A pod on another node in each turn, of ten."""
-    head, key, tail = pod.partition(b'"nodeName":"node-')
-    return head + key + b"%04d" % (turn % 10) + tail[4:]
-
-
 _EXPIRED: Final = _event(b"ERROR", b'{"kind":"Status","code":410,"reason":"Expired","message":"too old"}')
 
 
@@ -71,7 +65,6 @@ class Served:
         self.streams = streams
         self.watches: list[SimpleQueue[tuple[bytes, int]]] = []
         self.version = self.oldest = last_version()
-        self._turn = 0
         self._pieces = list(self._initial_events()) if streams else []
         self._items = [] if streams else list(collection.objects())
 
@@ -108,15 +101,13 @@ class Served:
             return _status(404, "NotFound")
         return _json(200, self.collection.render(index))
 
-    def tell(self, count: int, *, moved: bool = False) -> None:
+    def tell(self, count: int) -> None:
         """Send `count` changes and one deletion to every watch."""
-        self._turn += moved
         told: list[tuple[bytes, int]] = []
         for start in range(0, count, _EVENTS_AT_ONCE):
             events = bytearray()
             for number in range(start, min(start + _EVENTS_AT_ONCE, count)):
-                changed = self._as_of(number % self.collection.count)
-                events += _event(b"MODIFIED", _moved(changed, self._turn) if moved else changed)
+                events += _event(b"MODIFIED", self._as_of(number % self.collection.count))
             told.append((bytes(events), self.version))
         told.append((_event(b"DELETED", self._as_of(0)), self.version))
         for watch in self.watches:
@@ -177,7 +168,7 @@ class Server:
                 each.expire()
             yield _json(200, b"{}")
         elif url.path == "/bench/events":
-            self._served[query["path"][0]].tell(int(query["count"][0]), moved="moved" in query)
+            self._served[query["path"][0]].tell(int(query["count"][0]))
             yield _json(200, b"{}")
         elif collection and "watch" in query:
             yield from self._watch(collection, query)

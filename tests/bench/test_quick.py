@@ -14,7 +14,6 @@ import pytest
 from bench.nfs.testbed import unfit
 from controlplane.build import constant_webhook, programs
 from support.control_plane.control_plane import NEWEST
-from support.drivers.browser import program
 
 pytestmark = [
     pytest.mark.soak_only,
@@ -61,28 +60,6 @@ def test_caches_are_measured() -> None:
         assert _figure(shown, name) == 0, shown
 
 
-def test_the_page_is_measured() -> None:
-    """A few VMs are shown in a browser, and one of them becomes apart."""
-    program()  # or it is skipped, and says what to install
-    shown = _quick("page.py")
-    for name in ("all VMs as a body", "first contentful paint", "an update: from the fleet's pass to the page"):
-        assert _figure(shown, name) > 0, shown
-
-
-def test_knowing_every_pod_is_measured() -> None:
-    """The bench starts servers that watch all pods, VM pods or no pods, calls them, and changes pods."""
-    shown = _quick("pods.py")
-    for name in (
-        "seconds to synced, all",
-        "resident, those of VMs alone, MiB",
-        "ratio of CPU, median of rounds",
-        "one at a time, all, p99, ms",
-        "/healthz each millisecond: longest answer, ms",
-    ):
-        assert _figure(shown, name) > 0, shown
-    assert shown.count("share of a core") == 2, shown
-
-
 def test_create_latency_is_measured() -> None:
     """A few pods are created with the webhook, without it and with the one in Go, and no call fails open."""
     programs(NEWEST), constant_webhook()  # or it is skipped, and says what to build
@@ -109,20 +86,6 @@ def _steered(shown: str, name: str) -> tuple[float, float, float]:
     row = next(line for line in shown.splitlines() if line[:56].rstrip() == name)
     on_target, pending, cpu_ms, *_ = row[56:].split()
     return float(on_target), float(pending), float(cpu_ms)
-
-
-def test_what_metrics_cost_is_measured() -> None:
-    """Both servers answer, the same admission is timed with and without its counting, and a scrape is taken."""
-    shown = _quick("metrics_cost.py")
-    for name in ("server CPU per review, uncounted", "an admission alone", "counting alone", "a scrape, KiB"):
-        assert _figure(shown, name) > 0, shown
-
-
-def test_status_is_measured() -> None:
-    """The command's answer is checked, and the rows are kept up through every kind of pass."""
-    shown = _quick("status.py")
-    for name in ("table: seconds, median", "json: CPU seconds, median", "the first pass: CPU ms"):
-        assert _figure(shown, name) > 0, shown
 
 
 if os.environ.get("TEST_SIZE") == "whole":  # it needs root and an NFS server, which CI does not install
