@@ -1,6 +1,7 @@
 """Facts: what `reunite` watches of a cluster, and the Situation that it makes of it.
 
-Invariant: there is a Situation only if every cache is fresh, so nothing is done because of old facts.
+Invariant: there is a Situation only if every cache is fresh, so nothing is done because of old facts. Only the cache of
+VirtualMachines can be missing.
 """
 
 from __future__ import annotations
@@ -28,10 +29,9 @@ from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector
-from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.plan.planner import KUBEVIRT_PATH, VERSION, Planner
-from webhook.reunite.kinds import KubeVirtKind, kubevirt_resources
+from webhook.reunite.kinds import MIGRATIONS, admission_resources
 from webhook.reunite.vmis import VMIRecord
 
 _KUBEVIRT_SECONDS: Final = 60.0  # an administrator changes the configuration by hand
@@ -49,11 +49,11 @@ class Facts:
     def __init__(self, api: Api, policy: Policy, limits: ReuniteLimits) -> None:
         longhorn_namespace = policy.longhorn_namespace
         own_namespace = (api.namespace if api.in_pod else None) or OWN_NAMESPACE
-        kinds = resources(longhorn_namespace, WatchedPods.ALL, own_namespace, autoscaler=False, kubevirt=False)
+        kinds = admission_resources(longhorn_namespace, own_namespace)
         self.cluster = ClusterCache(api, longhorn_namespace=longhorn_namespace, kinds=kinds)
         self.known = CachedView(self.cluster.caches)
         self._api, self._limits, self._longhorn_namespace = api, limits, longhorn_namespace
-        self._caches = {each.kind: ListWatch(each, random=random.random, streams=True) for each in kubevirt_resources()}
+        self._migrations = ListWatch(MIGRATIONS, random=random.random, streams=True)
         self._tracker = VMStatusTracker(self.cluster.caches, policy)
         self._drained: frozenset[str] = frozenset()
         self._kubevirt = KubeVirtLimits(version=None)
@@ -61,13 +61,13 @@ class Facts:
 
     def reflectors(self) -> Mapping[str, Coroutine[Any, Any, None]]:
         """Return the work that keeps the caches up to date, by cache."""
-        own = {cache.resource.title: Reflector(self._api, cache).run() for cache in self._caches.values()}
-        return {**self.cluster.reflectors(), **own}
+        own = Reflector(self._api, self._migrations).run()
+        return {**self.cluster.reflectors(), self._migrations.resource.title: own}
 
     def states(self) -> Sequence[CacheState]:
         """Return the state of each cache."""
         now = asyncio.get_running_loop().time()
-        return [*self.cluster.states(), *(cache_state(cache, now) for cache in self._caches.values())]
+        return [*self.cluster.states(), cache_state(self._migrations, now)]
 
     async def situation(self, now: float) -> Situation | StaleFacts:
         """Return the cluster at `now` (seconds since 1970), or which caches are not up to date.
@@ -81,13 +81,13 @@ class Facts:
         await self._tracker.refresh()
         if late := self._late():
             return StaleFacts(late)
-        vmis: Mapping[str, VMIRecord] = self._caches[KubeVirtKind.VIRTUAL_MACHINE_INSTANCE].objects
+        vmis: Mapping[str, VMIRecord] = self.cluster.caches[Kind.VIRTUAL_MACHINE_INSTANCE].objects
         vms = [
             _vm(row, vmi)
             for row in self._tracker.snapshot.rows
             if (vmi := vmis.get(f"{row.namespace}/{row.name}")) is not None
         ]
-        migrations = list(self._caches[KubeVirtKind.MIGRATION].objects.values())
+        migrations = list(self._migrations.objects.values())
         nodes: Mapping[str, Node] = self.cluster.caches[Kind.NODE].objects
         self._drained = drained(migrations, nodes, self._drained)
         return Situation(
@@ -107,12 +107,12 @@ class Facts:
 
     def has_migration(self, namespace: str, name: str) -> bool:
         """Whether the watch has shown a migration of this name."""
-        return f"{namespace}/{name}" in self._caches[KubeVirtKind.MIGRATION].objects
+        return f"{namespace}/{name}" in self._migrations.objects
 
     def vmi_uid(self, namespace: str, name: str) -> str:
         """Return the uid of a VirtualMachineInstance; empty if it does not exist."""
         record = self._vmi(namespace, name)
-        return record.uid if record else ""
+        return (record.uid if record else None) or ""
 
     def vmi_memory_bytes(self, namespace: str, name: str) -> int:
         """Return the guest memory of a VirtualMachineInstance; 0 if it is not known."""
@@ -120,10 +120,16 @@ class Facts:
         return record.memory_bytes if record else 0
 
     def _vmi(self, namespace: str, name: str) -> VMIRecord | None:
-        return self._caches[KubeVirtKind.VIRTUAL_MACHINE_INSTANCE].objects.get(f"{namespace}/{name}")
+        return self.cluster.caches[Kind.VIRTUAL_MACHINE_INSTANCE].objects.get(f"{namespace}/{name}")
 
     def _late(self) -> tuple[str, ...]:
-        return tuple(f"{each.title}: {each.detail}" for each in self.states() if not each.fresh)
+        late = (each for each in self.states() if not each.fresh and not self._can_do_without(each))
+        return tuple(f"{each.title}: {each.detail}" for each in late)
+
+    def _can_do_without(self, state: CacheState) -> bool:
+        """Whether this is the cache of VirtualMachines, and can't be filled: that right is not required."""
+        title = self.cluster.caches[Kind.VIRTUAL_MACHINE].resource.title
+        return state.title == title and state.heard_seconds is None and any(state.causes.values())
 
     async def _read_kubevirt(self) -> None:
         """Read KubeVirt's version and limits, once a minute. What can't be read is not known."""

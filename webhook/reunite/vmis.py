@@ -1,4 +1,4 @@
-"""KubeVirt's VirtualMachineInstances: the record of one. Only `reunite` watches them."""
+"""VirtualMachineInstances as `reunite` watches them: the record that an admission reads, and more."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from sys import intern
 
 from msgspec import Struct, field
 
+from webhook.core.api import virtual_machine
+from webhook.core.api.meta import OwnerReference
 from webhook.core.api.quantity import milli_value, units
 from webhook.core.reunite.migration import LABEL_REUNITE
 from webhook.kube.client.metadata import Annotations
+from webhook.kube.records import virtual_machines
 from webhook.kube.records.shared import share
+from webhook.kube.records.virtual_machines import VirtualMachineInstanceRecord
 
 _LIVE_MIGRATABLE = "LiveMigratable"
 
@@ -25,6 +29,7 @@ class _VMIMeta(Struct, rename="camel", gc=False):
     resource_version: str = ""
     creation_timestamp: str = ""
     annotations: _VMIAnnotations | None = None
+    owner_references: list[OwnerReference] | None = None
 
 
 class _Condition(Struct, gc=False):
@@ -39,11 +44,11 @@ class _GuestMemory(Struct, rename="camel", gc=False):
     guest_current: str | int | None = None  # of the status
 
 
-class _Domain(Struct, gc=False):
+class _Domain(virtual_machine.Domain, rename="camel", frozen=True, kw_only=True):
     memory: _GuestMemory | None = None
 
 
-class _VMISpec(Struct, gc=False):
+class _VMISpec(virtual_machine.VMISpec, rename="camel", frozen=True, kw_only=True):
     domain: _Domain | None = None
 
 
@@ -59,17 +64,16 @@ class WireVMI(Struct, gc=False):
     """A VirtualMachineInstance, as far as it is decoded."""
 
     metadata: _VMIMeta
-    spec: _VMISpec | None = None
+    spec: _VMISpec = field(default_factory=_VMISpec)
     status: _VMIStatus | None = None
 
 
-class VMIRecord(Struct, frozen=True, gc=False):
-    """What `reunite` knows of a VMI: its uid, its node, and the fields of core's VM with the same names.
+class VMIRecord(VirtualMachineInstanceRecord, frozen=True, kw_only=True, gc=False):
+    """What `reunite` knows of a VMI: also its node, and the fields of core's VM with the same names.
 
     `memory_bytes`: of its guest, 0 if the VMI does not say.
     """
 
-    uid: str
     node: str
     started: str
     phase: str
@@ -89,8 +93,12 @@ def transform(wire: WireVMI) -> VMIRecord:
     unmigratable = ""
     if migratable and migratable.status == "False":
         unmigratable = f"{migratable.reason}: {migratable.message}"
+    read = virtual_machines.transform_vmi(wire)
     return VMIRecord(
-        uid=meta.uid,
+        read.claims,
+        read.marks,
+        meta.uid,
+        read.virtual_machine,
         node=intern(status.node_name),
         started=meta.creation_timestamp,
         phase=share(status.phase),
@@ -104,11 +112,6 @@ def transform(wire: WireVMI) -> VMIRecord:
 def _memory_bytes(wire: WireVMI) -> int:
     """Return the memory of the guest: what it has now, else what its spec asks for."""
     now = wire.status.memory if wire.status else None
-    asked = wire.spec.domain.memory if wire.spec and wire.spec.domain else None
+    asked = wire.spec.domain.memory if wire.spec.domain else None
     written = (now and now.guest_current) or (asked and asked.guest)
     return units(milli_value(str(written)) or 0)
-
-
-def to_object(_: str, record: VMIRecord) -> VMIRecord:
-    """Return the record, which is all that is known."""
-    return record

@@ -24,9 +24,8 @@ from support.drivers.command_lines import values
 
 from webhook import __version__, cli
 from webhook.core.reunite.migration import LABEL_REUNITE
-from webhook.kube import kinds
 from webhook.kube.informer.resource import Resource
-from webhook.reunite.kinds import kubevirt_resources
+from webhook.reunite.kinds import MIGRATIONS, admission_resources
 from webhook.reunite.settings import ReuniteSettings
 
 PROGRAM: Final = f"{NAME}-reunite"
@@ -165,7 +164,7 @@ def cached(resource: Resource) -> set[tuple[str, str, str]]:
 
 def test_the_account_may_do_what_the_program_does_and_nothing_else(rendered: list[Object]) -> None:
     """It reads its caches and single objects, and writes migrations and Events."""
-    watched = (*kinds.resources(LONGHORN_NAMESPACE, autoscaler=False, kubevirt=False), *kubevirt_resources())
+    watched = (*admission_resources(LONGHORN_NAMESPACE, NAME), MIGRATIONS)
     needed = set().union(*map(cached, watched)) | NOT_CACHED
     everywhere, longhorn = (granted(the(kind, rendered, PROGRAM)) for kind in ("ClusterRole", "Role"))
     assert set(longhorn) == {each for each in needed if each[0] == "longhorn.io"}

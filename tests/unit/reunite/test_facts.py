@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 from support.objects.reunite_vms import ago, move, node
 
 from webhook.core.opt_in import Policy
@@ -13,8 +14,8 @@ from webhook.core.reunite.limits import ReuniteLimits
 from webhook.core.view import Kind
 from webhook.kube.cache.readiness import CacheState
 from webhook.kube.client.api import Api, Reply
+from webhook.kube.informer.backoff import Cause
 from webhook.reunite.facts import Facts, StaleFacts
-from webhook.reunite.kinds import KubeVirtKind
 
 
 class NoKubeVirt:
@@ -70,9 +71,27 @@ async def test_a_drain_is_known_after_the_node_is_uncordoned(monkeypatch: pytest
     facts = Facts(cast("Api", NoKubeVirt()), Policy(), ReuniteLimits())
     monkeypatch.setattr(facts, "states", lambda: [state(fresh=True)])
     evicted = move(100, evacuates="b")
-    monkeypatch.setattr(facts._caches[KubeVirtKind.MIGRATION], "objects", {"ns/one": evicted})
+    monkeypatch.setattr(facts._migrations, "objects", {"ns/one": evicted})
     for nodes in ({"b": node("b", cordoned_since=ago(200))}, {"b": node("b")}):
         monkeypatch.setattr(facts.cluster.caches[Kind.NODE], "objects", nodes)
         found = await facts.situation(0.0)
         assert isinstance(found, Situation)
         assert (found.drained, found.nodes) == ({evicted.uid}, nodes)
+
+
+@pytest.mark.parametrize(
+    ("title", "failed", "late"),
+    [
+        ("virtualmachines.kubevirt.io", 0, True),
+        ("virtualmachines.kubevirt.io", 1, False),
+        ("virtualmachineinstances.kubevirt.io", 1, True),
+    ],
+)
+async def test_only_the_right_to_list_virtualmachines_can_be_missing(
+    title: str, failed: int, *, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first answer, a claim that several VMs name could look like a disk of the VM's own."""
+    facts = Facts(cast("Api", NoKubeVirt()), Policy(), ReuniteLimits())
+    unlisted = replace(state(fresh=False), title=title, causes={Cause.FORBIDDEN: failed})
+    monkeypatch.setattr(facts, "states", lambda: [unlisted])
+    assert isinstance(await facts.situation(0.0), StaleFacts) is late

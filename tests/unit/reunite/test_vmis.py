@@ -32,7 +32,10 @@ def test_a_vmi_that_runs() -> None:
         {"kubevirt-scheduler/reunite": "false", "other": "1"},
     )
     assert found == VMIRecord(
-        uid="u1",
+        (),
+        (),
+        "u1",
+        None,
         node="node-a",
         started="2026-01-02T03:04:05Z",
         phase="Running",
@@ -40,7 +43,6 @@ def test_a_vmi_that_runs() -> None:
         unmigratable="",
         evacuates="node-b",
     )
-    assert vmis.to_object("vms/db", found) is found
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from sys import intern
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -87,8 +88,8 @@ def transform_vm(wire: WireVirtualMachine) -> VirtualMachineRecord:
     return VirtualMachineRecord(keys, marks, vm.start_failures)
 
 
-def transform_vmi(wire: WireVirtualMachineInstance) -> VirtualMachineInstanceRecord:
-    """Return the record of a VirtualMachineInstance."""
+def transform_vmi(wire: Any) -> VirtualMachineInstanceRecord:
+    """Return the record of a VMI, from a WireVirtualMachineInstance or a webhook.reunite.vmis.WireVMI."""
     meta = wire.metadata
     owner = next((each.name for each in meta.owner_references or () if each.kind == VM_KIND), None)
     keys, marks = _kept(meta.namespace, wire.spec.claims)
