@@ -62,7 +62,7 @@ class ListedCluster:
         """Return the cluster, or the view that lacks an object."""
         return self._late or self._whole
 
-    async def read(self, view: Any, refs: Sequence[Ref], deadline: float, most: int) -> Any:  # noqa: ARG002 - it has read all
+    async def read(self, view: Any, refs: Sequence[Ref], deadline: float, most: int | None = None) -> Any:  # noqa: ARG002 - it has read all
         """Return the cluster."""
         assert view is self._late
         assert deadline > 0
