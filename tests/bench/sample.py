@@ -13,9 +13,13 @@ _POD: Final = ROOT / "tests" / "cases" / "pods" / "virt-launcher-typical.json"
 SAMPLE_CLAIMS: Final = ("disk", "state", "single")  # two with a share-manager on one node, and a ReadWriteOnce one
 
 
-def sample_review(claims: Sequence[str] = SAMPLE_CLAIMS, namespace: str = builders.NAMESPACE) -> bytes:
-    """The review of a pod with these claims, with the managedFields that the API server adds."""
-    return json.dumps(builders.review(sample_pod(claims), namespace=namespace), separators=(",", ":")).encode()
+def sample_review(
+    claims: Sequence[str] = SAMPLE_CLAIMS, namespace: str = builders.NAMESPACE, vm: str = "db01"
+) -> bytes:
+    """The review of a pod of this VM with these claims, with the managedFields that the API server adds."""
+    pod = sample_pod(claims)
+    pod["metadata"]["ownerReferences"][0]["name"] = vm
+    return json.dumps(builders.review(pod, namespace=namespace), separators=(",", ":")).encode()
 
 
 def sample_pod(claims: Sequence[str]) -> builders.Object:
