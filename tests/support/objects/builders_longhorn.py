@@ -41,7 +41,9 @@ def longhorn_node(
     }
 
 
-def instance_manager_pod(node: str, *, namespace: str = LONGHORN_NAMESPACE) -> Object:
+def instance_manager_pod(
+    node: str, *, phase: str = "Running", deleting: bool = False, namespace: str = LONGHORN_NAMESPACE
+) -> Object:
     """The pod that runs engines and replicas on a node (longhorn-manager instance_manager_controller.go)."""
     labels = {
         "longhorn.io/component": "instance-manager",
@@ -52,13 +54,18 @@ def instance_manager_pod(node: str, *, namespace: str = LONGHORN_NAMESPACE) -> O
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": f"instance-manager-{node}", "namespace": namespace, "labels": labels},
+        "metadata": {
+            "name": f"instance-manager-{node}",
+            "namespace": namespace,
+            "labels": labels,
+            **(being_deleted() if deleting else {}),
+        },
         "spec": {
             "nodeName": node,
             "restartPolicy": "Never",
             "containers": [{"name": "instance-manager", "image": _INSTANCE_MANAGER_IMAGE}],
         },
-        "status": {"phase": "Running"},
+        "status": {"phase": phase},
     }
 
 

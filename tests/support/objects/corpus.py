@@ -167,7 +167,7 @@ def _case(row: Mapping[str, Any], path: Path) -> Case:
         source=path.name,
         entry=entry,
         pod=full_pod,
-        objects=tuple(cluster(row.get("cluster", {}))),
+        objects=tuple(cluster(row.get("cluster", {}), instance_managers=entry == SHARE_MANAGER)),
         mode=mode,
         review=builders.review(full_pod, **{"namespace": _NAMESPACES[entry], **asked}),
         expect=_expect(only(row.get("expect", {}), _EXPECT_KEYS, "expect")),

@@ -27,28 +27,12 @@ _SHARE_MANAGER_POD_ROW_KEYS: Final = frozenset({"volume", "dataEngine", "labels"
 _CLUSTER_KEYS: Final = frozenset(
     {"nodes", "volumes", "longhornNodes", "vms", "virtualMachines", "pods", "clusterAutoscaler"}
 )
-_LONGHORN_KEYS: Final = frozenset({"longhorn", "nfsClient", "csiDrivers"})
+_LONGHORN_KEYS: Final = frozenset({"longhorn", "nfsClient", "csiDrivers", "instanceManager"})
 _NODE_KEYS: Final = _LONGHORN_KEYS | {"ready", "cordoned", "deleting", "taints", "labels", "exists", "allocatable"}
-_VOLUME_KEYS: Final = frozenset(
-    {
-        "claim",
-        "access",
-        "volumeMode",
-        "bound",
-        "phase",
-        "namespace",
-        "persistentVolume",
-        "handle",
-        "driver",
-        "attributes",
-        "pvLabels",
-        "inTree",
-        "pvTerms",
-        "servedFrom",
-        "shareManager",
-        "pod",
-        "tickets",
-    }
+_PERSISTENT_VOLUME_KEYS: Final = frozenset({"handle", "driver", "attributes", "pvLabels", "pvTerms", "inTree"})
+_VOLUME_KEYS: Final = _PERSISTENT_VOLUME_KEYS | frozenset(
+    {"claim", "access", "volumeMode", "bound", "phase", "namespace", "persistentVolume"}
+    | {"servedFrom", "shareManager", "pod", "tickets"}
 )
 _VM_KEYS: Final[Mapping[str, str]] = {  # each with its keyword of builders.vm_pod
     "vm": "vm",
@@ -81,6 +65,12 @@ _SHARE_MANAGER_KEYS: Final = frozenset({"state", "ownerID", "namespace"})
 _SHARE_MANAGER_POD_KEYS: Final = frozenset({"phase", "node", "deleting", "labels", "namespace"})
 _LONGHORN_READY: Final[Mapping[str, str | None]] = {"ready": "True", "not-ready": "False", "no-condition": None}
 _ABSENT: Final = "absent"
+_INSTANCE_MANAGERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "running": {},
+    "pending": {"phase": "Pending"},
+    "deleting": {"deleting": True},
+    "failed": {"phase": "Failed"},
+}
 
 
 def pod(row: Mapping[str, Any], fixture: Callable[[str], Object], *, migration_target: bool = False) -> Object:
@@ -138,12 +128,13 @@ def _bent(full: Object, override: Object, without: list[list[str]]) -> Object:
     return full
 
 
-def cluster(row: Any) -> Iterator[Object]:
-    """Every object of a row's cluster."""
+def cluster(row: Any, *, instance_managers: bool = False) -> Iterator[Object]:
+    """Every object of a row's cluster. `instance_managers`: whether a node of Longhorn has such a pod by default."""
     only(row, _CLUSTER_KEYS, "cluster")
     with_longhorn = row.get("longhornNodes", "as-nodes") != "none"
     for name, state in _named(row.get("nodes", []), "cluster.nodes"):
-        yield from _node(name, only(state, _NODE_KEYS, f"cluster.nodes.{name}"), with_longhorn=with_longhorn)
+        keys = {"instanceManager": "running" if instance_managers else _ABSENT, **state}
+        yield from _node(name, only(keys, _NODE_KEYS, f"cluster.nodes.{name}"), with_longhorn=with_longhorn)
     if "clusterAutoscaler" in row:
         yield builders.cluster_autoscaler_status(row["clusterAutoscaler"])
     volumes = row.get("volumes", {})
@@ -178,13 +169,15 @@ def _named(value: Any, where: str) -> Iterator[tuple[str, Object]]:
 
 def _node(name: str, state: Object, *, with_longhorn: bool) -> Iterator[Object]:
     longhorn, drivers = state.pop("longhorn", "ready"), state.pop("csiDrivers", None)
-    nfs_client = state.pop("nfsClient", True)
+    nfs_client, instance_manager = state.pop("nfsClient", True), state.pop("instanceManager")
     if drivers is not None:
         yield builders_pods.csi_node(name, drivers)
     if state.pop("exists", True):
         yield builders.node(name, **state)
     if with_longhorn and longhorn != _ABSENT:
         yield builders.longhorn_node(name, ready=_LONGHORN_READY[longhorn], nfs_client=nfs_client)
+    if instance_manager != _ABSENT:
+        yield builders.instance_manager_pod(name, **_INSTANCE_MANAGERS[instance_manager])
 
 
 def _volume(claim: str, state: Object) -> Iterator[Object]:
@@ -236,9 +229,8 @@ def _server(handle: str, state: Object) -> Iterator[Object]:
     manager = state.get("shareManager", _ABSENT if node is None else {})
     if manager != _ABSENT:
         only(manager, _SHARE_MANAGER_KEYS, "shareManager")
-        yield builders.share_manager(
-            handle, **({} if node is None else {"state": "running", "ownerID": node}) | manager
-        )
+        served = {} if node is None else {"state": "running", "ownerID": node}
+        yield builders.share_manager(handle, **(served | manager))
     server_pod = state.get("pod", _ABSENT if node is None else {})
     if server_pod != _ABSENT:
         keys = ({} if node is None else {"node": node}) | only(server_pod, _SHARE_MANAGER_POD_KEYS, "the volume's pod")

@@ -16,7 +16,8 @@ PASSPHRASE: Final = "correct horse battery staple"  # noqa: S105 - of a test
 
 def nodes(*names: str) -> list[Object]:
     """Nodes with Longhorn on them."""
-    return [each for name in names for each in (builders.node(name), builders.longhorn_node(name))]
+    makers = (builders.node, builders.longhorn_node, builders.instance_manager_pod)
+    return [make(name) for name in names for make in makers]
 
 
 def volume(*, pv: str = VOLUME, handle: str = VOLUME) -> list[Object]:

@@ -25,7 +25,7 @@ from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Object
 from support.control_plane.rendering import HOMECOMING
 from support.objects import corpus
-from support.objects.builders import DECISION, LONGHORN_API_VERSION, instance_manager_pod
+from support.objects.builders import DECISION, LONGHORN_API_VERSION
 from support.objects.corpus import MIGRATION_TARGET, SHARE_MANAGER, UNCHANGED, Case
 from support.objects.embedded import embedded
 from support.strategies import shortlists
@@ -105,8 +105,7 @@ class Replay:
             self._cluster.become(each for each in case.objects if each["metadata"].get("creationTimestamp", "") <= date)
             if date:
                 self._until_later()
-        steered_to = case.expect.nodes if case.entry == SHARE_MANAGER else ()
-        self._cluster.become([*case.objects, *map(instance_manager_pod, steered_to)])
+        self._cluster.become(case.objects)
 
     def _until_later(self) -> None:
         """Wait until the API server's clock has gone on by a second."""

@@ -70,8 +70,8 @@ def near(node: str, weight: int) -> dict[str, Any]:
     """Return the preferred pod affinity term to the instance-manager pod of a node: a preference for the node.
 
     Longhorn runs this pod on each of its nodes, and labels it with the node (longhorn-manager types.go,
-    GetInstanceManagerLabels). If a node has no such pod, the term has no effect. A label's value has at most 63
-    characters, and kube-apiserver rejects a pod with a longer one.
+    GetInstanceManagerLabels). Without such a pod the term has no effect, and the node gets a node affinity, too. A
+    label's value has at most 63 characters, and kube-apiserver rejects a pod with a longer one.
 
     The term names no namespace, so it is about the namespace of the pod that has it. A ResourceQuota with the scope
     CrossNamespacePodAffinity counts each pod whose terms name a namespace, also if they are preferred

@@ -15,7 +15,9 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.core.api.longhorn import (
+    INSTANCE_MANAGER,
     LABEL_LONGHORN_COMPONENT,
+    LABEL_LONGHORN_NODE,
     LONGHORN_CSI_DRIVER,
     NFS_CLIENT_INSTALLED,
     SHARE_MANAGER,
@@ -26,6 +28,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
+from webhook.core.scheduler.state.pod_info import Presence
 from webhook.core.scheduler.state.snapshot import AnySnapshot, NoSnapshot
 from webhook.core.view import NoObject
 
@@ -88,6 +91,30 @@ def why_no_nfs_client(name: str, node: LonghornNode | NoObject | None, incoming:
         return None
     bound = next((each for each in incoming.volumes if each.served_from is not None), None)
     return Reason.NFS_CLIENT_MISSING.why(node=name, claim=bound.claim) if bound else None
+
+
+def is_instance_manager_seen(name: str, namespace: str, snapshot: AnySnapshot) -> bool:
+    """Whether Longhorn's instance-manager pod is on the node, so that a pod affinity to it has an effect.
+
+    After a power cut, a reboot or an upgrade of Longhorn a node has none for some time. The pod names its node itself,
+    and is never restarted (longhorn-manager controller/instance_manager_controller.go). A pod that is being deleted
+    does not count. Where pods are not known, none is seen.
+
+    Args:
+        name: the node's name.
+        namespace: of the pod that has the affinity.
+        snapshot: the pods of the cluster.
+    """
+    if isinstance(snapshot, NoSnapshot):
+        return False
+    wanted = {LABEL_LONGHORN_COMPONENT: INSTANCE_MANAGER, LABEL_LONGHORN_NODE: name}.items()
+    return any(
+        pod.presence is Presence.BOUND
+        and pod.group.namespace == namespace
+        and wanted <= dict(zip(pod.group.keys, pod.values, strict=True)).items()
+        for pod in snapshot.node_info(name).pods
+        if LABEL_LONGHORN_NODE in pod.group.keys
+    )
 
 
 def _is_longhorns(volume: PersistentVolume) -> bool:

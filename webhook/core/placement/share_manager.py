@@ -23,7 +23,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Steer, evidence_for, rank, weigh
 from webhook.core.evidence import consumers
 from webhook.core.opt_in import Policy
-from webhook.core.placement import feasibility, shortlist
+from webhook.core.placement import feasibility, longhorn_node, shortlist
 from webhook.core.reasons import CHAIN_ORDER, Reason
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
@@ -73,12 +73,13 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
     is_outweighed = False
     if len(fitting) == len(preferable):
         names, is_outweighed = _shortlist(cycle, fitting, view, volume=volume, listed=policy.shortlist)
+    seen = all(longhorn_node.is_instance_manager_seen(each.node, namespace, cycle.snapshot) for each in near)
     return Steer(
         why=evidence_for(next(iter(preferable)), findings).why,
         preferred=preferred,
         shortlist=names,
         near=near,
-        by_node=is_outweighed or near != preferred,
+        by_node=is_outweighed or near != preferred or not seen,
         requests=incoming.usage,
         findings=findings,
         node_fits=node_fits,

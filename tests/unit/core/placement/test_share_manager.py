@@ -10,6 +10,7 @@ import pytest
 from msgspec import convert
 from support.fakes.views import Patchy, cluster
 from support.objects.builders import (
+    instance_manager_pod,
     longhorn_node,
     node,
     on_node,
@@ -52,9 +53,15 @@ def decide(
     gaps: Mapping[Ref, NoObject] | None = None,
     staleness: str | None = None,
     policy: Policy = Policy(),  # noqa: B008 - frozen
+    seen: bool = True,
 ) -> Steer | Leave | NeedObjects:
-    """Decide for the volume's share-manager pod in a cluster of these objects."""
-    view: ClusterView = Patchy(cluster(*VOLUME, *objects), gaps or {}, staleness=staleness)
+    """Decide for the volume's share-manager pod in a cluster of these objects.
+
+    `seen`: an instance-manager pod of Longhorn runs on each node.
+    """
+    nodes = [each["metadata"]["name"] for each in objects if (each["apiVersion"], each["kind"]) == ("v1", "Node")]
+    managers = map(instance_manager_pod, nodes if seen else ())
+    view: ClusterView = Patchy(cluster(*VOLUME, *managers, *objects), gaps or {}, staleness=staleness)
     found = steer_share_manager(convert(pod or share_manager_pod("h", phase=None), Pod), LONGHORN, view, policy)
     assert isinstance(found, Steer | Leave | NeedObjects)
     return found
@@ -70,6 +77,21 @@ def steered(*objects: Object, **parts: Any) -> Steer:
 def refs(*names: str) -> set[Ref]:
     """Return the references to these nodes."""
     return {ObjectRef(kind, NamespacedName("", name)) for name in names for kind in (Kind.NODE, Kind.LONGHORN_NODE)}
+
+
+def test_a_node_on_which_no_instance_manager_pod_is_seen_is_preferred_by_its_name_too() -> None:
+    """The pod affinity has no effect there. One node of several without such a pod is enough."""
+    assert not steered(vm("a", "n1"), node("n1")).by_node
+    assert steered(vm("a", "n1"), node("n1"), seen=False).by_node
+    both = [vm("a", "n1"), vm("b", "n2"), node("n1"), node("n2")]
+    assert steered(*both, instance_manager_pod("n1"), seen=False).by_node
+    elsewhere = instance_manager_pod("n1", namespace="elsewhere")
+    assert steered(vm("a", "n1"), node("n1"), elsewhere, seen=False).by_node
+
+
+def test_where_pods_are_not_known_the_node_is_preferred_by_its_name_too() -> None:
+    """No node has status.allocatable here, so that no pods are counted."""
+    assert steered(vm("a", "n1"), node("n1", allocatable=None)).by_node
 
 
 DRAINED = [node("n1", cordoned=True), node("n2"), vm("a", "n1", claims=["disk", "data"])]
@@ -310,7 +332,8 @@ def test_terms_that_name_nodes_stay_as_they_are() -> None:
     terms = [on_node(f"m{i}") for i in range(1, 41)]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     pod = share_manager_pod("h", phase=None, affinity=affinity)
-    patch = _patch(pod, cluster(*VOLUME, vm("a", "m1"), *MANY[:39], node("m40", cordoned=True), *MANY[40:]))
+    nodes = [*MANY[:39], node("m40", cordoned=True), *MANY[40:]]
+    patch = _patch(pod, cluster(*VOLUME, vm("a", "m1"), *nodes, instance_manager_pod("m1")))
     assert [each["path"].rpartition("/")[2] for each in patch] == [
         "podAffinity",
         "kubevirt-scheduler~1decision",
