@@ -403,6 +403,13 @@ class Reason(Enum):
         "SharedClaim",
         "claim {claim} never requires a node, because it is not the VM's alone: it is also a claim of VM {other}",
     )
+    HOTPLUGGED_CLAIM = (
+        "HotpluggedClaim",
+        (
+            "claim {claim} is hotpluggable: KubeVirt attaches it after the VM's pod has its node, so it never requires "
+            "a node"
+        ),
+    )
     START_FAILURES = (
         "StartFailures",
         "VirtualMachine {vm} has {count} failed starts in a row (status.startFailure), so no node is required",

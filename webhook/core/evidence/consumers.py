@@ -200,13 +200,24 @@ class _Search(Struct, frozen=True):
         if unread:
             return NeedObjects(tuple(unread))
         answered = [(claim, pods) for claim, _, pods in read if not isinstance(pods, NoObject)]
-        using = [(claim, pod) for claim, pods in answered for pod in pods if uses(pod, claim.name)]
+        hotplugged = {claim: self._vms_that_name(claim) for claim in self.claims}
+        using = [
+            (claim, pod)
+            for claim, pods in answered
+            for pod in pods
+            if uses(pod, claim.name) or kubevirt.vm_name(pod) in hotplugged[claim]
+        ]
         unknown = self._unread_namespaces(using)
         if unknown:
             return unknown
         existing = self._vms_of(using)
         lost = [_lookup_failed(self.volume, ref, self.view) for _, ref, pods in read if pods is NoObject.UNAVAILABLE]
         return [*found, *existing, *lost] or [self._unused()]
+
+    def _vms_that_name(self, claim: NamespacedName) -> Sequence[str]:
+        """Return the VMs that name the claim: a hotpluggable claim is in no virt-launcher pod (ClaimUse.HOTPLUGGED)."""
+        names = self.view.virtual_machines_of(claim)
+        return () if isinstance(names, NoObject) else names
 
     def _unused(self) -> Finding:
         claim = f"{self.claims[0].namespace}/{self.claims[0].name}"

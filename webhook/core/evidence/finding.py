@@ -25,14 +25,21 @@ WITHOUT_SHARE_MANAGER: Final = frozenset(  # the volume is attached on the pod's
 class ClaimUse(IntEnum):
     """What a VM uses a claim for. The highest use with a share-manager on a node decides where the VM runs.
 
-    OWN is a disk that no other VM names. SHARED is a claim that another VM of the namespace names, too. STATE is the
-    state that KubeVirt stores of the VM (TPM, EFI): a few KB. A CDROM pulls nowhere.
+    OWN is a disk that no other VM names. HOTPLUGGED is such a disk that no virt-launcher pod has: KubeVirt attaches it
+    by an hp-volume pod after the VM has its node. SHARED is a claim that another VM of the namespace names, too. STATE
+    is the state that KubeVirt stores of the VM (TPM, EFI): a few KB. A CDROM pulls nowhere.
     """
 
     CDROM = 0
     STATE = 1
     SHARED = 2
-    OWN = 3
+    HOTPLUGGED = 3
+    OWN = 4
+
+    @property
+    def is_own_disk(self) -> bool:
+        """Whether the VM's state counts the claim, and a short list may be made for its sake."""
+        return self >= ClaimUse.HOTPLUGGED
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -49,6 +56,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         firm: whether the evidence is strong enough to require the node.
         use: what the VM uses the claim for.
         others: the other VMs of the namespace that name the claim.
+        in_pod: whether the virt-launcher pod has the claim. kube-scheduler knows of no other claim.
     """
 
     claim: str
@@ -61,6 +69,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     firm: bool = False
     use: ClaimUse = ClaimUse.OWN
     others: tuple[str, ...] = ()
+    in_pod: bool = True
 
     @property
     def may_have_share_manager(self) -> bool:
@@ -75,6 +84,8 @@ class Finding(Struct, frozen=True, kw_only=True):
         if self.use is ClaimUse.SHARED:
             more = f" and {len(self.others) - 1} more" if len(self.others) > 1 else ""
             return Reason.SHARED_CLAIM.why(claim=self.claim, other=f"{self.others[0]}{more}")
+        if self.use is ClaimUse.HOTPLUGGED and self.firm:
+            return Reason.HOTPLUGGED_CLAIM.why(claim=self.claim)
         return self.why
 
     @property
@@ -86,4 +97,4 @@ class Finding(Struct, frozen=True, kw_only=True):
         holds for Longhorn's own StorageClass without topology: kube-scheduler rejects nodes by their CSIStorageCapacity
         (volumebinding/binder.go, hasEnoughCapacity). Longhorn 1.10 and 1.11 always publish it, later releases can.
         """
-        return self.persistent_volume is None or self.why.reason is Reason.VOLUME_STRICT_LOCAL
+        return self.in_pod and (self.persistent_volume is None or self.why.reason is Reason.VOLUME_STRICT_LOCAL)

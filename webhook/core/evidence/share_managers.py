@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec.structs import replace
+
 from webhook.core.api.longhorn import (
     ASSIGNED_STATES,
     LABEL_LONGHORN_COMPONENT,
@@ -41,7 +43,9 @@ _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.
 
 
 def find_share_managers(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | NeedObjects:
-    """Return one finding for each claim of the pod, its ephemeral volumes last; or what the view has not read yet.
+    """Return one finding for each claim of the pod and each hotpluggable claim of its VM, ephemeral volumes last.
+
+    Return NeedObjects if the view has not read all objects yet.
 
     Args:
         pod: the pod under admission.
@@ -62,16 +66,24 @@ def find_share_managers(pod: Pod, namespace: str, view: ClusterView) -> list[Fin
             # The name of its claim will be <pod>-<volume>, and the pod has no name yet.
             why = Reason.EPHEMERAL_CLAIM.why(volume=volume.name)
             ephemeral.append(Finding(claim=volume.name or "", why=why))
-    findings = [found for found in followed.values() if isinstance(found, Finding)]
-    if len(findings) < len(followed):
-        needs = (found for found in followed.values() if isinstance(found, NeedObjects))
+    in_pod = set(followed)
+    hotpluggable = vm_facts.hotpluggable_claims(pod, namespace, view)
+    if not isinstance(hotpluggable, NeedObjects):
+        followed |= {claim: _follow(claim, namespace, view) for claim in hotpluggable if claim not in in_pod}
+    needs = [each for each in (hotpluggable, *followed.values()) if isinstance(each, NeedObjects)]
+    if needs:
         return NeedObjects(tuple(dict.fromkeys(ref for need in needs for ref in need.refs)))
-    used = vm_facts.with_uses(findings, vm_state_claims, pod, namespace, view) if findings else findings
+    findings = [
+        found if claim in in_pod else replace(found, in_pod=False)
+        for claim, found in followed.items()
+        if isinstance(found, Finding)
+    ]
+    used = vm_facts.with_uses(findings, vm_state_claims, pod, namespace, view)
     return used if isinstance(used, NeedObjects) else [*used, *ephemeral]
 
 
 def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
-    """Return every bound claim with its PersistentVolume. All of them must be usable on the pod's node."""
+    """Return every bound claim of the pod with its PersistentVolume. All must be usable on the pod's node."""
     return [
         ClaimVolume(
             found.claim,
@@ -79,7 +91,7 @@ def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
             None if found.why.reason in WITHOUT_SHARE_MANAGER else found.node or "",
         )
         for found in findings
-        if found.persistent_volume
+        if found.persistent_volume and found.in_pod
     ]
 
 

@@ -56,7 +56,18 @@ def _with_use(  # noqa: PLR0913, PLR0917 - what a use depends on
         return replace(finding, use=ClaimUse.CDROM, why=why)
     names = view.virtual_machines_of(NamespacedName(namespace, finding.claim))
     others = () if isinstance(names, NoObject) else tuple(name for name in names if name != (vm.name or vm.vmi))
-    return replace(finding, use=ClaimUse.SHARED, others=others) if others and vm.vmi else finding
+    if others and vm.vmi:
+        return replace(finding, use=ClaimUse.SHARED, others=others)
+    return finding if finding.in_pod else replace(finding, use=ClaimUse.HOTPLUGGED)
+
+
+def hotpluggable_claims(pod: Pod, namespace: str, view: ClusterView) -> list[str] | NeedObjects:
+    """Return the names of the claims that KubeVirt attaches to the pod's VM by a pod of their own.
+
+    Upstream: pkg/virt-controller/services/rendervolumes.go, which leaves such volumes out of the virt-launcher pod.
+    """
+    vm = _describe(pod, namespace, view)
+    return vm if isinstance(vm, NeedObjects) else [claim.name for claim in vm.claims if claim.hotpluggable]
 
 
 def start_failures(pod: Pod, namespace: str, view: ClusterView) -> Why | NeedObjects | None:

@@ -17,7 +17,6 @@ from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.node_selector import named_nodes
 from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
-from webhook.core.evidence.finding import ClaimUse
 from webhook.core.observe import why_apart
 from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
 from webhook.core.observe.vm_volumes import STARTING, VMVolumeStatus, bound_or_waiting_since, volumes_of
@@ -173,7 +172,7 @@ def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], *, pinned: bool) -> tupl
     apart = [volume for volume in volumes if volume.together is False]
     if apart:
         return State.APART, apart[0].why, min(_later(pod_since, volume.since) for volume in apart) or None
-    own = [volume for volume in volumes if volume.use is ClaimUse.OWN]
+    own = [volume for volume in volumes if volume.use.is_own_disk]
     unread = [volume for volume in own if volume.unread]
     if unread:
         return State.UNKNOWN, unread[0].why, pod_since

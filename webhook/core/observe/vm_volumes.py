@@ -74,7 +74,7 @@ def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolum
         # also leaves ShareManagers `running` for hours after their pod is gone (longhorn/longhorn#7684, #9828).
         reason = Reason.SHARE_MANAGER_NO_NODE if state == STARTING else Reason.VM_SHARE_MANAGER_POD_GONE
         node, why = None, reason.why(claim=finding.claim, volume=handle, state=state or "absent")
-    own = finding.use is ClaimUse.OWN
+    own = finding.use.is_own_disk
     return VMVolumeStatus(
         claim=finding.claim,
         volume=handle,

@@ -82,9 +82,9 @@ def _shortlist(
     """Return the short list for a preference; empty if a short list could keep the pod from starting.
 
     That is so if the nodes of a claim's volume are unknown: the volume can turn up where no node of the list is. There
-    is none either for the sake of a claim that never requires a node.
+    is none either if only other claims than disks of the VM's own lead to a node.
     """
-    own = any(finding.node and finding.use is ClaimUse.OWN for finding in findings)
+    own = any(finding.node and finding.use.is_own_disk for finding in findings)
     fitting = [node_fit.node for node_fit in node_fits if node_fit.fits]
     if not allowed or not own or not fitting or any(finding.volume_nodes_unknown for finding in findings):
         return ()

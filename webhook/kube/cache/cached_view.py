@@ -133,8 +133,10 @@ class CachedView(CallView):
         yield nodes.objects.get(virt_launcher.common.node or "") if nodes else None
         vms = [cache for kind in _KINDS_OF_VMS if (cache := self._caches.get(kind))]
         vm_key = f"{key.partition('/')[0]}/{virt_launcher.vmi}"
-        yield from (cache.objects.get(vm_key) for cache in vms)
-        for claim_key in virt_launcher.claims:
+        described = [cache.objects.get(vm_key) for cache in vms]
+        yield from described
+        named = (claim for record in described if record is not None for claim in record.claims)
+        for claim_key in dict.fromkeys((*virt_launcher.claims, *named)):
             yield from (cache.index.index_keys(claim_key) for cache in vms if isinstance(cache.index, Indexer))
             claim = claims.objects.get(claim_key)
             yield claim

@@ -13,7 +13,7 @@ from support.objects.builders_kubevirt import virtual_machine, virtual_machine_i
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import ClaimUse, Finding
-from webhook.core.evidence.vm_facts import start_failures, with_uses
+from webhook.core.evidence.vm_facts import hotpluggable_claims, start_failures, with_uses
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
 
@@ -45,6 +45,19 @@ def test_failed_starts_are_read_of_the_vm() -> None:
     assert start_failures(POD, NAMESPACE, there) == Reason.START_FAILURES.why(vm="db01", count=2)
     unlisted = Patchy(there, {VMI: NoObject.UNAVAILABLE})
     assert start_failures(POD, NAMESPACE, unlisted) == Reason.START_FAILURES.why(vm="db01", count=2)
+
+
+def test_hotpluggable_claims_are_read_of_the_instance() -> None:
+    """Those that the VM runs with. Without an instance those of its template; none where VMs can't be listed."""
+    there = cluster(
+        virtual_machine(claims=["disk"], hotpluggable=["later"]),
+        virtual_machine_instance(claims=["disk"], hotpluggable=["now"]),
+    )
+    assert hotpluggable_claims(POD, NAMESPACE, there) == ["now"]
+    assert hotpluggable_claims(POD, NAMESPACE, Patchy(there, {VMI: NoObject.NOT_CACHED})) == NeedObjects((VMI,))
+    assert hotpluggable_claims(POD, NAMESPACE, Patchy(there, {VMI: NoObject.NOT_FOUND})) == ["later"]
+    unlisted = Patchy(there, {VM: NoObject.UNAVAILABLE, VMI: NoObject.UNAVAILABLE})
+    assert hotpluggable_claims(POD, NAMESPACE, unlisted) == []
 
 
 @pytest.mark.parametrize("gap", [NoObject.UNAVAILABLE, NoObject.NOT_FOUND])

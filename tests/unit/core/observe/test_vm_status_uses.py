@@ -13,6 +13,25 @@ from webhook.core.reasons import Reason
 
 Object = dict[str, Any]
 
+HOT = virtual_machine("db01", hotpluggable=["root"])
+
+
+@pytest.mark.parametrize(
+    ("objects", "state", "reason"),
+    [
+        pytest.param([*disk("root"), *served("root", "node-a")], State.TOGETHER, "ShareManagerPod", id="together"),
+        pytest.param([*disk("root"), *served("root", "node-b")], State.APART, "VmWebhookNotAsked", id="apart"),
+        pytest.param([*disk("root"), *served("root", None)], State.PENDING, "ShareManagerUnscheduled", id="starts"),
+        pytest.param(disk("root"), State.FREE, "ShareManagerNotFound", id="no share-manager"),
+    ],
+)
+def test_a_hotpluggable_disk_counts_as_any_other(objects: list[Object], state: State, reason: str) -> None:
+    """The virt-launcher pod does not have it; KubeVirt attaches it by an hp-volume pod."""
+    found = the_row(launcher(nodeName="node-a"), objects=[*objects, HOT])
+    assert (found.state, found.why.reason.code) == (state, reason)
+    assert [volume.claim for volume in found.volumes] == ["root"]
+
+
 SHARED_BY_TWO = [virtual_machine("db01", ["root", "tools"]), virtual_machine("other", ["tools"])]
 TOOLS_AS_CDROM = [virtual_machine("db01", ["root"], cdroms=["tools"])]
 
