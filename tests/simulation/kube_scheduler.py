@@ -14,6 +14,7 @@ from typing import Final
 from simulation.api_server import POD, ApiServer, Object
 from simulation.engine import Engine
 from simulation.node_state import MAX_SCORE, NodeState, requests
+from simulation.nodes import instance_manager_key
 from support.models import oracle, scheduler_model
 from support.models.scheduler_model import Situation
 
@@ -139,7 +140,8 @@ class KubeScheduler:
         wanted, preferred = requests(pod), preferences(pod)
         affinity = {name: self._preference(preferred, name) for name in feasible}
         most = max(affinity.values()) or 1
-        near = near_weights(pod)
+        there = self.api.objects[POD].keys()
+        near = {node: weight for node, weight in near_weights(pod).items() if instance_manager_key(node) in there}
         nearest = max((near.get(name, 0) for name in feasible), default=0) or 1
         scores = {
             name: self._states[name].score(wanted)
@@ -198,7 +200,7 @@ def preferences(pod: Object) -> list[Object]:
 
 
 def near_weights(pod: Object) -> dict[str, int]:
-    """Return node -> weight of the preferred pod affinity to its instance-manager pod. Each node here has one."""
+    """Return node -> weight of the preferred pod affinity to its instance-manager pod."""
     pod_affinity = (pod["spec"].get("affinity") or {}).get("podAffinity") or {}
     terms = pod_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []
     labels = [term["podAffinityTerm"]["labelSelector"]["matchLabels"] for term in terms]

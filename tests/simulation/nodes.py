@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from simulation.api_server import POD, ApiServer, Object
+from simulation.api_server import LONGHORN, POD, ApiServer, Object
 from simulation.engine import Engine, rfc3339
 from support.objects import builders
 
@@ -22,6 +22,7 @@ EVICT_SECONDS: Final = 300.0  # tolerationSeconds that the API server adds to ea
 _FENCE_SECONDS: Final = (20.0, 60.0)  # after the eviction: an operator, or a fencing agent
 _TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 _BOOT_SECONDS: Final = (20.0, 90.0)  # power to Ready
+_INSTANCE_MANAGER_SECONDS: Final = (5.0, 60.0)  # Ready to a new instance-manager pod: assumed
 
 
 @dataclass
@@ -62,6 +63,7 @@ class Nodes:
         for name in self.states:
             self._write(name)
             self.api.put(Kind.LONGHORN_NODE, builders.longhorn_node(name))
+            self.api.put(POD, builders.instance_manager_pod(name))
 
     def usable(self, but: str = "") -> list[str]:
         """Return the nodes that are alive, Ready and not cordoned, except one."""
@@ -103,6 +105,9 @@ class Nodes:
             state.alive, state.ready = True, True
             self._write(name)
             self.api.put(Kind.LONGHORN_NODE, builders.longhorn_node(name))
+            self.api.delete(POD, instance_manager_key(name))
+            pause = self._rng.uniform(*_INSTANCE_MANAGER_SECONDS)
+            self.api.act(pause, lambda: self.api.put(POD, builders.instance_manager_pod(name)))
             for listener in (*self.pods_lost, *self.back):
                 listener(name)
 
@@ -147,6 +152,11 @@ class Nodes:
             if taint["key"] == _TAINT_UNSCHEDULABLE:
                 taint["timeAdded"] = rfc3339(int(state.cordoned_since))
         self.api.put(Kind.NODE, node)
+
+
+def instance_manager_key(node: str) -> str:
+    """Return NAMESPACE/NAME of Longhorn's instance-manager pod on a node. Longhorn recreates it after a boot."""
+    return f"{LONGHORN}/instance-manager-{node}"
 
 
 def _lives(pod: Object) -> bool:
