@@ -94,7 +94,7 @@ def test_labels_that_no_pod_has_do_not_deny_the_other_vms(run: Callable[..., Ran
     assert (told.code, told.err.splitlines()) == (
         0,
         [
-            "no running VM with labels app=db in any namespace has a share-manager",
+            "no running VM with labels app=db in any namespace has a disk with a share-manager",
             "only VMs that run are shown: no VirtualMachine is described",
         ],
     )

@@ -16,12 +16,13 @@ from webhook.candidates.stopped import stopped_vms, why_not_known
 from webhook.cluster_options import opt_in_all_unknown, vm_names
 from webhook.component_base.errors import did_you_mean
 from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.explain.derive.notes import CLUSTER
 from webhook.files.candidates import candidate_in, owner_in
 from webhook.files.manifests import Manifests
-from webhook.files.vm_rows import opt_in_all_in, pods_of_vms, require_pods, unread
+from webhook.files.vm_rows import misplaced_opt_ins, opt_in_all_in, pods_of_vms, require_pods, unread
 from webhook.status.output import now
 from webhook.terminal import to_json, to_yaml
 
@@ -59,7 +60,7 @@ def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
         stdout.write(_render(found, chosen))
     vm, has = "running VM" if not_known else "VM", "is known to have" if problems else "has"
     where = f"namespace {namespace}" if namespace else "any namespace"
-    nobody = f"no {vm}{_asked(chosen)} in {where} {has} a share-manager"
+    nobody = f"no {vm}{_asked(chosen)} in {where} {has} a disk with a share-manager"
     stderr.write(f"{report.count_gains(items) if items else nobody}\n")
     stderr.writelines(f"{sentence}\n" for sentence in _remarks(found, chosen))
     if not_known and not made:
@@ -68,7 +69,7 @@ def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
         stderr.write(f"{opt_in_all_unknown(unknown)}\n")
     shown = {each.name for each in candidates}
     missing = [name for name in names if name not in shown | {key.name for key in stopped.unreadable}]
-    absent = f"no {vm} of this name {has} a share-manager"
+    absent = f"no {vm} of this name {has} a disk with a share-manager"
     stderr.writelines(f"{name}: {absent}{did_you_mean(name, shown)}\n" for name in missing)
     return EXIT_MISSING if missing else EXIT_INCOMPLETE if problems else EXIT_COMPLETE
 
@@ -77,7 +78,7 @@ def _remarks(found: CandidateReport, chosen: CandidatesSettings) -> Iterator[str
     """What a reader of the report must know besides: a sentence each."""
     if chosen.output == "table" and any(each.change for each in found.items):
         yield "the lines that opt VMs in: --output commands"
-    if any(each.notes for each in found.items):
+    if any(CLUSTER in each.notes for each in found.items):
         yield f"the next pod of a stopped VM is {CLUSTER}"
     yield from (f"not everything could be read: {problem}" for problem in found.problems)
 
@@ -103,12 +104,14 @@ def _cluster(chosen: CandidatesSettings) -> tuple[Manifests, str]:
 
 def _running(cluster: Manifests, policy: Policy, namespace: str, selector: Selector | None) -> Iterator[CandidateItem]:
     """Each VM of the namespace that has a pod with these labels, and a share-manager."""
+    misplaced = misplaced_opt_ins(cluster)
     for key, pods in pods_of_vms(cluster, selector).items():
         if namespace not in ("", key.namespace):
             continue
         candidate = candidate_in(cluster, pods, policy)
         if candidate:
-            yield report.candidate_item(candidate, owner_in(cluster, key))
+            owner = owner_in(cluster, key)
+            yield report.candidate_item(candidate, owner, misplaced.get(NamespacedName(key.namespace, owner or ""), ()))
 
 
 def _render(found: CandidateReport, chosen: CandidatesSettings) -> str:

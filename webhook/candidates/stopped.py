@@ -79,7 +79,7 @@ def stopped_vms(cluster: Manifests, policy: Policy, namespace: str, selector: Se
 def _next_pod(vm: Document, reader: ManifestsReader, namespace: str) -> tuple[Pod, list[str]]:
     """Return the pod of the next start of a VirtualMachine, and what it lacks. Raises BadDocument for a wrong type."""
     derived = derive_virt_launcher(vm, reader, namespace)
-    return Document(vm.place, derived.pod).read(Pod), derived.notes
+    return Document(vm.place, derived.pod).read(Pod), [*derived.hints, *derived.notes]
 
 
 def _has_vmi(vm: Document, vmi: Document | None) -> bool:

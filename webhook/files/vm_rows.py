@@ -10,7 +10,9 @@ from webhook.core.api.longhorn import ShareManager
 from webhook.core.api.meta import Namespace, NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
+from webhook.core.api.virtual_machine import VirtualMachine
 from webhook.core.observe import vm_status
+from webhook.core.observe.misplaced import misplaced_in
 from webhook.core.observe.reunite_messages import ReuniteEvent, latest, with_messages
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import OptInAll, Policy, opt_in_all_of
@@ -64,6 +66,12 @@ def require_pods(manifests: Manifests, files: str) -> None:
             f"{files}: no Pod is described; expected the pods of the cluster, as `bundle` or kubectl get -o yaml "
             "writes them"
         )
+
+
+def misplaced_opt_ins(manifests: Manifests) -> dict[NamespacedName, list[str]]:
+    """Return the hints for each VirtualMachine that has the opt-in annotation in a wrong place."""
+    vms = manifests.objects.all_of(VirtualMachine) or {}
+    return {key: hints for key, vm in vms.items() if (hints := misplaced_in(vm))}
 
 
 def opt_in_all_in(manifests: Manifests) -> tuple[OptInAll, str]:

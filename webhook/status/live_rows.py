@@ -19,6 +19,7 @@ from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.runner import TerminalRunner
 from webhook.core.api.meta import NamespacedName
+from webhook.core.observe.misplaced import misplaced_in
 from webhook.core.observe.reunite_messages import with_messages
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.opt_in import Policy
@@ -129,6 +130,12 @@ class LiveRows:
                 group.create_task(_list(self._api, cache))
         self._check()
         await tracker.refresh()
+
+    def misplaced_opt_ins(self) -> dict[NamespacedName, list[str]]:
+        """Return the hints for each VirtualMachine that has the opt-in annotation in a wrong place."""
+        cache = self._caches[Kind.VIRTUAL_MACHINE]
+        vms = ((key, cache.resource.to_object(key, record)) for key, record in cache.objects.items())
+        return {NamespacedName(*key.split("/")): hints for key, vm in vms if (hints := misplaced_in(vm))}
 
     def plan(self, rows: Sequence[VMStatus]) -> tuple[list[Step], str]:
         """Return a step for each of these rows, which `once` has read; and the version of KubeVirt."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
 
 from webhook.core.api.kubevirt import VMI_KIND
+from webhook.core.api.meta import NamespacedName
 from webhook.core.observe import vm_status
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State, VMStatus
@@ -101,6 +102,12 @@ class Asked(Struct, frozen=True, kw_only=True):
     def shown(self, rows: Iterable[VMStatus]) -> list[VMStatus]:
         """Return the rows that are shown, of those that `rows` returned."""
         return [row for row in rows if not self.apart or row.state in TROUBLED]
+
+    def hints(self, found: Mapping[NamespacedName, Sequence[str]]) -> Iterator[str]:
+        """Yield the hints on these VMs, a sentence each."""
+        for key, hints in sorted(found.items()):
+            if self.namespace in ("", key.namespace) and (not self.names or key.name in self.names):
+                yield from (f"{key.namespace}/{key.name}: {hint}" for hint in hints)
 
     def missing(self, rows: Iterable[VMStatus]) -> list[str]:
         """Return the names that none of these rows has."""

@@ -9,7 +9,7 @@ from webhook.cluster_options import opt_in_all_unknown, vm_names
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.opt_in import OptInAll, Policy
 from webhook.files.manifests import Manifests
-from webhook.files.vm_rows import opt_in_all_in, require_pods, rows_from_manifests, unread
+from webhook.files.vm_rows import misplaced_opt_ins, opt_in_all_in, require_pods, rows_from_manifests, unread
 from webhook.status import report
 from webhook.status.output import Output, nobody, now
 from webhook.status.report import Asked
@@ -55,6 +55,7 @@ def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) 
     ) as live:
         asked = _asked(chosen, live.namespace)
         snapshot, problems = live.once()
+        out.tell(*asked.hints(live.misplaced_opt_ins()))
         if chosen.plan:
             return _plan(_Planned(live.plan, snapshot.rows, live.origin, snapshot.at), asked, problems, out)
         return out.show(asked, snapshot.rows, origin=live.origin, at=snapshot.at, problems=problems)
@@ -68,6 +69,7 @@ def _described(chosen: StatusSettings, out: Output) -> int:
     rows = rows_from_manifests(manifests, policy, selector=chosen.selector)
     made, problems = manifests.objects.bundle, unread(manifests)
     asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or (made.namespace if made else "default"))
+    out.tell(*asked.hints(misplaced_opt_ins(manifests)))
     origin, at = manifests.objects.origin(str(chosen.manifests)), made.at if made else now()
     if chosen.plan:
         from webhook.plan.files_planner import FilesPlanner  # noqa: PLC0415 - as connect

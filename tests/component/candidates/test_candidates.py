@@ -154,8 +154,8 @@ def test_candidates_takes_what_status_takes(run: Run) -> None:
     code, out, err = run("wbe")
     assert (code, out) == (2, "")
     assert err.splitlines() == [
-        "no VM of these names in namespace vms has a share-manager",
-        "wbe: no VM of this name has a share-manager; did you mean web?",
+        "no VM of these names in namespace vms has a disk with a share-manager",
+        "wbe: no VM of this name has a disk with a share-manager; did you mean web?",
     ]
 
 
@@ -178,7 +178,7 @@ def test_what_could_not_be_read_is_said(run: Run, api: StaticApi) -> None:
 
 def test_a_namespace_without_such_vms_is_a_sentence(run: Run) -> None:
     """It names the namespace."""
-    assert run("-n", "empty") == (0, "", "no VM in namespace empty has a share-manager\n")
+    assert run("-n", "empty") == (0, "", "no VM in namespace empty has a disk with a share-manager\n")
 
 
 def test_two_settings_that_exclude_each_other_are_refused(run: Run) -> None:

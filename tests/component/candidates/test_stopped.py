@@ -132,17 +132,17 @@ def test_a_selector_selects_by_the_labels_of_the_template(run: Run, file: Path, 
 def test_a_name_without_a_share_manager_is_said(run: Run, file: Path) -> None:
     """Of VMs that run and of those that do not. VMs of other namespaces do not count."""
     told = run("candidates", "plain", "of", "-n", "vms", "-f", str(file))
-    absent = "no VM of this name has a share-manager"
+    absent = "no VM of this name has a disk with a share-manager"
     assert (told.code, told.err.splitlines()) == (
         2,
         [
-            "no VM of these names in namespace vms has a share-manager",
+            "no VM of these names in namespace vms has a disk with a share-manager",
             f"plain: {absent}",
             f"of: {absent}; did you mean off?",
         ],
     )
     told = run("candidates", "-n", "empty", "-f", str(file))
-    assert (told.code, told.err) == (0, "no VM in namespace empty has a share-manager\n")
+    assert (told.code, told.err) == (0, "no VM in namespace empty has a disk with a share-manager\n")
 
 
 def test_a_live_cluster_and_its_bundle_say_the_same(run: Run, api: StaticApi, file: Path, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_virtualmachine_that_can_t_be_read_does_not_end_the_report(
     said = [line for line in told.err.splitlines() if "broken" in line]
     assert (told.code, len(said)) == ((0, 0) if names == ("off",) else (1, 1))
     assert ("off" in told.out) == (names != ("broken",))
-    nobody = "no VM of these names in namespace vms is known to have a share-manager"
+    nobody = "no VM of these names in namespace vms is known to have a disk with a share-manager"
     assert (nobody in told.err) == (names == ("broken",))
     for sentence in said:
         assert sentence.startswith(f"not everything could be read: vms/broken: {file}")
@@ -87,9 +87,9 @@ def test_files_without_a_virtualmachine_show_the_vms_that_run(run: Run, tmp_path
     assert (told.code, told.err.splitlines()) == (
         2,
         [
-            "no running VM of these names in namespace vms has a share-manager",
+            "no running VM of these names in namespace vms has a disk with a share-manager",
             only,
-            "off: no running VM of this name has a share-manager",
+            "off: no running VM of this name has a disk with a share-manager",
         ],
     )
 
@@ -109,5 +109,5 @@ def test_who_may_not_list_virtualmachines_sees_the_vms_that_run(
     assert (told.code, list(items(told)), told.report["problems"]) == (1, ["web"], [problem])
     assert told.err.endswith(f"not everything could be read: {problem}\n")
     told = run("candidates", "off", "-n", "vms", *words)
-    absent = "off: no running VM of this name is known to have a share-manager"
+    absent = "off: no running VM of this name is known to have a disk with a share-manager"
     assert (told.code, told.err.splitlines()[-1]) == (2, absent)

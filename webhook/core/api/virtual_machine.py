@@ -123,6 +123,7 @@ class VMISpec(Struct, rename="camel", frozen=True, kw_only=True):
 class VMITemplateSpec(Struct, rename="camel", frozen=True, kw_only=True):
     """VirtualMachineInstanceTemplateSpec, in part."""
 
+    metadata: ObjectMeta | None = None
     spec: VMISpec = field(default_factory=VMISpec)
 
 

@@ -1,4 +1,4 @@
-"""Notes on a derived pod: the fields that were not derived, and a misplaced opt-in annotation.
+"""Notes on a derived pod: the fields that were not derived.
 
 Invariant: nothing here changes the pod.
 """
@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.core.api.meta import ObjectMeta
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 
 _HOOK_SIDECARS: Final = "hooks.kubevirt.io/hookSidecars"
 CLUSTER: Final = (
@@ -62,26 +61,3 @@ def _has(value: object, path: Sequence[str]) -> bool:
     if not path:
         return value not in (None, False)
     return isinstance(value, dict) and _has(value.get(path[0]), path[1:])
-
-
-def misplaced(meta: ObjectMeta, owner: ObjectMeta | None, place: str) -> Iterator[str]:
-    """Return a hint for each wrong place that has the opt-in annotation, unless the right place has it too.
-
-    Args:
-        meta: the metadata that KubeVirt copies to the pod.
-        owner: the metadata of the VirtualMachine, which KubeVirt does not copy to the pod.
-        place: the field path of `meta`.
-    """
-    if meta.annotation(ANNOTATION_CO_SCHEDULE) is not None:
-        return
-    found = {
-        "metadata.annotations": owner and owner.annotation(ANNOTATION_CO_SCHEDULE),
-        "metadata.labels": owner and owner.label(ANNOTATION_CO_SCHEDULE),
-        f"{place}.labels": meta.label(ANNOTATION_CO_SCHEDULE),
-    }
-    for where, value in found.items():
-        if value is not None:
-            yield (
-                f'{ANNOTATION_CO_SCHEDULE}: "{value}" is in {where}, where the webhook does not read it; '
-                f"expected in {place}.annotations: move it there"
-            )

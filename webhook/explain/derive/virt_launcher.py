@@ -17,6 +17,7 @@ from webhook.core.api.affinity import REQUIRED
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.storage import PersistentVolumeClaim
+from webhook.core.observe.misplaced import TEMPLATE, misplaced
 from webhook.explain.api.kubevirt import VMI, Status, VirtualMachine, VMISpec, VMIStatus
 from webhook.explain.derive import notes as derive_notes
 from webhook.explain.derive import requests
@@ -101,7 +102,7 @@ def _of_vm(document: Document, namespace: str) -> tuple[_VMI, list[str], list[st
         raw_spec=raw["template"]["spec"],
         status=owner.status or Status(),
     )
-    hints = derive_notes.misplaced(vmi.meta, owner.metadata, "spec.template.metadata")
+    hints = misplaced(vmi.meta, owner.metadata, TEMPLATE)
     return vmi, [derive_notes.CLUSTER, *derive_notes.unexpanded(raw)], list(hints)
 
 
@@ -116,7 +117,7 @@ def _of_vmi(document: Document, namespace: str) -> tuple[_VMI, list[str], list[s
         raw_spec=document.value["spec"],
         status=found.status or Status(),
     )
-    return vmi, [derive_notes.CLUSTER], list(derive_notes.misplaced(vmi.meta, None, "metadata"))
+    return vmi, [derive_notes.CLUSTER], list(misplaced(vmi.meta, None, "metadata"))
 
 
 def _pod(vmi: _VMI, volumes: list[dict[str, Any]]) -> dict[str, Any]:

@@ -27,15 +27,27 @@ from webhook.core.api.virtual_machine import (
     VMITemplateSpec,
     Volume,
 )
-from webhook.kube.client.metadata import Annotations, BareMeta
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
+from webhook.kube.client.metadata import Annotations
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.shared import share
+
+
+class _OwnAnnotations(Annotations, gc=False):
+    co_schedule: str | None = field(name=ANNOTATION_CO_SCHEDULE, default=None)
+
+
+class _WireVMMeta(Struct, rename="camel", gc=False):
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+    annotations: _OwnAnnotations | None = None
 
 
 class WireVirtualMachine(Struct, gc=False):
     """A VirtualMachine, as far as it is decoded."""
 
-    metadata: BareMeta
+    metadata: _WireVMMeta
     spec: VirtualMachineSpec = field(default_factory=VirtualMachineSpec)
     status: VirtualMachineStatus | None = None
 
@@ -61,11 +73,16 @@ _Marks = tuple[tuple[bool, bool], ...]
 
 
 class VirtualMachineRecord(Struct, frozen=True, gc=False):
-    """40 bytes a VM, and 48 for one claim. `claims`: their cache keys, which are the strings of the claims' cache."""
+    """48 bytes a VM, and 48 for one claim.
+
+    `claims`: their cache keys, which are the strings of the claims' cache. `misplaced`: the VM's own annotation, which
+    is copied to no pod; None if the template has one.
+    """
 
     claims: tuple[str, ...]
     marks: _Marks
     start_failures: int
+    misplaced: str | None
 
 
 class VirtualMachineInstanceRecord(Struct, frozen=True, gc=False):
@@ -83,9 +100,12 @@ class VirtualMachineInstanceRecord(Struct, frozen=True, gc=False):
 
 def transform_vm(wire: WireVirtualMachine) -> VirtualMachineRecord:
     """Return the record of a VirtualMachine."""
+    meta, template = wire.metadata, wire.spec.template.metadata
     vm = VirtualMachine(metadata=ObjectMeta(), spec=wire.spec, status=wire.status)
-    keys, marks = _kept(wire.metadata.namespace, vm.claims)
-    return VirtualMachineRecord(keys, marks, vm.start_failures)
+    keys, marks = _kept(meta.namespace, vm.claims)
+    placed = template is not None and template.annotation(ANNOTATION_CO_SCHEDULE) is not None
+    misplaced = meta.annotations.co_schedule if meta.annotations and not placed else None
+    return VirtualMachineRecord(keys, marks, vm.start_failures, share(misplaced))
 
 
 def transform_vmi(wire: Any) -> VirtualMachineInstanceRecord:
@@ -100,8 +120,9 @@ def to_vm(key: str, record: VirtualMachineRecord) -> VirtualMachine:
     """Return the VirtualMachine of this cache key (NAMESPACE/NAME) and record."""
     namespace, _, name = key.partition("/")
     failure = StartFailure(consecutive_fail_count=record.start_failures)
+    annotations = None if record.misplaced is None else {ANNOTATION_CO_SCHEDULE: record.misplaced}
     return VirtualMachine(
-        metadata=ObjectMeta(namespace=namespace, name=name),
+        metadata=ObjectMeta(namespace=namespace, name=name, annotations=annotations),
         spec=VirtualMachineSpec(template=VMITemplateSpec(spec=_spec(record.claims, record.marks))),
         status=VirtualMachineStatus(start_failure=failure) if record.start_failures else None,
     )

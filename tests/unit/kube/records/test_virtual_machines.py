@@ -13,6 +13,8 @@ from support.fakes.watching import RESOURCES
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
 from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
+from webhook.core.observe.misplaced import misplaced_in
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders
 
@@ -70,3 +72,13 @@ def test_nothing_else_of_a_vm_is_kept() -> None:
     )
     described["spec"]["template"]["spec"] |= {"hostname": 5, "accessCredentials": "no list"}
     assert stored(Kind.VIRTUAL_MACHINE, described) == stored(Kind.VIRTUAL_MACHINE, virtual_machine("db", ["disk"]))
+
+
+def test_an_annotation_in_the_wrong_place_is_kept() -> None:
+    """That of the VM itself, unless its template has one."""
+    described = virtual_machine("db")
+    described["metadata"]["annotations"] = {ANNOTATION_CO_SCHEDULE: "true"}
+    resource = RESOURCES[Kind.VIRTUAL_MACHINE]
+    assert misplaced_in(resource.to_object("vms/db", stored(Kind.VIRTUAL_MACHINE, described)))
+    described["spec"]["template"]["metadata"] = {"annotations": {ANNOTATION_CO_SCHEDULE: "required"}}
+    assert not misplaced_in(resource.to_object("vms/db", stored(Kind.VIRTUAL_MACHINE, described)))
