@@ -50,6 +50,7 @@ _YOUR_PERMISSIONS: Final = (
     "otherwise"
 )
 _NO_SHORTLIST: Final = "explained without a short list: whether cluster-autoscaler runs is not known ({problem})"
+_NO_VMS: Final = "explained without what VMs say of their starts and claims: they could not be listed ({problem})"
 _LABELS: Final = ("request", "object", "metadata", "labels")
 _CONFIGURATION: Final = "kubevirt-coschedule"  # manifests/base/webhook.yaml
 _NOT_SENT: Final = (
@@ -129,7 +130,7 @@ def explain(
 def _answer(
     body: bytes, entry: Entry, namespace: str, cluster: ClusterReader, policy: Policy
 ) -> tuple[Answer, list[str]]:
-    """Return the answer of core, and a sentence if it has no short list because an autoscaler may run.
+    """Return the answer of core, and a sentence for each list that it lacks.
 
     Only for a pod that opted in are the pods of the cluster listed: there can be many. Raises as admit does.
     """
@@ -143,9 +144,11 @@ def _answer(
     needed = _opted_in(first.decision)
     cluster.prepare_snapshot(gone_before(first.pod, namespace), needed=needed)
     problem = cluster.prepare_autoscaler() if needed and policy.shortlist else ""
+    unlisted = cluster.prepare_virtual_machines(namespace) if needed and entry is not Entry.SHARE_MANAGER else ""
+    notes = [_NO_VMS.format(problem=unlisted)] if unlisted else []
     answer = answer_when_read(cluster, ask)
     is_preference = not isinstance(answer.decision, Leave) and not answer.decision.required
-    return answer, [_NO_SHORTLIST.format(problem=problem)] if problem and is_preference else []
+    return answer, [*notes, *([_NO_SHORTLIST.format(problem=problem)] if problem and is_preference else [])]
 
 
 def entry_of(review: Any) -> Entry:

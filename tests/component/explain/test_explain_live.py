@@ -79,7 +79,10 @@ def test_several_are_explained_at_once(explain: Explain, api: StaticApi) -> None
 
 def test_backend_storage_is_found_by_its_label(explain: Explain) -> None:
     """The claims of the namespace are listed only for a VM with state."""
-    assert [claim["claim"] for claim in explain("vm/tpm").found["claims"]] == ["disk", "persistent-state-for-tpm-x2x4z"]
+    assert [claim["claim"] for claim in explain("vm/tpm").found["claims"]] == [
+        "state",
+        "persistent-state-for-tpm-x2x4z",
+    ]
 
 
 def test_claims_are_not_listed_for_a_vm_without_state(explain: Explain, api: StaticApi) -> None:
@@ -126,3 +129,20 @@ def test_manifests_need_no_api_client(tmp_path: Path) -> None:
         timeout=MAX_WAIT_SECONDS,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+KUBEVIRT = "/apis/kubevirt.io/v1/namespaces/vms"
+OTHER = f"{KUBEVIRT}/virtualmachines/other"
+
+
+def test_a_claim_that_another_vm_names_is_known(explain: Explain, api: StaticApi) -> None:
+    """Its template does, though it does not run. Without the right to list VMs, a note says that this is not known."""
+    vm = api.objects[f"{KUBEVIRT}/virtualmachines/db"]
+    api.objects[OTHER] = {**vm, "metadata": {**vm["metadata"], "name": "other"}}
+    assert explain("vm/db").found["reason"] == "SharedClaim"
+    for kind in ("virtualmachines", "virtualmachineinstances"):
+        api.refuse(f"{KUBEVIRT}/{kind}", 403, "not for you")
+    found = explain("pod/virt-launcher-db-now").found
+    assert found["decision"] == "required"
+    unlisted = "explained without what VMs say of their starts and claims: they could not be listed"
+    assert [note.partition(" (")[0] for note in found["notes"] if "VMs" in note] == [unlisted]

@@ -44,6 +44,8 @@ def asking(vm: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def _vm_with_requests(api: StaticApi) -> None:
+    for path in [path for path in api.objects if "/kubevirt.io/" in path and path.endswith("/db")]:
+        del api.objects[path]  # the disk is of one VM
     api.objects[MACHINE] = live(asking(a_vm("disk")), "db01")
 
 

@@ -42,6 +42,7 @@ def launcher(name: str, node: str | None, decision: str | None, **status: Any) -
     """A virt-launcher pod of the VMI `uid-db`, with a pin if the decision has one."""
     pod = live(builders.virt_launcher_pod(claims=["disk"]), name)
     pod["metadata"]["labels"]["kubevirt.io/created-by"] = "uid-db"
+    pod["metadata"]["ownerReferences"][0]["name"] = "db"
     pod["status"] = status
     if node:
         pod["spec"]["nodeName"] = node
@@ -55,7 +56,7 @@ def launcher(name: str, node: str | None, decision: str | None, **status: Any) -
 
 def objects() -> list[dict[str, Any]]:
     """The cluster; two VMs, of which `db` runs; its VMI and its pods."""
-    stateful = a_vm("disk")
+    stateful = a_vm("state")
     stateful["spec"]["template"]["spec"]["domain"] = {"devices": {"tpm": {"persistent": True}}}
     state = live(builders.persistent_volume_claim("persistent-state-for-tpm-x2x4z", volume_name="pv-disk"), "")
     state["metadata"] |= {"name": "persistent-state-for-tpm-x2x4z", "labels": {"persistent-state-for": "tpm"}}

@@ -73,6 +73,10 @@ class ClusterReader(Protocol):
         """
         ...
 
+    def prepare_virtual_machines(self, namespace: str) -> str:
+        """Have the next `view` hold the VMs of a namespace. Returns why they can't be listed; empty if they can."""
+        ...
+
     def prepare_volume(self, volume: str) -> Sequence[str]:
         """Have the next `view` hold the claims and VMs that use a Longhorn volume.
 

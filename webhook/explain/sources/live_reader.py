@@ -31,6 +31,7 @@ from webhook.explain.api import names
 from webhook.explain.api.longhorn import Volume
 from webhook.explain.api.names import Named, Type
 from webhook.explain.sources.cluster_reader import CREATED_BY, Listed
+from webhook.explain.sources.listed_vms import list_virtual_machines
 from webhook.explain.sources.live_view import Listings, LiveView
 from webhook.files.documents import Document
 from webhook.kube import reader
@@ -149,6 +150,12 @@ class LiveReader:
             found = self._run(self._listed("", "configmaps", ConfigMap, fields=named))
             self._listings = replace(self._listings, autoscalers=found)
         return self._listings.autoscalers.problem if self._listings.autoscalers else ""
+
+    def prepare_virtual_machines(self, namespace: str) -> str:
+        """List the VMs of a namespace."""
+        found, problem = self._run(list_virtual_machines(self._api, self._cluster_cache.caches, namespace))
+        self._listings = replace(self._listings, vms={**self._listings.vms, namespace: found})
+        return problem
 
     def prepare_volume(self, volume: str) -> Sequence[str]:
         """Read the PersistentVolume of the volume, and list the VMs' pods in the namespace of its claim."""

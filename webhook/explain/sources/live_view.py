@@ -13,9 +13,11 @@ from msgspec import Struct
 from webhook.core.api.meta import ConfigMap, NamespacedName
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import claim_of
+from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, NotCounted, SnapshotUnavailable
 from webhook.core.view import NoObject, Ref
+from webhook.core.virtual_machines import ListedVirtualMachines
 from webhook.explain.sources.cluster_reader import Listed
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView, LiveRead
@@ -30,6 +32,7 @@ class Listings(Struct, frozen=True, kw_only=True):
         volumes: Longhorn volume -> its PersistentVolume, if that has another name.
         virt_launchers: namespace -> its virt-launcher pods.
         autoscalers: the ConfigMaps in which a cluster-autoscaler writes its status; None if they were not listed.
+        vms: namespace -> its VMs.
         snapshot: all pods and nodes; SnapshotUnavailable if they could not be listed, NotCounted if nothing asked.
     """
 
@@ -38,6 +41,7 @@ class Listings(Struct, frozen=True, kw_only=True):
     volumes: Mapping[str, str] = {}
     virt_launchers: Mapping[str, Sequence[Pod]] = {}
     autoscalers: Listed[ConfigMap] | None = None
+    vms: Mapping[str, ListedVirtualMachines] = {}
     snapshot: ListedSnapshot | SnapshotUnavailable | NotCounted = NOT_COUNTED
 
 
@@ -88,3 +92,18 @@ class LiveView(CallView):
         """Return the virt-launcher pods that use this claim; UNAVAILABLE if those of its namespace were not listed."""
         pods = self._listings.virt_launchers.get(claim.namespace)
         return NoObject.UNAVAILABLE if pods is None else [pod for pod in pods if uses(pod, claim.name)]
+
+    def virtual_machine(self, key: NamespacedName) -> VirtualMachine | NoObject:
+        """Return the listed VirtualMachine of this namespace and name."""
+        return self._vms(key.namespace).virtual_machine(key)
+
+    def virtual_machine_instance(self, key: NamespacedName) -> VirtualMachineInstance | NoObject:
+        """Return the listed VirtualMachineInstance of this namespace and name."""
+        return self._vms(key.namespace).virtual_machine_instance(key)
+
+    def virtual_machines_of(self, claim: NamespacedName) -> Sequence[str] | NoObject:
+        """Return the names of the listed VMs that name this claim."""
+        return self._vms(claim.namespace).virtual_machines_of(claim)
+
+    def _vms(self, namespace: str) -> ListedVirtualMachines:
+        return self._listings.vms.get(namespace) or ListedVirtualMachines(None, None)

@@ -60,6 +60,10 @@ class ManifestsReader:
         """Return why `bundle` could not list the ConfigMap of cluster-autoscaler, if a short list is possible."""
         return self._objects.unread(ConfigMap) if len(self.view.node_names()) > SCORED_WHOLE_NODES else ""
 
+    def prepare_virtual_machines(self, namespace: str) -> str:  # noqa: ARG002 - the protocol's signature
+        """Return nothing: files that describe no VM do not say that there are none."""
+        return ""
+
     def prepare_volume(self, volume: str) -> Sequence[str]:  # noqa: ARG002 - the protocol's signature
         """Do nothing: the files describe all claims and pods."""
         return ()
