@@ -1,0 +1,119 @@
+"""Clusters of more than 100 nodes in zones, an app whose pods are on them, and a VM with rules between pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final
+
+from support.fakes.views import cluster
+from support.models import oracle
+from support.models.scheduler_model import REQUIRED, Situation, refusals
+from support.objects import builders, builders_cluster, builders_longhorn, builders_pods
+
+from webhook.core.listed_snapshot import ListedSnapshot
+from webhook.files.manifests import Manifests
+
+Object = dict[str, Any]
+HOST: Final = "kubernetes.io/hostname"
+_NAMESPACE: Final = "vms"
+_APP: Final = {"matchLabels": {"app": "db"}}
+
+
+@dataclass
+class ZonedCluster:
+    """A cluster and a VM whose share-manager is on the first node.
+
+    Attributes:
+        zones: the number of nodes by zone.
+        app: the number of the app's pods by zone.
+        rules: fields of the VM's PodSpec.
+        others: more pods.
+        mode: the annotation of the VM.
+        replicas: of the webhook.
+    """
+
+    zones: Sequence[int]
+    app: Sequence[int]
+    rules: Object = field(default_factory=dict)
+    others: Sequence[Object] = ()
+    mode: str = "true"
+    replicas: int = 2
+
+    def __post_init__(self) -> None:
+        """Make the objects."""
+        self.nodes: list[Object] = []
+        self.pods: list[Object] = list(self.others)
+        for zone, (size, count) in enumerate(zip(self.zones, self.app, strict=True)):
+            names = [f"z{zone}-{number}" for number in range(size)]
+            self.nodes += [builders.node(name, labels={"zone": str(zone)}) for name in names]
+            self.pods += [
+                builders_pods.pod(f"db-{zone}-{number}", node=names[number % size], labels={"app": "db"})
+                for number in range(count)
+            ]
+        self.pod = builders.virt_launcher_pod(
+            opt_in=self.mode, claims=["disk"], labels={"app": "db"}, namespace=_NAMESPACE, **self.rules
+        )
+        self.pod["metadata"]["name"] = "virt-launcher-db01"
+
+    def view(self) -> Manifests:
+        """Return the cluster as the webhook sees it."""
+        home = self.nodes[0]["metadata"]["name"]
+        objects = [
+            *self.nodes,
+            *self.pods,
+            builders_cluster.persistent_volume_claim("disk", volume_name="pv"),
+            builders_cluster.persistent_volume("pv", claim="disk", handle="pv"),
+            builders_longhorn.share_manager("pv", ownerID=home, state="running"),
+            builders_longhorn.share_manager_pod("pv", nodeName=home),
+            *(builders_longhorn.longhorn_node(node["metadata"]["name"]) for node in self.nodes),
+        ]
+        view = cluster(*objects)
+        snapshot = view.snapshot()
+        assert isinstance(snapshot, ListedSnapshot)
+        snapshot.replicas = self.replicas  # there is no configuration that says in which namespace they are
+        return view
+
+    def feasible(self, pod: Object) -> Iterator[str]:
+        """Yield the nodes on which kube-scheduler would put the pod, by the model of its filters."""
+        namespaces = {_NAMESPACE: {"kubernetes.io/metadata.name": _NAMESPACE}}
+        for node in self.nodes:
+            name = node["metadata"]["name"]
+            if oracle.admits(pod, node):
+                situation = Situation(self.nodes, self.pods, namespaces, pod, name)
+                if not refusals(situation, pinned=False):
+                    yield name
+
+
+def stranding() -> ZonedCluster:
+    """Three zones of 64, 64 and 2 nodes, an app of 20 in each, and a VM of it that must be spread over all three."""
+    spread = {**_spread("zone"), "maxSkew": 2, "minDomains": 3}
+    return ZonedCluster((64, 64, 2), (20, 20, 20), {"topologySpreadConstraints": [spread]})
+
+
+def drawn(random: Random) -> ZonedCluster:
+    """Make a cluster; the VM has no rule in a fifth of them."""
+    zones = random.choice(((64, 64, 2), (90, 10, 3), (103,), (100, 4), (36, 36, 36)))
+    balanced = random.choice((0, 1, 2, 5))
+    app = [balanced + random.choice((0, 0, 0, 1)) for _ in zones]
+    rules: Object = {}
+    if random.random() < 0.6:
+        constraint = {**_spread(random.choice(("zone", "zone", HOST))), "maxSkew": random.choice((1, 2))}
+        if random.random() < 0.7:
+            constraint["minDomains"] = random.choice((1, len(zones), len(zones)))
+        if random.random() < 0.2:
+            constraint["whenUnsatisfiable"] = "ScheduleAnyway"
+        rules["topologySpreadConstraints"] = [constraint]
+    if random.random() < 0.5:
+        kind = random.choice(("podAffinity", "podAntiAffinity"))
+        rules["affinity"] = {kind: {REQUIRED: [{"topologyKey": random.choice(("zone", HOST)), "labelSelector": _APP}]}}
+    away = [{"topologyKey": random.choice(("zone", HOST)), "labelSelector": _APP}]
+    node = f"z{random.randrange(len(zones))}-{random.randrange(2)}"
+    others = [builders_pods.pod("keeper", node=node, away=away)] if random.random() < 0.3 else []
+    mode, replicas = random.choice(("true", "preferred")), random.choice((1, 2))
+    return ZonedCluster(zones, app, rules, others, mode, replicas)
+
+
+def _spread(key: str) -> Object:
+    return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": _APP}
