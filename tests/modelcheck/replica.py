@@ -190,18 +190,26 @@ class Replica:
         assumed = [(self._vms[owner], handles) for owner, handles in self.pods._assumed.items()]
         numbers = {0, cache._answers, cache._last_shown}
         numbers |= {each.since for each in cache._nodes.values()}
-        numbers |= {handle.answer for _, handles in assumed for handle in handles}
+        numbers |= {_answer(handle) for _, handles in assumed for handle in handles}
         order = {number: place for place, number in enumerate(sorted(numbers))}
         nodes = sorted(cache._nodes.items())
         return Picture(
             self.promises(),
             tuple((name, each.shown, each.starting_together, order[each.since]) for name, each in nodes),
             (order[cache._answers], order[cache._last_shown]),
-            tuple(sorted((vm, tuple((each.node, order[each.answer]) for each in handles)) for vm, handles in assumed)),
+            tuple(
+                sorted((vm, tuple((each.node, order[_answer(each)]) for each in handles)) for vm, handles in assumed)
+            ),
             tuple(sorted((vm, *label) for vm, label in self._shown.items())),
             tuple(sorted(self._others.items())),
             self.timers(stale=stale),
         )
+
+
+def _answer(handle: PodHandle) -> int:
+    """Return the number of the answer for an assumed pod."""
+    assert handle.expected
+    return handle.expected.answer
 
 
 def pod_key(vm: int) -> str:
@@ -223,7 +231,8 @@ def _nodes(cluster: Cluster) -> _Cached:
 
 
 def _pod(handle: PodHandle) -> tuple[Hashable, ...]:
-    return handle.usage, handle.presence, handle.queued, handle.pinned
+    expected = handle.expected
+    return handle.usage, expected and (expected.queued, expected.pinned)
 
 
 def _counts(counts: Mapping[Any, int]) -> Hashable:

@@ -72,7 +72,14 @@ def says(scheduler_cache: SchedulerCache) -> Any:
     }
     shortlisted = [scheduler_cache.shortlisted(assumed=assumed) for assumed in (False, True)]
     pods = Counter(
-        (each.node, each.presence, each.group.namespace, each.group.keys, each.values, each.anti_affinity.terms)
+        (
+            each.node,
+            each.expected and (each.expected.queued, each.expected.pinned, each.expected.shortlisted),
+            each.group.namespace,
+            each.group.keys,
+            each.values,
+            each.anti_affinity.terms,
+        )
         for node_pods in scheduler_cache._nodes.values()
         for each in node_pods.pods
     )

@@ -14,7 +14,7 @@ from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
-from webhook.core.scheduler.state.pod_info import PodInfo, PodNode, Presence
+from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import AnySnapshot
 
@@ -30,10 +30,10 @@ def there(*pods: PodInfo, **more: Any) -> OneNodeSnapshot:
     return made
 
 
-def taking(cpu: int, presence: Presence = Presence.BOUND, **described: Any) -> PodInfo:
+def taking(cpu: int, *, bound: bool = True, **described: Any) -> PodInfo:
     """Return a pod that requests so many milli-CPU of n1."""
     labels, terms = described.pop("labels", None), described.pop("anti_affinity", None)
-    return PodInfo("vms", Usage((("cpu", cpu),)), labels, terms, PodNode(node="n1", presence=presence, **described))
+    return PodInfo("vms", Usage((("cpu", cpu),)), labels, terms, PodNode(node="n1", bound=bound, **described))
 
 
 def asking(cpu: str = "500m", **spec: Any) -> Pod:
@@ -57,7 +57,7 @@ def verdict(snapshot: AnySnapshot, pod: Pod | None = None, volumes: Sequence[Cla
 
 def coming(cpu: int, **described: Any) -> PodInfo:
     """Return a pod that prefers n1, and that kube-scheduler has not tried to schedule yet."""
-    return taking(cpu, Presence.EXPECTED, queued=True, **described)
+    return taking(cpu, bound=False, queued=True, **described)
 
 
 PORTS = [{"containerPort": 80, "hostPort": 80}]

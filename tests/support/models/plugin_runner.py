@@ -16,7 +16,7 @@ from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.plugins import inter_pod_affinity
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, PodNode, Presence
+from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, PodNode
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.status import Status, merge
 
@@ -34,7 +34,7 @@ class PluginRunner:
         for pod in situation.pods:
             add(self.scheduler_cache, pod)
         for pod in expected:
-            add(self.scheduler_cache, pod, Presence.EXPECTED)
+            add(self.scheduler_cache, pod, bound=False)
 
     def inter_pod_affinity(self) -> Status:
         """Return the status of InterPodAffinity: what rejects the node, else what can't be known of it."""
@@ -63,12 +63,10 @@ def terms(pod: Object, kind: str) -> list[PodAffinityTerm]:
     return convert((affinity.get(kind) or _NONE).get(REQUIRED) or [], list[PodAffinityTerm])
 
 
-def add(scheduler_cache: SchedulerCache, pod: Object, presence: Presence | None = None) -> PodHandle:
+def add(scheduler_cache: SchedulerCache, pod: Object, *, bound: bool = True) -> PodHandle:
     """Count a pod on its node; what it requests is not counted."""
     metadata = pod["metadata"]
-    if presence is None:
-        presence = Presence.TERMINATING if "deletionTimestamp" in metadata else Presence.BOUND
-    on = PodNode(node=pod["spec"]["nodeName"], presence=presence)
+    on = PodNode(node=pod["spec"]["nodeName"], bound=bound)
     return scheduler_cache.add(
         PodInfo(metadata["namespace"], Usage(), metadata.get("labels"), terms(pod, "podAntiAffinity"), on)
     )

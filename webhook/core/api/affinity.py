@@ -26,6 +26,11 @@ class PodAffinityTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_de
     match_label_keys: list[str] | None = None
     mismatch_label_keys: list[str] | None = None
 
+    @property
+    def has_label_keys(self) -> bool:
+        """Whether the term also selects by the values that its own pod has of some labels."""
+        return bool(self.match_label_keys or self.mismatch_label_keys)
+
 
 class InterPodTerms(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """v1.PodAffinity or v1.PodAntiAffinity; the preferred terms are not decoded."""

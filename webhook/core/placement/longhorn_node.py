@@ -28,7 +28,6 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.scheduler.state.pod_info import Presence
 from webhook.core.scheduler.state.snapshot import AnySnapshot, NoSnapshot
 from webhook.core.view import NoObject
 
@@ -109,7 +108,7 @@ def is_instance_manager_seen(name: str, namespace: str, snapshot: AnySnapshot) -
         return False
     wanted = {LABEL_LONGHORN_COMPONENT: INSTANCE_MANAGER, LABEL_LONGHORN_NODE: name}.items()
     return any(
-        pod.presence is Presence.BOUND
+        not (pod.expected or pod.terminating)
         and pod.group.namespace == namespace
         and wanted <= dict(zip(pod.group.keys, pod.values, strict=True)).items()
         for pod in snapshot.node_info(name).pods

@@ -70,7 +70,7 @@ class DecodedPod(Struct, frozen=True, gc=False):
 class PodRecord(Struct, frozen=True, gc=False):
     """40 bytes a pod, a digest of 36 bytes, and its handles in the scheduler cache: nearly always one, without a tuple.
 
-    The scheduler cache has the rest. With it a pod of no VM costs about 480 bytes.
+    The scheduler cache has the rest. With it a pod of no VM costs about 400 bytes.
     """
 
     handles: PodHandle | tuple[PodHandle, ...]

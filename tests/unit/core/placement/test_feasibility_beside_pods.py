@@ -15,14 +15,14 @@ from webhook.core.api.storage import PersistentVolume
 from webhook.core.placement.feasibility import evaluate, why_undecidable
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
-from webhook.core.scheduler.state.pod_info import PodInfo, PodNode, Presence
+from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
 from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
 
 VOLUME = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk"), PersistentVolume))
-BOUND = PodNode(node="n1", presence=Presence.BOUND)
+BOUND = PodNode(node="n1", bound=True)
 FULL = taking(501)
-WAITS = taking(501, Presence.EXPECTED)
+WAITS = taking(501, bound=False)
 TAKEN = PodInfo("vms", IncomingPod.of(asking("1m", ports=PORTS), "vms").usage, None, None, BOUND)
 DATABASE = taking(1, labels={"app": "db"})
 REPELS = taking(
@@ -40,18 +40,17 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
     "empty": (there(), asking(), (Reason.NODE_FEASIBLE, True)),
     "just room": (there(taking(500)), asking(), (Reason.NODE_FEASIBLE, True)),
     "full": (there(FULL), asking(), (Reason.NO_ROOM, True)),
-    "full of terminating ones": (there(taking(501, Presence.TERMINATING)), asking(), (Reason.NO_ROOM, True)),
     "full of one that waits": (there(WAITS), asking(), (Reason.NO_ROOM, True)),
     "full of one that comes": (there(coming(501)), asking(), (Reason.NODE_CONTESTED, False)),
     "full, and a VM that may go nowhere else waits": (
-        there(taking(501), taking(1000, Presence.EXPECTED, pinned=True)),
+        there(taking(501), taking(1000, bound=False, pinned=True)),
         asking(),
         (Reason.NODE_AWAITED, False),
     ),
     "partly of one that comes": (there(taking(400), coming(101)), asking(), (Reason.NODE_CONTESTED, False)),
     "one comes, and there is room for both": (there(coming(500)), asking(), (Reason.OTHERS_ON_WAY, True)),
     "one waits, and there is room for both": (
-        there(taking(500, Presence.EXPECTED)),
+        there(taking(500, bound=False)),
         asking(),
         (Reason.NODE_FEASIBLE, True),
     ),
@@ -63,7 +62,7 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
         (Reason.NODE_CONTESTED, False),
     ),
     "room for one of two replicas, and one waits for this node alone": (
-        there(taking(1, Presence.EXPECTED, pinned=True), replicas=2),
+        there(taking(1, bound=False, pinned=True), replicas=2),
         asking("500m"),
         (Reason.NODE_AWAITED, False),
     ),

@@ -23,7 +23,7 @@ from webhook.core.placement.feasibility import evaluate
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.scheduler.state.pod_info import PodInfo, PodNode, Presence
+from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
 
 VMS: Final = size("SHARES_VMS")
 CPU: Final = 100
@@ -152,7 +152,7 @@ def _hear(
     if event.what == CREATED:
         counted[event.vm] = scheduler_cache.add(_drawn(vms[event.vm], assumed=False))
     elif event.what == HERE:
-        counted[event.vm] = scheduler_cache.add(_pod_info(PodNode(node="n1", presence=Presence.BOUND)))
+        counted[event.vm] = scheduler_cache.add(_pod_info(PodNode(node="n1", bound=True)))
 
 
 def _drawn(vm: VM, *, assumed: bool) -> PodInfo:

@@ -10,7 +10,6 @@ from support.objects import builders
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
-from webhook.core.scheduler.state.pod_info import Presence
 from webhook.kube.records.pods import to_object
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
@@ -81,10 +80,11 @@ def test_a_pod_on_a_short_list_counts_once() -> None:
     assert not scheduler_cache.shortlisted(assumed=True)
 
 
-def test_how_a_terminating_pod_counts_among_others() -> None:
-    """It has a presence of its own, because topology spread does not count it."""
+def test_a_terminating_pod_counts_as_bound() -> None:
+    """It has its place until it is gone."""
     (counts,) = seen(pod("a", node="n1", deleting=True)).pod_infos
-    assert counts.on.presence is Presence.TERMINATING
+    assert counts.on.bound
+    assert counts.on.terminating
 
 
 def test_what_repels_is_kept() -> None:

@@ -99,10 +99,9 @@ def _requirement(expression: LabelSelectorRequirement) -> Requirement | None:
 class Scope(Struct, frozen=True, gc=False):
     """The namespaces that a term between pods is about: by name, and by a selector of their labels.
 
-    `of_incoming_pod`: the term is one of the pod under admission. kube-scheduler 1.36 also compares the selector of
-    such a term with no labels at all (interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty, changes a
-    copy). A selector that has only NotIn and DoesNotExist then matches every namespace. Kubernetes 1.30 and 1.37 do
-    not. So the webhook, which asks no version, answers Unknown for such a namespace.
+    `of_incoming_pod`: the term is one of the pod under admission. kube-scheduler 1.36 compares the selector of such a
+    term also with no labels (interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty, changes a copy). NotIn
+    and DoesNotExist then match every namespace. 1.30 and 1.37 do not. So the answer for it is Unknown.
     """
 
     names: tuple[str, ...]

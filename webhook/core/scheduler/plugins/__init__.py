@@ -1,4 +1,3 @@
-"""One module for each plugin of kube-scheduler that the webhook answers for, under its upstream name.
-
-webhook.core.scheduler.registry has their interface and their list.
+"""One module for each plugin of kube-scheduler that the webhook answers for, under its upstream name
+(webhook.core.scheduler.registry).
 """

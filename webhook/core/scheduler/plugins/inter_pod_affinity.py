@@ -21,7 +21,7 @@ from webhook.core.scheduler.matching.label_selector import Term, parse_terms
 from webhook.core.scheduler.matching.pod_matcher import PodMatcher
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.state.pod_info import PodHandle, Presence
+from webhook.core.scheduler.state.pod_info import PodHandle
 from webhook.core.scheduler.state.snapshot import NoSnapshot, NotCounted
 from webhook.core.scheduler.status import PASSED, Rejected, Status, Unknown, merge
 
@@ -33,7 +33,7 @@ EXISTING_TERMS_MAX: Final = 1_000  # 0.4 us for each comparison: a tenth of the 
 
 
 class PreFilterState(Struct, frozen=True):
-    """The incoming pod's own required terms. `matching_self`: whether the pod matches all terms of its affinity."""
+    """The pod's own terms, without those with label keys. `matching_self`: it matches all terms of its affinity."""
 
     affinity: Sequence[Term]
     near: PodMatcher
@@ -51,7 +51,7 @@ def pre_filter(cycle: CycleState) -> Status:
                 return Unknown(Reason.INTER_POD_AFFINITY, {"which": which, "key": term.topology_key})
             # The API server merges the keys into the selector, or drops them after admission: Kubernetes 1.30 does so
             # by default (pkg/api/pod/util.go, dropDisabledMatchLabelKeysFieldInPodAffinity).
-            if term.match_label_keys or term.mismatch_label_keys:
+            if term.has_label_keys:
                 return Unknown(Reason.MATCH_LABEL_KEYS, {"which": which})
     if isinstance(snapshot, NoSnapshot):
         return PASSED
@@ -74,8 +74,10 @@ def filter_node(cycle: CycleState, node: NodeInfo) -> Status:
 
 def _read(incoming: IncomingPod) -> PreFilterState:
     namespace, labels = incoming.namespace, incoming.labels
-    affinity = parse_terms(incoming.affinity, namespace, of_incoming_pod=True)
-    anti_affinity = parse_terms(incoming.anti_affinity, namespace, of_incoming_pod=True)
+    plain = [
+        [term for term in terms if not term.has_label_keys] for terms in (incoming.affinity, incoming.anti_affinity)
+    ]
+    affinity, anti_affinity = (parse_terms(terms, namespace, of_incoming_pod=True) for terms in plain)
     return PreFilterState(
         affinity=affinity or (),
         near=PodMatcher(affinity or ()),
@@ -132,7 +134,7 @@ def _present(matcher: PodMatcher, pods: Sequence[PodHandle]) -> bool | Reason:
     for pod in pods:
         matches = matcher.matches(pod.group, pod.values)
         if matches is not False:
-            if matches and pod.presence is not Presence.EXPECTED:
+            if matches and not pod.expected:
                 return True
             unknown = unknown or (Reason.NEIGHBOUR_EXPECTED if matches else Reason.NAMESPACES_UNKNOWN)
     return unknown
@@ -148,7 +150,7 @@ def _existing(incoming: IncomingPod, node: NodeInfo, labels: Mapping[str, str]) 
         matches = term.matches(incoming.namespace, incoming.labels) if term.topology_key in labels else False
         if matches is None:
             yield Unknown(Reason.NAMESPACES_UNKNOWN, {"node": node.name, "rule": _EXISTING})
-        elif matches and pod.presence is Presence.EXPECTED:
+        elif matches and pod.expected:
             yield Unknown(Reason.NEIGHBOUR_EXPECTED, {"node": node.name, "rule": _EXISTING})
         elif matches:
             yield Rejected(Reason.REPELLED, {"node": node.name, "key": term.topology_key, "pods": term})

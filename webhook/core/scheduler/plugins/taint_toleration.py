@@ -66,10 +66,7 @@ def taint_text(taint: Taint) -> str:
 
 
 def find_untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> Taint | None:
-    """Return the first taint with NoSchedule or NoExecute that no toleration tolerates.
-
-    Upstream: FindMatchingUntoleratedTaint.
-    """
+    """Return the first taint NoSchedule or NoExecute that none tolerates (upstream: FindMatchingUntoleratedTaint)."""
     for taint in taints:
         if taint.effect in _REPELLING_EFFECTS and not tolerates(tolerations, taint):
             return taint

@@ -4,7 +4,7 @@ The states of a pod, as pkg/scheduler/backend/cache/interface.go has them; here 
 
                           confirm
     admitted -> assumed ----------> counted as a watch shows the pod --+-> removed
-                   |    forget      (EXPECTED, BOUND, TERMINATING)     |
+                   |    forget      (expected, then bound)             |
                    +----------> not counted        ^                   |
                    |    expire                     +------ add --------+
                    +----------> not counted
@@ -30,7 +30,7 @@ from webhook.core.scheduler.matching.label_selector import Term, parse_terms
 from webhook.core.scheduler.matching.pod_matcher import PodGroup
 from webhook.core.scheduler.state.existing_terms import ExistingTerms
 from webhook.core.scheduler.state.node_info import NO_AMOUNTS, UNLISTED, CSIDrivers, NodeInfo, NodeRequests
-from webhook.core.scheduler.state.pod_info import NO_TERMS, AntiAffinity, PodHandle, PodInfo, Presence
+from webhook.core.scheduler.state.pod_info import NO_TERMS, AntiAffinity, Expectation, PodHandle, PodInfo, PodNode
 from webhook.core.scheduler.state.pod_requests import Usage
 
 _SEVERAL: Final = 2  # VMs that are queued for one node: a single VM may still be pinned
@@ -68,12 +68,14 @@ class _NodePods:
 
     def sum_up(self, pod: PodHandle, change: int) -> None:
         """Add a pod to the sums (`change` 1), or take it off (-1)."""
-        if pod.presence is Presence.EXPECTED and not pod.usage.fits(self.allocatable):
+        expected = pod.expected
+        if expected and not pod.usage.fits(self.allocatable):
             return
         self.requested.add(pod.usage, change)
-        if pod.queued:
-            self.queued.add(pod.usage, change)
-        self.waiting += change * pod.pinned
+        if expected:
+            self.waiting += change * expected.pinned
+            if expected.queued:
+                self.queued.add(pod.usage, change)
 
     def show(self, change: int, answers: int, last_shown: int) -> None:
         """Note that a watch shows one queued VM more (`change` 1) or less (-1)."""
@@ -145,67 +147,60 @@ class SchedulerCache:
         return pods.node_info(node, allocatable, csi_drivers, self._last_shown)
 
     def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
-        """Return the number of pods of each shape that may run on a short list of nodes only, and are not bound.
-
-        Either the pods that a watch has shown, or the assumed ones.
-        """
+        """Return the number of unbound pods of each shape that may run on a short list of nodes only."""
         return self._shortlisted[assumed]
 
     def add(self, pod: PodInfo) -> PodHandle:
         """Count a pod on one node."""
-        on, node, labels = pod.on, intern(pod.on.node), sorted((pod.labels or {}).items())
-        expected = on.presence is Presence.EXPECTED
-        assumed = expected and on.assumed
-        self._answers += assumed
+        node, labels = intern(pod.on.node), sorted((pod.labels or {}).items())
         handle = PodHandle(
             node=node,
             usage=pod.usage,
-            presence=on.presence,
             group=self._group(intern(pod.namespace), tuple(intern(key) for key, _ in labels)),
             values=tuple(intern(value) for _, value in labels),
             anti_affinity=self._terms(pod) if pod.anti_affinity else NO_TERMS,
-            queued=expected and on.queued,
-            pinned=expected and on.pinned,
-            shortlisted=expected and on.shortlisted,
-            shown=expected and on.is_vm and on.queued and not assumed,
-            answer=self._answers if assumed else 0,
+            expected=None if pod.on.bound else self._expectation(pod.on),
+            terminating=pod.on.terminating,
         )
         pods = self._nodes.get(node)
         if pods is None:
             pods = self._nodes[node] = _NodePods()
-        self._count(handle, pods)
-        return handle
-
-    def confirm(self, handle: PodHandle) -> None:
-        """Stop counting an assumed pod, because a watch has shown it."""
-        self._last_shown = max(self._last_shown, handle.answer)
-        self.remove(handle)
-
-    def remove(self, handle: PodHandle) -> None:
-        """Stop counting a pod on one node."""
-        pods = self._nodes[handle.node]
-        pods.pods.remove(handle)
-        if handle.anti_affinity.terms:
-            pods.with_anti_affinity.remove(handle)
-            self.existing_terms.remove(handle.anti_affinity.wide)
-        pods.sum_up(handle, -1)
-        if handle.shortlisted:
-            _less(self._shortlisted[handle.answer > 0], handle.usage)
-        if handle.shown:
-            pods.show(-1, self._answers, self._last_shown)
-        if not pods.pods:
-            del self._nodes[handle.node]
-
-    def _count(self, handle: PodHandle, pods: _NodePods) -> None:
         pods.pods.append(handle)
         if handle.anti_affinity.terms:
             pods.with_anti_affinity.append(handle)
             self.existing_terms.add(handle.anti_affinity.wide)
         pods.sum_up(handle, 1)
-        if handle.shortlisted:
-            _more(self._shortlisted[handle.answer > 0], handle.usage)
-        if handle.shown:
+        expected = handle.expected
+        if expected and expected.shortlisted:
+            _more(self._shortlisted[expected.answer > 0], handle.usage)
+        if expected and expected.shown:
             pods.show(1, self._answers, self._last_shown)
+        return handle
+
+    def _expectation(self, on: PodNode) -> Expectation:
+        self._answers += on.assumed
+        shown = on.is_vm and on.queued and not on.assumed
+        return Expectation(on.queued, on.pinned, on.shortlisted, shown, self._answers if on.assumed else 0)
+
+    def confirm(self, handle: PodHandle) -> None:
+        """Stop counting an assumed pod, because a watch has shown it."""
+        self._last_shown = max(self._last_shown, handle.expected.answer if handle.expected else 0)
+        self.remove(handle)
+
+    def remove(self, handle: PodHandle) -> None:
+        """Stop counting a pod on one node."""
+        pods, expected = self._nodes[handle.node], handle.expected
+        pods.pods.remove(handle)
+        if handle.anti_affinity.terms:
+            pods.with_anti_affinity.remove(handle)
+            self.existing_terms.remove(handle.anti_affinity.wide)
+        pods.sum_up(handle, -1)
+        if expected and expected.shortlisted:
+            _less(self._shortlisted[expected.answer > 0], handle.usage)
+        if expected and expected.shown:
+            pods.show(-1, self._answers, self._last_shown)
+        if not pods.pods:
+            del self._nodes[handle.node]
 
     def _group(self, namespace: str, keys: tuple[str, ...]) -> PodGroup:
         group = self._groups.get((namespace, keys))

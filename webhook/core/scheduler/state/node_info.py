@@ -33,8 +33,7 @@ UNLISTED: Final = Node(metadata=ObjectMeta())
 class NodeRequests:
     """What the pods of one node request together: their number, the amounts of resources, and host ports.
 
-    `add` costs time by what one pod requests, not by the number of pods on the node. The caller takes a pod off with
-    the values with which it added the pod.
+    The caller takes a pod off with the values with which it added the pod.
     """
 
     __slots__ = ("amounts", "pods", "ports")
@@ -75,11 +74,9 @@ class NodeInfo(Struct, frozen=True):
         allocatable: what the node has for pods: milli-CPU or whole units by resource.
         requested: what its pods request, with the pods that will probably be bound to it.
         csi_drivers: the CSI drivers in its CSINode (`csi_drivers_of`); None if no CSINode is known.
-        queued: the number of pods that will probably be bound to it, and that kube-scheduler has not tried to
-            schedule yet.
+        queued: the number of pods that will probably be bound to it, and that kube-scheduler has not tried yet.
         waited_for: whether a VM that may run on no other node waits for this one.
-        starting_together: whether several VMs started together on this node, and kube-scheduler has not bound all of
-            them, or another replica may not know of that yet (see `SchedulerCache`).
+        starting_together: whether VMs start together there, or another replica may think so (see `SchedulerCache`).
         known_to_all: whether VMs start together on this node, and every replica knows of it.
         requested_by_queued: what the pods of `queued` request; a part of `requested`.
         pods: its pods, as terms between pods see them.

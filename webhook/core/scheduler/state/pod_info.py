@@ -7,7 +7,6 @@ this way a replica of the webhook sees what another replica has written into a p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -20,20 +19,13 @@ from webhook.core.scheduler.matching.pod_matcher import PodGroup
 from webhook.core.scheduler.state.pod_requests import Usage, is_over
 
 
-class Presence(Enum):
-    """How sure it is that a pod is on its node."""
-
-    BOUND = "bound"
-    TERMINATING = "bound, and being deleted"
-    EXPECTED = "not bound: where it will probably be"
-
-
 class PodNode(Struct, frozen=True, kw_only=True, gc=False):
     """One node on which a pod counts.
 
     Attributes:
         node: its name.
-        presence: EXPECTED if the pod is not bound yet.
+        bound: the pod is bound to the node. Otherwise it is expected there.
+        terminating: the pod is bound, and being deleted.
         queued: kube-scheduler has not tried to schedule the pod yet.
         pinned: the pod is a VM's, and may run on no other node, or only on a few that it prefers equally.
         shortlisted: the pod may run on the nodes of a short list only. Set for one of the nodes that it prefers.
@@ -42,7 +34,8 @@ class PodNode(Struct, frozen=True, kw_only=True, gc=False):
     """
 
     node: str
-    presence: Presence = Presence.EXPECTED
+    bound: bool = False
+    terminating: bool = False
     queued: bool = False
     pinned: bool = False
     shortlisted: bool = False
@@ -70,24 +63,32 @@ class AntiAffinity(Struct, frozen=True, eq=False, weakref=True):
 NO_TERMS: Final = AntiAffinity((), ())
 
 
-class PodHandle(Struct, frozen=True, eq=False, gc=False):
-    """What `SchedulerCache.add` returns; `confirm` and `remove` take it. See PodNode for most of it.
+class Expectation(Struct, frozen=True, gc=False):
+    """What is known of a pod that is not bound yet: `queued`, `pinned` and `shortlisted` are those of PodNode.
 
-    `values`: those of the labels whose keys `group` has. `shown`: a
-    watch has shown this VM's pod, and the pod is queued. `answer`: the number of an assumed pod, else 0.
+    `shown`: a watch has shown this VM's pod, and the pod is queued. `answer`: the number of an assumed pod, else 0.
+    """
+
+    queued: bool
+    pinned: bool
+    shortlisted: bool
+    shown: bool
+    answer: int
+
+
+class PodHandle(Struct, frozen=True, eq=False, gc=False):
+    """What `SchedulerCache.add` returns; `confirm` and `remove` take it.
+
+    `values`: those of the labels whose keys `group` has. `expected`: None for a bound pod.
     """
 
     node: str
     usage: Usage
-    presence: Presence
     group: PodGroup
     values: tuple[str, ...]
-    anti_affinity: AntiAffinity = NO_TERMS
-    queued: bool = False
-    pinned: bool = False
-    shortlisted: bool = False
-    shown: bool = False
-    answer: int = 0
+    anti_affinity: AntiAffinity
+    expected: Expectation | None
+    terminating: bool
 
 
 class Spec(Protocol):
@@ -124,7 +125,7 @@ def pod_nodes(spec: Spec, status: PodStatus | None, *, terminating: bool, is_vm:
     if is_over(status.phase if status else None):
         return ()
     if spec.node_name:
-        return (PodNode(node=spec.node_name, presence=Presence.TERMINATING if terminating else Presence.BOUND),)
+        return (PodNode(node=spec.node_name, bound=True, terminating=terminating),)
     if spec.scheduling_gates:
         return ()
     node_affinity = spec.node_affinity

@@ -8,7 +8,6 @@ from support.objects import builders
 
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.plugins.inter_pod_affinity import EXISTING_TERMS_MAX
-from webhook.core.scheduler.state.pod_info import Presence
 from webhook.core.scheduler.status import Passed, Rejected, Status, Unknown
 
 HOST = "kubernetes.io/hostname"
@@ -259,7 +258,8 @@ def test_two_nodes_with_one_hostname(incoming_pod: Object) -> None:
     ],
 )
 def test_label_keys_are_not_decided(incoming_pod: Object, which: str) -> None:
-    """Kubernetes 1.30 drops the keys after admission, and a later one merges them."""
+    """Kubernetes 1.30 drops the keys after admission, and a later one merges them. So no pod on the node rejects."""
+    assert cause(status(incoming_pod, pod("n1"), pod("n1", app="web"))) is Reason.MATCH_LABEL_KEYS
     assert PluginRunner(Situation(NODES, (), NAMESPACES, incoming_pod, "n2")).pre_filter() == Unknown(
         Reason.MATCH_LABEL_KEYS, {"which": which}
     )
@@ -297,9 +297,9 @@ def test_a_sentence_names_its_evidence() -> None:
     assert "over zone that can exclude this pod (app=db)" in told.why.sentence
 
 
-def test_presences_differ() -> None:
+def test_bound_and_expected_pods_differ() -> None:
     """A term of an expected pod is not taken for one of a bound pod, which goes at another time."""
     runner = PluginRunner(Situation(NODES, [keeper("n1")], NAMESPACES, pod(), "n1"))
-    coming = add(runner.scheduler_cache, keeper("n1"), Presence.EXPECTED)
+    coming = add(runner.scheduler_cache, keeper("n1"), bound=False)
     runner.scheduler_cache.remove(coming)
     assert cause(runner.inter_pod_affinity()) is Reason.REPELLED

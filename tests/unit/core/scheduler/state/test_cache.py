@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, PodNode, Presence
+from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, PodNode
 from webhook.core.scheduler.state.pod_requests import HostPort, Usage
 
 PORT = HostPort("TCP", 80, "0.0.0.0")  # noqa: S104 - as the scheduler writes it
@@ -19,7 +17,7 @@ SMALL = Usage((("cpu", 100), ("memory", 2**20)), (PORT,))
 def pod_info(node: str = "n1", **described: Any) -> PodInfo:
     """A pod that requests a little."""
     usage, labels = described.pop("usage", SMALL), described.pop("labels", None)
-    return PodInfo("vms", usage, labels, None, PodNode(node=node, **{"presence": Presence.BOUND, **described}))
+    return PodInfo("vms", usage, labels, None, PodNode(node=node, **{"bound": True, **described}))
 
 
 def n1(scheduler_cache: SchedulerCache, node: str = "n1") -> NodeInfo:
@@ -53,11 +51,10 @@ def test_pods_come_and_go() -> None:
     assert not scheduler_cache._nodes, "of a node that may be gone nothing is left"
 
 
-@pytest.mark.parametrize("presence", [Presence.BOUND, Presence.TERMINATING])
-def test_a_bound_pod_is_not_queued(presence: Presence) -> None:
+def test_a_bound_pod_is_not_queued() -> None:
     """Whatever the other fields say."""
     scheduler_cache = SchedulerCache()
-    scheduler_cache.add(pod_info(presence=presence, queued=True, pinned=True, shortlisted=True, assumed=True))
+    scheduler_cache.add(pod_info(bound=True, queued=True, pinned=True, shortlisted=True, assumed=True))
     found = n1(scheduler_cache)
     assert (found.requested.pods, found.queued, found.waited_for, found.requested_by_queued.pods) == (1, 0, False, 0)
     assert not scheduler_cache.shortlisted(assumed=True)
@@ -67,9 +64,7 @@ def test_an_expected_pod_counts_on_its_node() -> None:
     """In the requests, and as a pod that is queued, pinned, limited to a short list, and assumed."""
     scheduler_cache = SchedulerCache()
     bound = scheduler_cache.add(pod_info())
-    drawn = scheduler_cache.add(
-        pod_info(presence=Presence.EXPECTED, queued=True, pinned=True, shortlisted=True, assumed=True)
-    )
+    drawn = scheduler_cache.add(pod_info(bound=False, queued=True, pinned=True, shortlisted=True, assumed=True))
     found = n1(scheduler_cache)
     assert (found.requested.pods, found.requested.amounts["cpu"]) == (2, 200)
     assert (found.queued, found.waited_for, found.requested_by_queued.amounts) == (1, True, dict(SMALL.requests))
@@ -87,9 +82,7 @@ def test_an_expected_pod_counts_on_its_node() -> None:
 def test_several_pods_of_one_shape_are_counted() -> None:
     """Each is added, and each is removed."""
     scheduler_cache = SchedulerCache()
-    waiting = [
-        scheduler_cache.add(pod_info(presence=Presence.EXPECTED, pinned=True, shortlisted=True)) for _ in range(3)
-    ]
+    waiting = [scheduler_cache.add(pod_info(bound=False, pinned=True, shortlisted=True)) for _ in range(3)]
     assert (n1(scheduler_cache).requested.pods, scheduler_cache.shortlisted(assumed=False)) == (3, {SMALL: 3})
     scheduler_cache.remove(waiting.pop())
     assert (n1(scheduler_cache).requested.pods, scheduler_cache.shortlisted(assumed=False)) == (2, {SMALL: 2})
@@ -99,9 +92,9 @@ def test_several_pods_of_one_shape_are_counted() -> None:
 def test_a_pod_that_is_larger_than_its_node_takes_nothing_of_it() -> None:
     """A pod of a DaemonSet or of a VM that is never bound there: no other pod has to wait for it."""
     scheduler_cache = SchedulerCache()
-    scheduler_cache.add(pod_info(usage=Usage((("cpu", 1001),)), presence=Presence.EXPECTED, pinned=True))
+    scheduler_cache.add(pod_info(usage=Usage((("cpu", 1001),)), bound=False, pinned=True))
     assert (n1(scheduler_cache).requested.pods, n1(scheduler_cache).waited_for) == (0, False)
-    scheduler_cache.add(pod_info(usage=Usage((("cpu", 1000),)), presence=Presence.EXPECTED, pinned=True))
+    scheduler_cache.add(pod_info(usage=Usage((("cpu", 1000),)), bound=False, pinned=True))
     assert (n1(scheduler_cache).requested.pods, n1(scheduler_cache).waited_for) == (1, True)
 
 
@@ -110,7 +103,7 @@ def test_a_node_that_changes_holds_other_pods() -> None:
     scheduler_cache = SchedulerCache()
     scheduler_cache.add(pod_info())
     large = Usage((("cpu", 700),))
-    waits = scheduler_cache.add(pod_info(usage=large, presence=Presence.EXPECTED, queued=True, pinned=True))
+    waits = scheduler_cache.add(pod_info(usage=large, bound=False, queued=True, pinned=True))
     for cpu, found in ((500, (1, 0, False)), (1000, (2, 1, True)), (500, (1, 0, False)), (1000, (2, 1, True))):
         info = scheduler_cache.node_info("n1", {**HAS, "cpu": cpu}, None)
         assert (info.requested.pods, info.queued, info.waited_for) == found
@@ -122,9 +115,9 @@ def test_a_node_that_changes_holds_other_pods() -> None:
 def test_an_answer_does_not_add_the_pods_up_again() -> None:
     """However many pods wait for a node, it costs the same."""
     scheduler_cache = SchedulerCache()
-    scheduler_cache.add(pod_info(presence=Presence.EXPECTED, queued=True))
+    scheduler_cache.add(pod_info(bound=False, queued=True))
     before = n1(scheduler_cache)
-    scheduler_cache.add(pod_info(presence=Presence.EXPECTED, queued=True))
+    scheduler_cache.add(pod_info(bound=False, queued=True))
     after = scheduler_cache.node_info("n1", dict(HAS), None)
     assert (after.requested, after.requested_by_queued) == (before.requested, before.requested_by_queued)
     assert (before.queued, after.queued, after.requested.pods) == (1, 2, 2)
@@ -132,14 +125,12 @@ def test_an_answer_does_not_add_the_pods_up_again() -> None:
 
 def coming(scheduler_cache: SchedulerCache, *, is_vm: bool = True) -> PodHandle:
     """A watch shows a queued pod."""
-    return scheduler_cache.add(pod_info(presence=Presence.EXPECTED, queued=True, is_vm=is_vm))
+    return scheduler_cache.add(pod_info(bound=False, queued=True, is_vm=is_vm))
 
 
 def answered(scheduler_cache: SchedulerCache) -> None:
     """An answer is given, and a watch shows its pod, which is bound at once."""
-    scheduler_cache.confirm(
-        scheduler_cache.add(pod_info(presence=Presence.EXPECTED, queued=True, is_vm=True, assumed=True))
-    )
+    scheduler_cache.confirm(scheduler_cache.add(pod_info(bound=False, queued=True, is_vm=True, assumed=True)))
 
 
 def common_start(scheduler_cache: SchedulerCache) -> tuple[bool, bool]:
@@ -151,7 +142,7 @@ def common_start(scheduler_cache: SchedulerCache) -> tuple[bool, bool]:
 def test_several_queued_vms_start_together() -> None:
     """All replicas know of the start, and of its end, once a watch shows a pod that was answered for later."""
     scheduler_cache = SchedulerCache()
-    early = scheduler_cache.add(pod_info("n2", presence=Presence.EXPECTED, queued=True, is_vm=True, assumed=True))
+    early = scheduler_cache.add(pod_info("n2", bound=False, queued=True, is_vm=True, assumed=True))
     vms = [coming(scheduler_cache)]
     assert common_start(scheduler_cache) == (False, False)
     vms.append(coming(scheduler_cache))
