@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
+from typing import Final
 
 from webhook.core.api.kubevirt import HOSTNAME, LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName
@@ -15,6 +17,9 @@ from webhook.core.scheduler.state.existing_terms import ExistingTerms
 from webhook.core.scheduler.state.node_info import NO_HEADROOM, UNLISTED, CSIDrivers, NodeInfo, allocatable
 from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, pod_nodes
 from webhook.core.scheduler.state.pod_requests import Usage, usage
+
+QUEUED_SECONDS: Final = 54.0
+"""How long a pod that no scheduler has evaluated is queued; webhook.kube.scheduler_cache.assumed_pods says why."""
 
 
 class ListedSnapshot:
@@ -35,6 +40,7 @@ class ListedSnapshot:
         self.replicas = replicas
         self._csi_drivers = csi_drivers
         self._pods = tuple(pods)
+        self._newest_at = max((at for pod in self._pods if (at := _created_at(pod)) is not None), default=0.0)
         self._cache = SchedulerCache()
         self._handles: dict[NamespacedName, list[PodHandle]] = {}
         self.leave_out(lambda _: False)
@@ -51,8 +57,13 @@ class ListedSnapshot:
         for pod_info in pod_infos(pod):
             self._cache.add(pod_info)
 
+    def _is_new(self, pod: Pod) -> bool:
+        """Whether a pod may still be queued: no other listed pod was created much later."""
+        at = _created_at(pod)
+        return at is None or at + QUEUED_SECONDS > self._newest_at
+
     def _add(self, pod: Pod) -> None:
-        self._handles[_key(pod)] = [self._cache.add(pod_info) for pod_info in pod_infos(pod)]
+        self._handles[_key(pod)] = [self._cache.add(each) for each in pod_infos(pod, is_new=self._is_new(pod))]
 
     @contextmanager
     def without(self, pods: Iterable[Pod]) -> Iterator[None]:
@@ -83,15 +94,23 @@ class ListedSnapshot:
         return self._cache.shortlisted(assumed=assumed)
 
 
+def _created_at(pod: Pod) -> float | None:
+    """Return when a pod was created, in seconds since 1970; None if it does not say so."""
+    try:
+        return datetime.fromisoformat(pod.metadata.creation_timestamp or "").timestamp()
+    except ValueError:
+        return None
+
+
 def _key(pod: Pod) -> NamespacedName:
     return NamespacedName(pod.metadata.namespace or "default", pod.metadata.name or "")
 
 
-def pod_infos(pod: Pod) -> Iterator[PodInfo]:
-    """Return the pod on each node on which it counts."""
+def pod_infos(pod: Pod, *, is_new: bool = True) -> Iterator[PodInfo]:
+    """Return the pod on each node on which it counts; `is_new` as for `pod_nodes`."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
     is_vm = meta.label(LABEL_APP) == VIRT_LAUNCHER
-    nodes = pod_nodes(spec, status, terminating=bool(meta.deletion_timestamp), is_vm=is_vm)
+    nodes = pod_nodes(spec, status, terminating=bool(meta.deletion_timestamp), is_vm=is_vm, is_new=is_new)
     if nodes:
         anti_affinity = spec.affinity.pod_anti_affinity if spec.affinity else None
         terms, requested = anti_affinity.required if anti_affinity else None, usage(spec, status)

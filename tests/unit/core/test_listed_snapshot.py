@@ -10,8 +10,9 @@ from support.objects import builders, builders_pods
 
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.listed_snapshot import ListedSnapshot
+from webhook.core.listed_snapshot import QUEUED_SECONDS, ListedSnapshot
 from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.kube.scheduler_cache import assumed_pods
 
 NODES = {
     name: convert(builders.node(name, allocatable={"cpu": "4", "pods": "110"}), Node) for name in ("node-a", "node-b")
@@ -44,6 +45,25 @@ def taken(node: NodeInfo) -> tuple[int, int, int]:
 def test_a_pod_counts_where_it_is_or_can_only_go(pod: dict[str, Any], counted: tuple[int, int, int]) -> None:
     """As a cache of a live cluster counts it."""
     assert taken(snapshot(builders_pods.pod("p", requests=REQUESTS, **pod)).node_info("node-a")) == counted
+
+
+@pytest.mark.parametrize(
+    ("created", "queued"),
+    [
+        pytest.param("2026-11-01T08:00:00Z", 0, id="a minute before the newest pod"),
+        pytest.param("2026-11-01T08:00:50Z", 1, id="just before it"),
+        pytest.param(None, 1, id="at a time that is not known"),
+        pytest.param("yesterday", 1, id="at a time that can't be read"),
+    ],
+)
+def test_an_old_pod_that_no_scheduler_has_evaluated_is_not_queued(created: str | None, queued: int) -> None:
+    """A list has no clock of its own, so that the newest pod is one."""
+    own = builders_pods.pod("p", requests=REQUESTS, pinned_to=["node-a"])
+    own["metadata"]["creationTimestamp"] = created
+    newest = builders_pods.pod("q", node="node-b")
+    newest["metadata"]["creationTimestamp"] = "2026-11-01T08:01:00Z"
+    assert taken(snapshot(own, newest).node_info("node-a")) == (1, 1000, queued)
+    assert QUEUED_SECONDS == assumed_pods.QUEUED_SECONDS
 
 
 def test_a_node_has_its_allocatable_and_the_limits_of_its_drivers() -> None:

@@ -44,6 +44,7 @@ class Caches(dict[StrEnum, ListWatch]):
         """
         if self._snapshot is None:
             return NOT_COUNTED
+        self._snapshot.settle()
         problem = self._snapshot.problem(now)
         return SnapshotUnavailable(problem) if problem else self._snapshot
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -55,12 +56,14 @@ class DecodedPod(Struct, frozen=True, gc=False):
 
     Attributes:
         pod_infos: the pod as each node counts it; empty if no node does.
+        settled: the same once the pod is not new any more; None for a pod that is not queued.
         virt_launcher: the record of a virt-launcher pod; None for any other pod.
         digest: equal for two states of a pod that count alike.
         replica: whether the pod has the labels of the webhook's own pods.
     """
 
     pod_infos: tuple[PodInfo, ...]
+    settled: tuple[PodInfo, ...] | None
     virt_launcher: VirtLauncher | None
     namespace: str
     digest: int
@@ -83,16 +86,19 @@ def transform(wire: WirePod) -> DecodedPod:
     meta, spec, labels, affinity = wire.metadata, wire.spec, wire.metadata.labels or {}, wire.spec.affinity
     is_vm = labels.get(LABEL_APP) == VIRT_LAUNCHER
     virt_launcher = virt_launchers.transform(wire) if is_vm else None
-    nodes = pod_nodes(spec, wire.status, terminating=bool(meta.deletion_timestamp), is_vm=is_vm)
+    count = partial(pod_nodes, spec, wire.status, terminating=bool(meta.deletion_timestamp), is_vm=is_vm)
+    nodes = count()
     if not nodes:
-        return DecodedPod((), virt_launcher, meta.namespace, 0, replica=False)
+        return DecodedPod((), None, virt_launcher, meta.namespace, 0, replica=False)
     taken = share(usage(spec, wire.status))
     anti_affinity = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else None
     digest = hash(
         (*nodes, taken, frozenset(labels.items()), msgspec.json.encode(anti_affinity) if anti_affinity else b"")
     )
-    pod_infos = tuple(PodInfo(meta.namespace, taken, labels, anti_affinity, node) for node in nodes)
-    return DecodedPod(pod_infos, virt_launcher, meta.namespace, digest, replica=labels.items() >= _REPLICA)
+    info = partial(PodInfo, meta.namespace, taken, labels, anti_affinity)
+    settled = tuple(map(info, count(is_new=False))) if any(node.queued for node in nodes) else None
+    pod_infos = tuple(map(info, nodes))
+    return DecodedPod(pod_infos, settled, virt_launcher, meta.namespace, digest, replica=labels.items() >= _REPLICA)
 
 
 def to_object(key: str, record: PodRecord | DecodedPod) -> Any:

@@ -24,13 +24,8 @@ from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.nodes import NodeIndex
 from webhook.kube.records.virtual_machines import VirtualMachineInstanceRecord
-from webhook.kube.scheduler_cache.assumed_pods import Pods
+from webhook.kube.scheduler_cache.assumed_pods import ASSUMED_SECONDS, Pods
 
-# The longest that an API server holds a CREATE (staging apiserver pkg/endpoints/handlers/rest.go,
-# requestTimeoutUpperBound): other webhooks can take that long after this one. Then the pod exists, or never will.
-# Nothing tells that a call ended earlier. An API server that did not wait for the answer admits the pod without it, and
-# a watch shows that pod. If the CREATE failed, virt-controller creates another pod. Both replace what was assumed.
-_ASSUMED_SECONDS: Final = 34.0
 _READ: Final = (Kind.VIRT_LAUNCHER_POD, Kind.NODE, Kind.CSI_NODE)
 
 
@@ -84,6 +79,10 @@ class CachedSnapshot:
         """Return the number of pods of each shape that may run on a short list of nodes only, and are not bound."""
         return self._pods.scheduler_cache.shortlisted(assumed=assumed)
 
+    def settle(self) -> None:
+        """Bring the pods that were queued for too long up to date; call this before the pods are read."""
+        self._pods.settle()
+
     def forget(self, pod: Pod, namespace: str) -> None:
         """Stop counting the assumed pod of the same VM, because the API server asks about the VM's pod again."""
         owner = _owner(pod, namespace)
@@ -95,7 +94,7 @@ class CachedSnapshot:
         self._pods.forget((key.partition("/")[0], vmi.uid))
 
     def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
-        """Count the pod on each node that `pin` names, until a watch shows the pod, and for _ASSUMED_SECONDS at most.
+        """Count the pod on each node that `pin` names, until a watch shows the pod, and for ASSUMED_SECONDS at most.
 
         A pod with scheduling gates is not counted, because kube-scheduler ignores it until the gates are removed.
         """
@@ -117,7 +116,7 @@ class CachedSnapshot:
         )
         pod_infos = (PodInfo(namespace, pin.requests, pod.metadata.labels, terms, node) for node in nodes)
         handles = self._pods.assume(owner, pod_infos)
-        asyncio.get_running_loop().call_later(_ASSUMED_SECONDS, self._pods.forget, owner, handles)
+        asyncio.get_running_loop().call_later(ASSUMED_SECONDS, self._pods.forget, owner, handles)
 
     @property
     def _pods(self) -> Pods:

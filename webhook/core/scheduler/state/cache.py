@@ -19,10 +19,13 @@ webhook.kube.scheduler_cache.assumed_pods decides when. Here `add` counts, `conf
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from sys import intern
 from typing import Final
 from weakref import WeakValueDictionary
+
+from msgspec import Struct, field
 
 from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.node import Node
@@ -36,35 +39,22 @@ from webhook.core.scheduler.state.pod_requests import Usage
 _SEVERAL: Final = 2  # VMs that are queued for one node: a single VM may still be pinned
 
 
-class _NodePods:
+class _NodePods(Struct, eq=False):
     """The pods of one node, with their sums: what an admission asks does not depend on the number of pods.
 
     The sums leave out a pod that is larger than the whole node and not bound: it is never bound there, so that it takes
     nothing. Therefore they hold for one `allocatable` of the node.
     """
 
-    __slots__ = (
-        "allocatable",
-        "pods",
-        "queued",
-        "requested",
-        "shown",
-        "since",
-        "starting_together",
-        "waiting",
-        "with_anti_affinity",
-    )
-
-    def __init__(self) -> None:
-        self.pods: list[PodHandle] = []
-        self.with_anti_affinity: list[PodHandle] = []  # a part of `pods`
-        self.allocatable = NO_AMOUNTS
-        self.requested = NodeRequests()
-        self.queued = NodeRequests()  # a part of `requested`
-        self.waiting = 0  # pinned pods that are not bound
-        self.shown = 0  # queued VMs that a watch has shown
-        self.starting_together = False
-        self.since = 0  # the last answer before a watch showed that VMs start together, or that none is queued any more
+    pods: list[PodHandle] = []
+    with_anti_affinity: list[PodHandle] = []  # a part of `pods`
+    allocatable: Mapping[str, int] = NO_AMOUNTS
+    requested: NodeRequests = field(default_factory=NodeRequests)
+    queued: NodeRequests = field(default_factory=NodeRequests)  # a part of `requested`
+    waiting: int = 0  # pinned pods that are not bound
+    shown: int = 0  # queued VMs that a watch has shown
+    starting_together: bool = False
+    since: int = 0  # the last answer before a watch showed that VMs start together, or that none is queued any more
 
     def sum_up(self, pod: PodHandle, change: int) -> None:
         """Add a pod to the sums (`change` 1), or take it off (-1)."""
@@ -133,7 +123,7 @@ class SchedulerCache:
         self._groups: WeakValueDictionary[tuple[str, tuple[str, ...]], PodGroup] = WeakValueDictionary()
         self._anti_affinity: WeakValueDictionary[tuple[Term, ...], AntiAffinity] = WeakValueDictionary()
         self._nodes: dict[str, _NodePods] = {}
-        self._shortlisted: dict[bool, dict[Usage, int]] = {False: {}, True: {}}
+        self._shortlisted: tuple[Counter[Usage], Counter[Usage]] = (Counter(), Counter())  # shown, assumed
         self._answers = 0  # the number of pods that were assumed
         self._last_shown = 0  # the number of the latest of them that a watch has shown
 
@@ -169,12 +159,7 @@ class SchedulerCache:
         if handle.anti_affinity.terms:
             pods.with_anti_affinity.append(handle)
             self.existing_terms.add(handle.anti_affinity.wide)
-        pods.sum_up(handle, 1)
-        expected = handle.expected
-        if expected and expected.shortlisted:
-            _more(self._shortlisted[expected.answer > 0], handle.usage)
-        if expected and expected.shown:
-            pods.show(1, self._answers, self._last_shown)
+        self._sum_up(handle, pods, 1)
         return handle
 
     def _expectation(self, on: PodNode) -> Expectation:
@@ -189,18 +174,25 @@ class SchedulerCache:
 
     def remove(self, handle: PodHandle) -> None:
         """Stop counting a pod on one node."""
-        pods, expected = self._nodes[handle.node], handle.expected
+        pods = self._nodes[handle.node]
         pods.pods.remove(handle)
         if handle.anti_affinity.terms:
             pods.with_anti_affinity.remove(handle)
             self.existing_terms.remove(handle.anti_affinity.wide)
-        pods.sum_up(handle, -1)
-        if expected and expected.shortlisted:
-            _less(self._shortlisted[expected.answer > 0], handle.usage)
-        if expected and expected.shown:
-            pods.show(-1, self._answers, self._last_shown)
+        self._sum_up(handle, pods, -1)
         if not pods.pods:
             del self._nodes[handle.node]
+
+    def _sum_up(self, handle: PodHandle, pods: _NodePods, change: int) -> None:
+        pods.sum_up(handle, change)
+        expected = handle.expected
+        if expected and expected.shortlisted:
+            counts = self._shortlisted[expected.answer > 0]
+            counts[handle.usage] += change
+            if not counts[handle.usage]:
+                del counts[handle.usage]
+        if expected and expected.shown:
+            pods.show(change, self._answers, self._last_shown)
 
     def _group(self, namespace: str, keys: tuple[str, ...]) -> PodGroup:
         group = self._groups.get((namespace, keys))
@@ -215,13 +207,3 @@ class SchedulerCache:
             wide = tuple(term for term in terms if term.topology_key != HOSTNAME)
             shared = self._anti_affinity[terms] = AntiAffinity(terms, wide)
         return shared
-
-
-def _more(counts: dict[Usage, int], usage: Usage) -> None:
-    counts[usage] = counts.get(usage, 0) + 1
-
-
-def _less(counts: dict[Usage, int], usage: Usage) -> None:
-    counts[usage] -= 1
-    if not counts[usage]:
-        del counts[usage]

@@ -26,7 +26,7 @@ class PodNode(Struct, frozen=True, kw_only=True, gc=False):
         node: its name.
         bound: the pod is bound to the node. Otherwise it is expected there.
         terminating: the pod is bound, and being deleted.
-        queued: kube-scheduler has not tried to schedule the pod yet.
+        queued: the pod is new, and kube-scheduler has not tried to schedule it yet.
         pinned: the pod is a VM's, and may run on no other node, or only on a few that it prefers equally.
         shortlisted: the pod may run on the nodes of a short list only. Set for one of the nodes that it prefers.
         is_vm: the pod is a virt-launcher pod.
@@ -115,12 +115,17 @@ class Spec(Protocol):
         ...
 
 
-def pod_nodes(spec: Spec, status: PodStatus | None, *, terminating: bool, is_vm: bool) -> Sequence[PodNode]:
+def pod_nodes(
+    spec: Spec, status: PodStatus | None, *, terminating: bool, is_vm: bool, is_new: bool = True
+) -> Sequence[PodNode]:
     """Return the nodes on which a pod counts; none if its affinity names no node, or if the pod is over.
 
     A pod with a scheduling gate counts nowhere, because kube-scheduler ignores it until the gate is removed, which can
     take hours. A pod that kube-scheduler has nominated for a node counts there: for other pods of its priority or a
     lower one it is as good as bound (framework/runtime/framework.go, RunFilterPluginsWithNominatedPods).
+
+    A preference counts only while the pod is queued, except that of a VM's pod. Later no scheduler evaluates the pod,
+    or it found no node for it: anybody may create such a pod, with preferences for all nodes.
     """
     if is_over(status.phase if status else None):
         return ()
@@ -133,10 +138,12 @@ def pod_nodes(spec: Spec, status: PodStatus | None, *, terminating: bool, is_vm:
     if status and status.nominated_node_name:
         nominated = status.nominated_node_name
         return (PodNode(node=nominated, pinned=is_vm and named == {nominated}, is_vm=is_vm),)
+    queued = is_new and not (status and status.scheduled)
+    if not (is_vm or queued or len(named) == 1):
+        return ()
     preferred = _preferred(node_affinity.preferred or ()) if node_affinity else frozenset()
     nodes = named if len(named) == 1 else preferred.union(spec.near_nodes)
     equally = bool(named) and named.issubset(nodes)
-    queued = not (status and status.scheduled)
     return tuple(
         PodNode(
             node=name,
