@@ -19,7 +19,13 @@ from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, pod_nodes
 from webhook.core.scheduler.state.pod_requests import Usage, usage
 
 QUEUED_SECONDS: Final = 54.0
-"""How long a pod that no scheduler has evaluated is queued; webhook.kube.scheduler_cache.assumed_pods says why."""
+"""How long a pod that no scheduler has evaluated is queued, from when a replica of the webhook has seen the pod first.
+
+After this time each replica knows of the pod, and this one knows of each pod that another replica pinned without it. A
+cache that is not up to date for 10 s gives no hard pin. So another replica sees the pod 10 s later at most, or pins no
+pod. The pod of its last answer exists after 34 s (an API server holds a CREATE no longer). This replica sees that pod 10
+s later, or pins no pod.
+"""
 
 
 class ListedSnapshot:

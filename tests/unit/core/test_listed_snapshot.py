@@ -12,7 +12,8 @@ from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.listed_snapshot import QUEUED_SECONDS, ListedSnapshot
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.kube.scheduler_cache import assumed_pods
+from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
+from webhook.kube.scheduler_cache.assumed_pods import CREATE_HELD_SECONDS
 
 NODES = {
     name: convert(builders.node(name, allocatable={"cpu": "4", "pods": "110"}), Node) for name in ("node-a", "node-b")
@@ -63,7 +64,7 @@ def test_an_old_pod_that_no_scheduler_has_evaluated_is_not_queued(created: str |
     newest = builders_pods.pod("q", node="node-b")
     newest["metadata"]["creationTimestamp"] = "2026-11-01T08:01:00Z"
     assert taken(snapshot(own, newest).node_info("node-a")) == (1, 1000, queued)
-    assert QUEUED_SECONDS == assumed_pods.QUEUED_SECONDS
+    assert QUEUED_SECONDS == CREATE_HELD_SECONDS + 2 * STALE_AFTER_SECONDS
 
 
 def test_a_node_has_its_allocatable_and_the_limits_of_its_drivers() -> None:

@@ -16,27 +16,19 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core.listed_snapshot import QUEUED_SECONDS
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo
-from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
 from webhook.kube.informer.index import Indexer
 from webhook.kube.records.pods import DecodedPod, PodRecord
 from webhook.kube.records.virt_launchers import VirtLauncher, by_claim
 
-ASSUMED_SECONDS: Final = 34.0
+CREATE_HELD_SECONDS: Final = 34.0
 """The longest that an API server holds a CREATE (staging apiserver pkg/endpoints/handlers/rest.go,
 requestTimeoutUpperBound): other webhooks can take that long after this one. Then the pod exists, or never will.
 
 Nothing tells that a call ended earlier. An API server that did not wait for the answer admits the pod without it, and a
 watch shows that pod. If the CREATE failed, virt-controller creates another pod. Both replace what was assumed."""
-
-QUEUED_SECONDS: Final = ASSUMED_SECONDS + 2 * STALE_AFTER_SECONDS
-"""After this time each replica knows of the pod, and this replica knows of each pod that another one pinned without it.
-
-A cache that is older than STALE_AFTER_SECONDS gives no hard pin. So another replica sees the pod that much later at
-most, or pins none. The pod of its last answer exists after ASSUMED_SECONDS, and this replica sees it
-STALE_AFTER_SECONDS later, or pins none.
-"""
 
 
 class _Queued(Struct):

@@ -24,7 +24,7 @@ from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.nodes import NodeIndex
 from webhook.kube.records.virtual_machines import VirtualMachineInstanceRecord
-from webhook.kube.scheduler_cache.assumed_pods import ASSUMED_SECONDS, Pods
+from webhook.kube.scheduler_cache.assumed_pods import CREATE_HELD_SECONDS, Pods
 
 _READ: Final = (Kind.VIRT_LAUNCHER_POD, Kind.NODE, Kind.CSI_NODE)
 
@@ -94,7 +94,7 @@ class CachedSnapshot:
         self._pods.forget((key.partition("/")[0], vmi.uid))
 
     def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
-        """Count the pod on each node that `pin` names, until a watch shows the pod, and for ASSUMED_SECONDS at most.
+        """Count the pod on each node that `pin` names, until a watch shows the pod, and for CREATE_HELD_SECONDS at most.
 
         A pod with scheduling gates is not counted, because kube-scheduler ignores it until the gates are removed.
         """
@@ -116,7 +116,7 @@ class CachedSnapshot:
         )
         pod_infos = (PodInfo(namespace, pin.requests, pod.metadata.labels, terms, node) for node in nodes)
         handles = self._pods.assume(owner, pod_infos)
-        asyncio.get_running_loop().call_later(ASSUMED_SECONDS, self._pods.forget, owner, handles)
+        asyncio.get_running_loop().call_later(CREATE_HELD_SECONDS, self._pods.forget, owner, handles)
 
     @property
     def _pods(self) -> Pods:

@@ -10,9 +10,10 @@ from support.objects import builders
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
+from webhook.core.listed_snapshot import QUEUED_SECONDS
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.kube.records.pods import to_object
-from webhook.kube.scheduler_cache.assumed_pods import QUEUED_SECONDS, Pods
+from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 UNSCHEDULABLE: Final = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"}
 REFUSED: Final = {"status": {"phase": "Pending", "conditions": [UNSCHEDULABLE]}}
@@ -80,7 +81,7 @@ class Clock:
     now = 1000.0
 
     def __call__(self) -> float:
-        """The seconds."""
+        """Return the seconds that the test has set."""
         return self.now
 
 
@@ -112,7 +113,7 @@ def test_a_pod_is_queued_for_a_minute_at_most(described: Object, counted: tuple[
     assert says(index.scheduler_cache) == says(SchedulerCache())
 
 
-def test_a_pod_of_the_same_name_is_queued_anew() -> None:
+def test_a_pod_of_the_same_name_is_queued_again() -> None:
     """The earlier one was bound, or is gone."""
     clock = Clock()
     index = Pods(clock=clock)
