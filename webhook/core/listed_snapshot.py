@@ -23,8 +23,8 @@ QUEUED_SECONDS: Final = 54.0
 
 After this time each replica knows of the pod, and this one knows of each pod that another replica pinned without it. A
 cache that is not up to date for 10 s gives no hard pin. So another replica sees the pod 10 s later at most, or pins no
-pod. The pod of its last answer exists after 34 s (an API server holds a CREATE no longer). This replica sees that pod 10
-s later, or pins no pod.
+pod. The pod of its last answer exists after 34 s (an API server holds a CREATE no longer). This replica sees that pod
+10 s later, or pins no pod.
 """
 
 

@@ -94,7 +94,7 @@ class CachedSnapshot:
         self._pods.forget((key.partition("/")[0], vmi.uid))
 
     def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
-        """Count the pod on each node that `pin` names, until a watch shows the pod, and for CREATE_HELD_SECONDS at most.
+        """Count the pod on each node that `pin` names until a watch shows the pod, for CREATE_HELD_SECONDS at most.
 
         A pod with scheduling gates is not counted, because kube-scheduler ignores it until the gates are removed.
         """
