@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
+from webhook.core.api.affinity import PodAffinityTerm
+from webhook.core.api.meta import LabelSelector
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_info import NodeInfo
 from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, PodNode
@@ -183,3 +187,19 @@ def test_other_pods_do_not_start_together() -> None:
         coming(scheduler_cache, is_vm=False)
     assert common_start(scheduler_cache) == (False, False)
     assert n1(scheduler_cache).queued == 3
+
+
+def test_terms_over_other_topologies_come_and_go() -> None:
+    """Equal terms of several pods are one; nothing is left of a namespace without any."""
+    selector = LabelSelector(match_labels={"app": "db"})
+    wide = [PodAffinityTerm(topology_key=key, label_selector=selector) for key in ("zone", "kubernetes.io/hostname")]
+    scheduler_cache = SchedulerCache()
+    existing = scheduler_cache.existing_terms
+    one, other = (scheduler_cache.add(replace(pod_info(node), anti_affinity=wide)) for node in ("n1", "n2"))
+    assert one.anti_affinity is other.anti_affinity
+    assert [term.topology_key for term in existing.about("vms", {"app": "db"})] == ["zone"]
+    assert (existing.count("vms"), existing.count("other")) == (1, 0)
+    scheduler_cache.remove(one)
+    assert existing.count("vms") == 1
+    scheduler_cache.remove(other)
+    assert not existing._namespaces
