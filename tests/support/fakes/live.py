@@ -20,6 +20,7 @@ from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName
+from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind, ObjectRef
 from webhook.kube.cache.cluster_cache import ClusterCache
@@ -42,8 +43,9 @@ SHARE_MANAGERS = PATHS[Kind.SHARE_MANAGER]
 def cluster_of(*objects: dict[str, Any], kubevirt: bool = False, **without: str) -> Cluster:
     """A cluster with a collection for each kind that core reads, and these objects in them.
 
-    Without `kubevirt` the kinds of KubeVirt are not installed: then every pod may belong to a VM.
+    Without `kubevirt`, and without an object of KubeVirt, its kinds are not installed: every pod may belong to a VM.
     """
+    kubevirt = kubevirt or any(each["apiVersion"] == KUBEVIRT_API_VERSION for each in objects)
     kinds = [path for path in PATHS.values() if kubevirt or "/kubevirt.io/" not in path]
     collections = {path: Collection(**without) for path in kinds}  # type: ignore[arg-type]
     for each in objects:
