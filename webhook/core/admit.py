@@ -147,7 +147,8 @@ def answer(creation: PodCreation, view: ClusterView, policy: Policy) -> Answer |
         return decision if isinstance(exists, bool) else NeedObjects((*decision.refs, *exists.refs))
     if isinstance(exists, NeedObjects):
         return exists
-    return replace(_carried_out(creation, decision, policy), vm_exists=exists)
+    carried_out = _carried_out(creation, decision, policy)
+    return carried_out if exists else replace(carried_out, vm_exists=False)
 
 
 def _vm_exists(creation: PodCreation, view: ClusterView) -> bool | NeedObjects:

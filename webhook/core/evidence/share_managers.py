@@ -67,19 +67,18 @@ def find_share_managers(pod: Pod, namespace: str, view: ClusterView) -> list[Fin
             why = Reason.EPHEMERAL_CLAIM.why(volume=volume.name)
             ephemeral.append(Finding(claim=volume.name or "", why=why))
     in_pod = set(followed)
-    hotpluggable = vm_facts.hotpluggable_claims(pod, namespace, view)
-    if not isinstance(hotpluggable, NeedObjects):
-        followed |= {claim: _follow(claim, namespace, view) for claim in hotpluggable if claim not in in_pod}
-    needs = [each for each in (hotpluggable, *followed.values()) if isinstance(each, NeedObjects)]
-    if needs:
+    vm = vm_facts.describe(pod, namespace, view)
+    if not isinstance(vm, NeedObjects):
+        followed |= {claim: _follow(claim, namespace, view) for claim in vm.hotpluggable_claims if claim not in in_pod}
+    needs = [each for each in (vm, *followed.values()) if isinstance(each, NeedObjects)]
+    if needs or isinstance(vm, NeedObjects):
         return NeedObjects(tuple(dict.fromkeys(ref for need in needs for ref in need.refs)))
     findings = [
         found if claim in in_pod else replace(found, in_pod=False)
         for claim, found in followed.items()
         if isinstance(found, Finding)
     ]
-    used = vm_facts.with_uses(findings, vm_state_claims, pod, namespace, view)
-    return used if isinstance(used, NeedObjects) else [*used, *ephemeral]
+    return [*vm_facts.with_uses(findings, vm_state_claims, vm, namespace, view), *ephemeral]
 
 
 def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:

@@ -13,30 +13,35 @@ from msgspec.structs import replace
 from webhook.core.api import kubevirt
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.api.virtual_machine import VMClaim
+from webhook.core.api.virtual_machine import VirtualMachineInstance, VMClaim
 from webhook.core.evidence.finding import ClaimUse, Finding
 from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 
 
-class _Described(Struct, frozen=True):
+class DescribedVM(Struct, frozen=True):
     """A VM as its objects describe it. `name`: of its VirtualMachine; None for an instance without one."""
 
     vmi: str
     name: str | None
     claims: Sequence[VMClaim]
 
+    @property
+    def hotpluggable_claims(self) -> list[str]:
+        """The names of the claims that KubeVirt attaches to the VM by a pod of their own.
+
+        Upstream: pkg/virt-controller/services/rendervolumes.go, which leaves such volumes out of the virt-launcher pod.
+        """
+        return [claim.name for claim in self.claims if claim.hotpluggable]
+
 
 def with_uses(
-    findings: Iterable[Finding], state_claims: Collection[str], pod: Pod, namespace: str, view: ClusterView
-) -> list[Finding] | NeedObjects:
-    """Return the findings with what the VM uses each claim for; or what the view has not read yet.
+    findings: Iterable[Finding], state_claims: Collection[str], vm: DescribedVM, namespace: str, view: ClusterView
+) -> list[Finding]:
+    """Return the findings with what the VM uses each claim for.
 
     `state_claims`: the claims that hold KubeVirt's state of the VM.
     """
-    vm = _describe(pod, namespace, view)
-    if isinstance(vm, NeedObjects):
-        return vm
     cdroms = {claim.name for claim in vm.claims if claim.cdrom} - {each.name for each in vm.claims if not each.cdrom}
     return [_with_use(finding, state_claims, cdroms, vm, namespace, view) for finding in findings]
 
@@ -45,7 +50,7 @@ def _with_use(  # noqa: PLR0913, PLR0917 - what a use depends on
     finding: Finding,
     state_claims: Collection[str],
     cdroms: Collection[str],
-    vm: _Described,
+    vm: DescribedVM,
     namespace: str,
     view: ClusterView,
 ) -> Finding:
@@ -61,42 +66,44 @@ def _with_use(  # noqa: PLR0913, PLR0917 - what a use depends on
     return finding if finding.in_pod else replace(finding, use=ClaimUse.HOTPLUGGED)
 
 
-def hotpluggable_claims(pod: Pod, namespace: str, view: ClusterView) -> list[str] | NeedObjects:
-    """Return the names of the claims that KubeVirt attaches to the pod's VM by a pod of their own.
-
-    Upstream: pkg/virt-controller/services/rendervolumes.go, which leaves such volumes out of the virt-launcher pod.
-    """
-    vm = _describe(pod, namespace, view)
-    return vm if isinstance(vm, NeedObjects) else [claim.name for claim in vm.claims if claim.hotpluggable]
-
-
 def start_failures(pod: Pod, namespace: str, view: ClusterView) -> Why | NeedObjects | None:
     """Return that the last starts of the pod's VM failed; None if they did not, or if that is not known."""
-    vm = _describe(pod, namespace, view)
-    if isinstance(vm, NeedObjects):
-        return vm
-    if vm.name is None:
+    name, vmi = _instance(pod, namespace, view)
+    if vmi is NoObject.NOT_CACHED:
+        return _need_instance(namespace, name)
+    if not isinstance(vmi, NoObject):
+        name = vmi.virtual_machine or ""
+    if not name:
         return None
-    key = NamespacedName(namespace, vm.name)
+    key = NamespacedName(namespace, name)
     found = view.virtual_machine(key)
     if found is NoObject.NOT_CACHED:
         return NeedObjects((ObjectRef(Kind.VIRTUAL_MACHINE, key),))
     if isinstance(found, NoObject) or not found.start_failures:
         return None
-    return Reason.START_FAILURES.why(vm=vm.name, count=found.start_failures)
+    return Reason.START_FAILURES.why(vm=name, count=found.start_failures)
 
 
-def _describe(pod: Pod, namespace: str, view: ClusterView) -> _Described | NeedObjects:
+def describe(pod: Pod, namespace: str, view: ClusterView) -> DescribedVM | NeedObjects:
     """Return the VM as its VirtualMachineInstance has it; without one as the VirtualMachine of the same name has it."""
-    owner = kubevirt.owner(pod)
-    name = (owner and owner.name) or ""
-    key = NamespacedName(namespace, name)
-    vmi = view.virtual_machine_instance(key) if name else NoObject.NOT_FOUND
+    name, vmi = _instance(pod, namespace, view)
     if vmi is NoObject.NOT_CACHED:
-        return NeedObjects((ObjectRef(Kind.VIRTUAL_MACHINE_INSTANCE, key),))
+        return _need_instance(namespace, name)
     if not isinstance(vmi, NoObject):
-        return _Described(name, vmi.virtual_machine, vmi.claims)
+        return DescribedVM(name, vmi.virtual_machine, vmi.claims)
+    key = NamespacedName(namespace, name)
     vm = view.virtual_machine(key) if name else NoObject.NOT_FOUND
     if vm is NoObject.NOT_CACHED:
         return NeedObjects((ObjectRef(Kind.VIRTUAL_MACHINE, key),))
-    return _Described(name, name or None, () if isinstance(vm, NoObject) else vm.claims)
+    return DescribedVM(name, name or None, () if isinstance(vm, NoObject) else vm.claims)
+
+
+def _instance(pod: Pod, namespace: str, view: ClusterView) -> tuple[str, VirtualMachineInstance | NoObject]:
+    """Return the VirtualMachineInstance that owns the pod, and its name, which is empty for a pod without an owner."""
+    owner = kubevirt.owner(pod)
+    name = (owner and owner.name) or ""
+    return name, view.virtual_machine_instance(NamespacedName(namespace, name)) if name else NoObject.NOT_FOUND
+
+
+def _need_instance(namespace: str, name: str) -> NeedObjects:
+    return NeedObjects((ObjectRef(Kind.VIRTUAL_MACHINE_INSTANCE, NamespacedName(namespace, name)),))

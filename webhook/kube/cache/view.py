@@ -52,6 +52,7 @@ class CallView:
         self._caches = caches
         self._now = now
         self._fresh: dict[Kind, bool] = {}
+        self._objects: dict[tuple[Kind, NamespacedName], Any] = {}  # made of their records once
         self._snapshot: AnySnapshot | None = None
         self.reads = reads
 
@@ -185,13 +186,15 @@ class CallView:
 
     def _find_followed(self, kind: Kind, key: NamespacedName) -> Any:
         """As `_find`; but UNAVAILABLE where no cache follows the kind, so that no object of it is read live."""
-        known = ObjectRef(kind, key) in self.reads or self._follows(kind)
+        known = self._follows(kind) or ObjectRef(kind, key) in self.reads
         return self._find(kind, key) if known else NoObject.UNAVAILABLE
 
     def _follows(self, kind: Kind) -> bool:
         """Return whether a fresh cache has this kind, and the API server has the kind at all."""
-        cache = self._caches.get(kind)
-        return cache is not None and cache.installed and cache.fresh(self._now)
+        fresh, cache = self._fresh.get(kind), self._caches.get(kind)
+        if fresh is None:
+            fresh = self._fresh[kind] = cache is not None and cache.fresh(self._now)
+        return fresh and cache is not None and cache.installed
 
     def _find(self, kind: Kind, key: NamespacedName) -> Any:
         if self.reads:
@@ -208,10 +211,13 @@ class CallView:
         if not fresh:
             counts.stale += 1
             return NoObject.NOT_CACHED
-        stored = cache.get(key)
+        stored = self._objects.get((kind, key))
         if stored is None:
-            counts.miss += 1
-            return NoObject.NOT_CACHED
+            stored = cache.get(key)
+            if stored is None:
+                counts.miss += 1
+                return NoObject.NOT_CACHED
+            self._objects[kind, key] = stored
         counts.hit += 1
         return stored
 

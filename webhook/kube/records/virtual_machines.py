@@ -11,11 +11,6 @@ from msgspec import Struct, field
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.virtual_machine import (
     VM_KIND,
-    CDRomTarget,
-    ClaimSource,
-    Devices,
-    Disk,
-    Domain,
     StartFailure,
     VirtualMachine,
     VirtualMachineInstance,
@@ -25,7 +20,6 @@ from webhook.core.api.virtual_machine import (
     VMIMetadata,
     VMISpec,
     VMITemplateSpec,
-    Volume,
 )
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.kube.client.metadata import Annotations
@@ -157,13 +151,19 @@ def _kept(namespace: str, claims: Sequence[VMClaim]) -> tuple[tuple[str, ...], _
     return keys, share(marks) if any(map(any, marks)) else ()
 
 
+class _StoredSpec(VMISpec, frozen=True, kw_only=True):
+    """A spec of which only the claims are stored."""
+
+    stored: tuple[VMClaim, ...]
+
+    @property
+    def claims(self) -> tuple[VMClaim, ...]:
+        return self.stored
+
+
 def _spec(keys: Sequence[str], marks: _Marks) -> VMISpec:
-    """Return a spec with these claims. Each volume has its number as its name, which the record lacks."""
-    volumes, disks = [], []
-    for number, (hotpluggable, cdrom) in enumerate(marks or ((False, False),) * len(keys)):
-        name, claim = str(number), keys[number].partition("/")[2]
-        volumes.append(
-            Volume(name=name, persistent_volume_claim=ClaimSource(claim_name=claim, hotpluggable=hotpluggable))
-        )
-        disks.append(Disk(name=name, cdrom=CDRomTarget() if cdrom else None))
-    return VMISpec(domain=Domain(devices=Devices(disks=disks)), volumes=volumes)
+    """Return a spec with these claims."""
+    names = (key.partition("/")[2] for key in keys)
+    if not marks:
+        return _StoredSpec(stored=tuple(map(VMClaim, names)))
+    return _StoredSpec(stored=tuple(VMClaim(name, *mark) for name, mark in zip(names, marks, strict=True)))

@@ -13,7 +13,7 @@ from support.objects.builders_kubevirt import virtual_machine, virtual_machine_i
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import ClaimUse, Finding
-from webhook.core.evidence.vm_facts import hotpluggable_claims, start_failures, with_uses
+from webhook.core.evidence.vm_facts import describe, start_failures, with_uses
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
 
@@ -25,8 +25,15 @@ POD = convert(virt_launcher_pod(claims=["disk"]), Pod)
 
 def used(view: Any, pod: Pod = POD) -> Finding | NeedObjects:
     """The finding of `disk` with its use."""
-    found = with_uses([DISK], (), pod, NAMESPACE, view)
-    return found if isinstance(found, NeedObjects) else found[0]
+    vm = describe(pod, NAMESPACE, view)
+    return vm if isinstance(vm, NeedObjects) else with_uses([DISK], (), vm, NAMESPACE, view)[0]
+
+
+def hotpluggable(view: Any) -> list[str]:
+    """The hotpluggable claims of the VM."""
+    vm = describe(POD, NAMESPACE, view)
+    assert not isinstance(vm, NeedObjects)
+    return vm.hotpluggable_claims
 
 
 def test_the_instance_is_read_first_and_then_the_vm() -> None:
@@ -53,11 +60,9 @@ def test_hotpluggable_claims_are_read_of_the_instance() -> None:
         virtual_machine(claims=["disk"], hotpluggable=["later"]),
         virtual_machine_instance(claims=["disk"], hotpluggable=["now"]),
     )
-    assert hotpluggable_claims(POD, NAMESPACE, there) == ["now"]
-    assert hotpluggable_claims(POD, NAMESPACE, Patchy(there, {VMI: NoObject.NOT_CACHED})) == NeedObjects((VMI,))
-    assert hotpluggable_claims(POD, NAMESPACE, Patchy(there, {VMI: NoObject.NOT_FOUND})) == ["later"]
-    unlisted = Patchy(there, {VM: NoObject.UNAVAILABLE, VMI: NoObject.UNAVAILABLE})
-    assert hotpluggable_claims(POD, NAMESPACE, unlisted) == []
+    assert hotpluggable(there) == ["now"]
+    assert hotpluggable(Patchy(there, {VMI: NoObject.NOT_FOUND})) == ["later"]
+    assert hotpluggable(Patchy(there, {VM: NoObject.UNAVAILABLE, VMI: NoObject.UNAVAILABLE})) == []
 
 
 @pytest.mark.parametrize("gap", [NoObject.UNAVAILABLE, NoObject.NOT_FOUND])
@@ -81,6 +86,6 @@ def test_a_pod_without_a_vm_has_no_facts() -> None:
 def test_the_claim_of_the_vms_state_stays_one_if_other_vms_name_it() -> None:
     """Its name decides, before the VM's objects do."""
     there = cluster(virtual_machine(), virtual_machine("other"))
-    found = with_uses([DISK], {"disk"}, POD, NAMESPACE, there)
-    assert isinstance(found, list)
-    assert found[0].use is ClaimUse.STATE
+    vm = describe(POD, NAMESPACE, there)
+    assert not isinstance(vm, NeedObjects)
+    assert with_uses([DISK], {"disk"}, vm, NAMESPACE, there)[0].use is ClaimUse.STATE
