@@ -67,7 +67,7 @@ def find_share_managers(pod: Pod, namespace: str, view: ClusterView) -> list[Fin
             why = Reason.EPHEMERAL_CLAIM.why(volume=volume.name)
             ephemeral.append(Finding(claim=volume.name or "", why=why))
     in_pod = set(followed)
-    vm = vm_facts.describe(pod, namespace, view)
+    vm = vm_facts.vm_as_described(pod, namespace, view)
     if not isinstance(vm, NeedObjects):
         followed |= {claim: _follow(claim, namespace, view) for claim in vm.hotpluggable_claims if claim not in in_pod}
     needs = [each for each in (vm, *followed.values()) if isinstance(each, NeedObjects)]

@@ -68,9 +68,9 @@ def _with_use(  # noqa: PLR0913, PLR0917 - what a use depends on
 
 def start_failures(pod: Pod, namespace: str, view: ClusterView) -> Why | NeedObjects | None:
     """Return that the last starts of the pod's VM failed; None if they did not, or if that is not known."""
-    name, vmi = _instance(pod, namespace, view)
+    name, vmi = _vmi_of(pod, namespace, view)
     if vmi is NoObject.NOT_CACHED:
-        return _need_instance(namespace, name)
+        return _need_vmi(namespace, name)
     if not isinstance(vmi, NoObject):
         name = vmi.virtual_machine or ""
     if not name:
@@ -84,11 +84,11 @@ def start_failures(pod: Pod, namespace: str, view: ClusterView) -> Why | NeedObj
     return Reason.START_FAILURES.why(vm=name, count=found.start_failures)
 
 
-def describe(pod: Pod, namespace: str, view: ClusterView) -> DescribedVM | NeedObjects:
+def vm_as_described(pod: Pod, namespace: str, view: ClusterView) -> DescribedVM | NeedObjects:
     """Return the VM as its VirtualMachineInstance has it; without one as the VirtualMachine of the same name has it."""
-    name, vmi = _instance(pod, namespace, view)
+    name, vmi = _vmi_of(pod, namespace, view)
     if vmi is NoObject.NOT_CACHED:
-        return _need_instance(namespace, name)
+        return _need_vmi(namespace, name)
     if not isinstance(vmi, NoObject):
         return DescribedVM(name, vmi.virtual_machine, vmi.claims)
     key = NamespacedName(namespace, name)
@@ -98,12 +98,12 @@ def describe(pod: Pod, namespace: str, view: ClusterView) -> DescribedVM | NeedO
     return DescribedVM(name, name or None, () if isinstance(vm, NoObject) else vm.claims)
 
 
-def _instance(pod: Pod, namespace: str, view: ClusterView) -> tuple[str, VirtualMachineInstance | NoObject]:
+def _vmi_of(pod: Pod, namespace: str, view: ClusterView) -> tuple[str, VirtualMachineInstance | NoObject]:
     """Return the VirtualMachineInstance that owns the pod, and its name, which is empty for a pod without an owner."""
     owner = kubevirt.owner(pod)
     name = (owner and owner.name) or ""
     return name, view.virtual_machine_instance(NamespacedName(namespace, name)) if name else NoObject.NOT_FOUND
 
 
-def _need_instance(namespace: str, name: str) -> NeedObjects:
+def _need_vmi(namespace: str, name: str) -> NeedObjects:
     return NeedObjects((ObjectRef(Kind.VIRTUAL_MACHINE_INSTANCE, NamespacedName(namespace, name)),))

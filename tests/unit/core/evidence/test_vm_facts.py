@@ -13,7 +13,7 @@ from support.objects.builders_kubevirt import virtual_machine, virtual_machine_i
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import ClaimUse, Finding
-from webhook.core.evidence.vm_facts import describe, start_failures, with_uses
+from webhook.core.evidence.vm_facts import vm_as_described, start_failures, with_uses
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
 
@@ -25,13 +25,13 @@ POD = convert(virt_launcher_pod(claims=["disk"]), Pod)
 
 def used(view: Any, pod: Pod = POD) -> Finding | NeedObjects:
     """The finding of `disk` with its use."""
-    vm = describe(pod, NAMESPACE, view)
+    vm = vm_as_described(pod, NAMESPACE, view)
     return vm if isinstance(vm, NeedObjects) else with_uses([DISK], (), vm, NAMESPACE, view)[0]
 
 
 def hotpluggable(view: Any) -> list[str]:
     """The hotpluggable claims of the VM."""
-    vm = describe(POD, NAMESPACE, view)
+    vm = vm_as_described(POD, NAMESPACE, view)
     assert not isinstance(vm, NeedObjects)
     return vm.hotpluggable_claims
 
@@ -86,6 +86,6 @@ def test_a_pod_without_a_vm_has_no_facts() -> None:
 def test_the_claim_of_the_vms_state_stays_one_if_other_vms_name_it() -> None:
     """Its name decides, before the VM's objects do."""
     there = cluster(virtual_machine(), virtual_machine("other"))
-    vm = describe(POD, NAMESPACE, there)
+    vm = vm_as_described(POD, NAMESPACE, there)
     assert not isinstance(vm, NeedObjects)
     assert with_uses([DISK], {"disk"}, vm, NAMESPACE, there)[0].use is ClaimUse.STATE
