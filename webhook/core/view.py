@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum, StrEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -71,6 +71,10 @@ class VirtLaunchersOnNode(NamedTuple):
 
 Ref = ObjectRef | VirtLaunchersOnNode
 """What core asks a caller to read: one object, or the pods of a namespace on a node."""
+
+
+VMS_OF_CLAIM_MAX: Final = 100
+"""How many VMs of a claim a view names: core asks whether others share the claim, and who has it hot-plugged."""
 
 
 class NoObject(Enum):
@@ -170,7 +174,7 @@ class ClusterView(Protocol):
         """The names of the VMs that name this claim, in their template or as they run; UNAVAILABLE if not known.
 
         A VirtualMachineInstance and the VirtualMachine that owns it are one VM. The answer may lack a VM if the cache
-        of one of the two kinds is not up to date. It is never NOT_CACHED.
+        of one of the two kinds is not up to date, and has VMS_OF_CLAIM_MAX names of more VMs. It is never NOT_CACHED.
         """
         ...
 

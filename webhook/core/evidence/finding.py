@@ -82,7 +82,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         if self.use is ClaimUse.STATE:
             return Reason.STATE_CLAIM.why(claim=self.claim)
         if self.use is ClaimUse.SHARED:
-            more = f" and {len(self.others) - 1} more" if len(self.others) > 1 else ""
+            more = " and of others" if len(self.others) > 1 else ""
             return Reason.SHARED_CLAIM.why(claim=self.claim, other=f"{self.others[0]}{more}")
         if self.use is ClaimUse.HOTPLUGGED and self.firm:
             return Reason.HOTPLUGGED_CLAIM.why(claim=self.claim)

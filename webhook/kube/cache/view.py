@@ -21,7 +21,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
 from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
 from webhook.core.scheduler.state.snapshot import AnySnapshot
-from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+from webhook.core.view import VMS_OF_CLAIM_MAX, Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 from webhook.kube.cache.caches import Caches
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import namespaced_key
@@ -176,7 +176,7 @@ class CallView:
         names = set[str]()
         for cache in map(self._caches.__getitem__, followed):
             keys = cache.index.index_keys(namespaced_key(*claim)) if isinstance(cache.index, Indexer) else ()
-            names.update(vm_of(key, cache.objects[key]) for key in keys)
+            names.update(vm_of(key, cache.objects[key]) for key in keys[:VMS_OF_CLAIM_MAX])
         return sorted(names)
 
     def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:

@@ -27,7 +27,7 @@ from support.waits import MAX_WAIT_SECONDS
 
 from webhook.app.live_sources import _cache_check
 from webhook.core.api.meta import NamespacedName
-from webhook.core.view import Kind, NoObject
+from webhook.core.view import VMS_OF_CLAIM_MAX, Kind, NoObject
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
@@ -152,3 +152,11 @@ async def test_a_process_that_does_not_watch_them_does_not_know(api: Api) -> Non
     store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=kinds)
     assert asked_of(store.view()) == UNKNOWN
     assert store.view().read_error(ref(VM, *reversed(DB))) == "it is never listed"
+
+
+async def test_of_many_vms_of_a_claim_some_are_named(store: ClusterCache) -> None:
+    """An admission does not take longer because thousands of VMs share a claim."""
+    listed(store.caches[VM], *(virtual_machine(f"vm-{number}") for number in range(2 * VMS_OF_CLAIM_MAX)), at=now())
+    found = store.view().virtual_machines_of(DISK)
+    assert not isinstance(found, NoObject)
+    assert len(found) == VMS_OF_CLAIM_MAX
