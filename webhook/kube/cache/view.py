@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -176,8 +177,8 @@ class CallView:
         names = set[str]()
         for cache in map(self._caches.__getitem__, followed):
             keys = cache.index.index_keys(namespaced_key(*claim)) if isinstance(cache.index, Indexer) else ()
-            names.update(vm_of(key, cache.objects[key]) for key in keys[:VMS_OF_CLAIM_MAX])
-        return sorted(names)
+            names.update(vm_of(key, cache.objects[key]) for key in islice(keys, VMS_OF_CLAIM_MAX))
+        return sorted(names)[:VMS_OF_CLAIM_MAX]
 
     def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:
         """Return Longhorn's VolumeAttachment of a volume, as it was read for this view."""
