@@ -5,33 +5,14 @@ The model shares no code with the webhook. It evaluates the pod as it is after t
 
 from __future__ import annotations
 
-import base64
-import copy
-import json
 from collections.abc import Iterable
 from random import Random
-from typing import Any
 
-import jsonpatch
 from hypothesis import given
 from hypothesis import strategies as st
-from support.objects import builders
-from support.strategies.zoned_clusters import ZonedCluster, drawn, stranding
+from support.strategies.zoned_clusters import drawn, stranding
 
-from webhook.core.admit import Answer, admit
-from webhook.core.decision import Pin
-from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
-
-
-def answered(cluster: ZonedCluster) -> tuple[Pin, dict[str, Any]]:
-    """Return the decision, and the pod after the patch."""
-    answer = admit(json.dumps(builders.review(cluster.pod)).encode(), cluster.view(), Policy())
-    assert isinstance(answer, Answer)
-    assert isinstance(answer.decision, Pin)
-    patch = json.loads(base64.b64decode(json.loads(answer.body)["response"]["patch"]))
-    after: dict[str, Any] = jsonpatch.apply_patch(copy.deepcopy(cluster.pod), patch)
-    return answer.decision, after
 
 
 def first(names: Iterable[str]) -> str | None:
@@ -42,7 +23,7 @@ def first(names: Iterable[str]) -> str | None:
 def test_a_list_would_forbid_every_node_to_a_vm_that_must_be_spread() -> None:
     """As written each of 130 nodes passes. A list has nodes of two zones, and minDomains asks for three."""
     cluster = stranding()
-    decision, after = answered(cluster)
+    decision, after = cluster.answered()
     assert len(list(cluster.feasible(cluster.pod))) == 130
     assert (decision.why.reason, decision.required, decision.shortlist) == (Reason.TOPOLOGY_SPREAD, (), ())
     assert len(list(cluster.feasible(after))) == 130
@@ -52,7 +33,7 @@ def test_a_list_would_forbid_every_node_to_a_vm_that_must_be_spread() -> None:
 def test_a_patched_pod_is_schedulable_where_the_pod_as_written_is(random: Random) -> None:
     """Pinned, on a short list, or with a preference alone; whatever rules between pods there are."""
     cluster = drawn(random)
-    decision, after = answered(cluster)
+    decision, after = cluster.answered()
     if decision.required:
         assert set(cluster.feasible(after)) == set(decision.required), "each required node passes every filter"
     if first(cluster.feasible(cluster.pod)) is not None:
@@ -64,7 +45,7 @@ def test_the_clusters_tell_something() -> None:
     found = set()
     for seed in range(60):
         cluster = drawn(Random(seed))  # noqa: S311 - chance for a test, not for a secret
-        decision, _ = answered(cluster)
+        decision, _ = cluster.answered()
         found.add((bool(decision.required), bool(decision.shortlist), bool(cluster.rules)))
     pinned, listed = ({(*kind, rules) for rules in (True, False)} for kind in ((True, False), (False, True)))
     assert found - {(False, False, False)} == pinned | listed | {(False, False, True)}
