@@ -28,6 +28,7 @@ _SAMPLE: Final = re.compile(r"(?P<name>\w+)\{(?P<labels>.*)\} (?P<value>\S+)")
 _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 _WITHOUT_KUBEVIRT: Final = resources(LONGHORN_NAMESPACE, kubevirt=False)  # a control plane of the tests can lack it
 _CACHES: Final = frozenset(resource.title for resource in _WITHOUT_KUBEVIRT if resource.watched)
+_ALL_CACHES: Final = frozenset(resource.title for resource in resources(LONGHORN_NAMESPACE) if resource.watched)
 _POLL_SECONDS: Final = 0.05
 _PAUSE_SECONDS: Final = 0.02
 
@@ -137,19 +138,20 @@ class Cache(NamedTuple):
         return self.fresh and "last event" in self.detail
 
 
-def caches(serving: Serving) -> dict[str, Cache]:
-    """Every cache of a `serve` by its name."""
+def caches(serving: Serving, *, kubevirt: bool = False) -> dict[str, Cache]:
+    """Every cache of a `serve` by its name; those of KubeVirt's kinds only if told so."""
     with Client(serving.health_port) as client:
         lines = client.ask(_VERBOSE).body.decode().splitlines()
     found = {match["name"]: match for match in filter(None, map(_CHECK.fullmatch, lines))}
-    return {name: Cache(found[name]["ok"] == "+", found[name]["detail"] or "") for name in _CACHES}
+    names = _ALL_CACHES if kubevirt else _CACHES
+    return {name: Cache(found[name]["ok"] == "+", found[name]["detail"] or "") for name in names}
 
 
-def until_watched(serving: Serving) -> None:
-    """Wait until every cache follows the API server."""
+def until_watched(serving: Serving, *, kubevirt: bool = False) -> None:
+    """Wait until every cache follows the API server; those of KubeVirt's kinds only if told so."""
     until(
-        lambda: all(cache.watched for cache in caches(serving).values()),
-        lambda: f"caches: {caches(serving)}",
+        lambda: all(cache.watched for cache in caches(serving, kubevirt=kubevirt).values()),
+        lambda: f"caches: {caches(serving, kubevirt=kubevirt)}",
     )
 
 
