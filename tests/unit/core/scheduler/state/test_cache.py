@@ -199,6 +199,10 @@ def test_terms_over_other_topologies_come_and_go() -> None:
     assert one.anti_affinity is other.anti_affinity
     assert [term.topology_key for term in existing.about("vms", {"app": "db"})] == ["zone"]
     assert (existing.count("vms"), existing.count("other")) == (1, 0)
+    region = [PodAffinityTerm(topology_key="region", label_selector=selector)]
+    third = scheduler_cache.add(replace(pod_info("n1"), anti_affinity=region))
+    assert existing.count("vms") == 2
+    scheduler_cache.remove(third)
     scheduler_cache.remove(one)
     assert existing.count("vms") == 1
     scheduler_cache.remove(other)
