@@ -119,6 +119,7 @@ def _cluster() -> list[Object]:
     return [
         *nodes,
         *(builders.longhorn_node(node["metadata"]["name"]) for node in nodes),
+        *(builders.instance_manager_pod(node["metadata"]["name"]) for node in nodes),
         builders_pods.pod("filler", node="node-a", requests={"cpu": "32"}),  # of 64
         *_claim("disk"),
         builders.share_manager("pvc-disk", state="running", ownerID="node-a"),
