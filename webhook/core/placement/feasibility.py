@@ -18,8 +18,8 @@ from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler import registry
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.registry import Filter, PreFilter, VolumeFilter
-from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
-from webhook.core.scheduler.state.snapshot import NotCounted, SnapshotUnavailable
+from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo
+from webhook.core.scheduler.state.snapshot import NoSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.scheduler.status import Passed, Rejected, Unknown
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, need_objects
 
@@ -50,7 +50,8 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedO
     why = longhorn_node.why_not_ready(name, longhorn)
     if why is None and not isinstance(node, NoObject):
         why = longhorn_node.why_no_data_engine(name, node, cycle.incoming)
-    why = why or longhorn_node.why_no_driver(name, cycle.snapshot, cycle.incoming)
+    beside_pods = _beside_pods(name, cycle)
+    why = why or longhorn_node.why_no_driver(name, _drivers(beside_pods), cycle.incoming)
     if why:
         return NodeFit(name, why, preferable=False)
     if isinstance(node, NoObject):
@@ -63,7 +64,7 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedO
     if why is None:
         refused = _filter(_FILTER_BY_AFFINITY, cycle, info)
         why = refused.why if refused else None
-    node_fit = NodeFit(name, why) if why else _evaluate_beside_pods(name, cycle)
+    node_fit = NodeFit(name, why) if why else _evaluate_beside_pods(name, cycle, beside_pods)
     no_client = longhorn_node.why_no_nfs_client(name, longhorn, cycle.incoming) if node_fit.fits else None
     return NodeFit(name, no_client) if no_client else node_fit
 
@@ -73,7 +74,16 @@ def could_run(node: Node, cycle: CycleState) -> bool:
     info = NodeInfo(node)
     if _why_not_alone(cycle, info) or _filter(_FILTER_BY_AFFINITY, cycle, info):
         return False
-    return longhorn_node.why_no_driver(info.name, cycle.snapshot, cycle.incoming) is None
+    return longhorn_node.why_no_driver(info.name, _drivers(_beside_pods(info.name, cycle)), cycle.incoming) is None
+
+
+def _beside_pods(name: str, cycle: CycleState) -> NodeInfo | None:
+    """Return the node with its pods; None if pods are not known."""
+    return None if isinstance(cycle.snapshot, NoSnapshot) else cycle.snapshot.node_info(name)
+
+
+def _drivers(node: NodeInfo | None) -> CSIDrivers | None:
+    return node.csi_drivers if node else None
 
 
 def _unread(name: str, kind: Kind, view: ClusterView) -> Why:
@@ -109,15 +119,14 @@ def _filter_volumes(filters: tuple[VolumeFilter, ...], cycle: CycleState, node: 
     return None
 
 
-def _evaluate_beside_pods(name: str, cycle: CycleState) -> NodeFit:
+def _evaluate_beside_pods(name: str, cycle: CycleState, node: NodeInfo | None) -> NodeFit:
     """Return the verdict on a node that nothing about the node itself rejects."""
     snapshot = cycle.snapshot
     if isinstance(snapshot, NotCounted):
         return NodeFit(name, Reason.NODE_FEASIBLE.why(node=name))
     if isinstance(snapshot, SnapshotUnavailable):
         return NodeFit(name, Reason.PODS_UNKNOWN.why(node=name, problem=snapshot.problem))
-    node = snapshot.node_info(name)
-    if node.node is UNLISTED:
+    if node is None or node.node is UNLISTED:
         return NodeFit(name, Reason.PODS_UNKNOWN.why(node=name, problem="the node was not listed yet"))
     refused = _filter(_FILTER_BY_REQUESTS, cycle, node)
     if refused:

@@ -28,6 +28,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
+from webhook.core.scheduler.state.node_info import CSIDrivers
 from webhook.core.scheduler.state.snapshot import AnySnapshot, NoSnapshot
 from webhook.core.view import NoObject
 
@@ -69,9 +70,14 @@ def why_no_data_engine(name: str, node: Node, incoming: IncomingPod) -> Why | No
     return Reason.DATA_ENGINE_DISABLED.why(node=name, volume=volume) if volume else None
 
 
-def why_no_driver(name: str, snapshot: AnySnapshot, incoming: IncomingPod) -> Why | None:
-    """Return why kubelet on the node can mount no Longhorn volume, if the pod has one; None if that is not known."""
-    drivers = None if isinstance(snapshot, NoSnapshot) else snapshot.node_info(name).csi_drivers
+def why_no_driver(name: str, drivers: CSIDrivers | None, incoming: IncomingPod) -> Why | None:
+    """Return why kubelet on the node can mount no Longhorn volume, if the pod has one; None if that is not known.
+
+    Args:
+        name: the node's name.
+        drivers: the CSI drivers of the node; None if they are not known.
+        incoming: the pod that may run there, with its volumes.
+    """
     if drivers is None or LONGHORN_CSI_DRIVER in drivers:
         return None
     bound = next((each for each in incoming.volumes if _is_longhorns(each.volume)), None)

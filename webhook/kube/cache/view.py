@@ -53,7 +53,7 @@ class CallView:
         self._caches = caches
         self._now = now
         self._fresh: dict[Kind, bool] = {}
-        self._objects: dict[tuple[Kind, NamespacedName], Any] = {}  # made of their records once
+        self._vmis: dict[NamespacedName, Any] = {}  # core asks for the pod's own three times
         self._snapshot: AnySnapshot | None = None
         self.reads = reads
 
@@ -174,9 +174,9 @@ class CallView:
         followed = [kind for kind in (Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE) if self._follows(kind)]
         if not followed:
             return NoObject.UNAVAILABLE
-        names = set[str]()
+        names, claim_key = set[str](), namespaced_key(*claim)
         for cache in map(self._caches.__getitem__, followed):
-            keys = cache.index.index_keys(namespaced_key(*claim)) if isinstance(cache.index, Indexer) else ()
+            keys = cache.index.index_keys(claim_key) if isinstance(cache.index, Indexer) else ()
             names.update(vm_of(key, cache.objects[key]) for key in islice(keys, VMS_OF_CLAIM_MAX))
         return sorted(names)[:VMS_OF_CLAIM_MAX]
 
@@ -212,13 +212,13 @@ class CallView:
         if not fresh:
             counts.stale += 1
             return NoObject.NOT_CACHED
-        stored = self._objects.get((kind, key))
+        is_vmi = kind is Kind.VIRTUAL_MACHINE_INSTANCE
+        stored = (self._vmis.get(key) if is_vmi else None) or cache.get(key)
         if stored is None:
-            stored = cache.get(key)
-            if stored is None:
-                counts.miss += 1
-                return NoObject.NOT_CACHED
-            self._objects[kind, key] = stored
+            counts.miss += 1
+            return NoObject.NOT_CACHED
+        if is_vmi:
+            self._vmis[key] = stored
         counts.hit += 1
         return stored
 

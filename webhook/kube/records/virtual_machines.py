@@ -117,7 +117,7 @@ def to_vm(key: str, record: VirtualMachineRecord) -> VirtualMachine:
     annotations = None if record.misplaced is None else {ANNOTATION_CO_SCHEDULE: record.misplaced}
     return VirtualMachine(
         metadata=ObjectMeta(namespace=namespace, name=name, annotations=annotations),
-        spec=VirtualMachineSpec(template=VMITemplateSpec(spec=_spec(record.claims, record.marks))),
+        spec=VirtualMachineSpec(template=VMITemplateSpec(spec=_StoredSpec(keys=record.claims, marks=record.marks))),
         status=VirtualMachineStatus(start_failure=failure) if record.start_failures else None,
     )
 
@@ -130,7 +130,7 @@ def to_vmi(key: str, record: VirtualMachineInstanceRecord) -> VirtualMachineInst
         metadata=VMIMetadata(
             namespace=namespace, name=name, uid=record.uid, owner_references=None if owner is None else [owner]
         ),
-        spec=_spec(record.claims, record.marks),
+        spec=_StoredSpec(keys=record.claims, marks=record.marks),
     )
 
 
@@ -152,18 +152,15 @@ def _kept(namespace: str, claims: Sequence[VMClaim]) -> tuple[tuple[str, ...], _
 
 
 class _StoredSpec(VMISpec, frozen=True, kw_only=True):
-    """A spec of which only the claims are stored."""
+    """A spec of which only the claims are stored: their cache keys and marks."""
 
-    stored: tuple[VMClaim, ...]
+    keys: tuple[str, ...]
+    marks: _Marks
 
     @property
     def claims(self) -> tuple[VMClaim, ...]:
-        return self.stored
-
-
-def _spec(keys: Sequence[str], marks: _Marks) -> VMISpec:
-    """Return a spec with these claims."""
-    names = (key.partition("/")[2] for key in keys)
-    if not marks:
-        return _StoredSpec(stored=tuple(map(VMClaim, names)))
-    return _StoredSpec(stored=tuple(VMClaim(name, *mark) for name, mark in zip(names, marks, strict=True)))
+        """The claims that the record has."""
+        names = (key.partition("/")[2] for key in self.keys)
+        if not self.marks:
+            return tuple(map(VMClaim, names))
+        return tuple(VMClaim(name, *mark) for name, mark in zip(names, self.marks, strict=True))

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.models.one_node import OneNodeSnapshot
 from support.objects.builders import node, persistent_volume, share_manager_pod, virt_launcher_pod
 
 from webhook.core.api.longhorn import LonghornNode
@@ -15,7 +14,6 @@ from webhook.core.placement.longhorn_node import why_no_data_engine, why_no_driv
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
 from webhook.core.scheduler.state.node_info import CSIDrivers
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
 from webhook.core.view import NoObject
 
 Object = dict[str, Any]
@@ -101,30 +99,25 @@ def test_a_share_managers_pod_says_what_it_serves(pod: Object, *, refused: bool)
 LONGHORN = "driver.longhorn.io"
 
 
-def seen(drivers: CSIDrivers | None) -> AnySnapshot:
-    """A snapshot of n1 with these drivers in its CSINode."""
-    return OneNodeSnapshot(csi_drivers=drivers)
-
-
 @pytest.mark.parametrize(
-    ("snapshot", "made", "refused"),
+    ("drivers", "made", "refused"),
     [
-        pytest.param(seen({}), volume(), True, id="no driver at all"),
-        pytest.param(seen({"x.io": None}), volume(), True, id="another driver"),
-        pytest.param(seen({LONGHORN: None}), volume(), False, id="the driver"),
-        pytest.param(seen({LONGHORN: 8}), volume(), False, id="the driver with a limit"),
-        pytest.param(seen(None), volume(), False, id="no CSINode is known"),
-        pytest.param(SnapshotUnavailable("late"), volume(), False, id="CSINodes could not be read"),
-        pytest.param(NOT_COUNTED, volume(), False, id="CSINodes are not watched"),
-        pytest.param(seen({}), volume(driver="x.io"), False, id="a volume of another driver"),
-        pytest.param(seen({}), {**volume(), "spec": None}, False, id="a volume without a spec"),
-        pytest.param(seen({}), None, False, id="no volume: a share-manager pod mounts none"),
+        pytest.param({}, volume(), True, id="no driver at all"),
+        pytest.param({"x.io": None}, volume(), True, id="another driver"),
+        pytest.param({LONGHORN: None}, volume(), False, id="the driver"),
+        pytest.param({LONGHORN: 8}, volume(), False, id="the driver with a limit"),
+        pytest.param(None, volume(), False, id="no CSINode is known"),
+        pytest.param({}, volume(driver="x.io"), False, id="a volume of another driver"),
+        pytest.param({}, {**volume(), "spec": None}, False, id="a volume without a spec"),
+        pytest.param({}, None, False, id="no volume: a share-manager pod mounts none"),
     ],
 )
-def test_kubelet_mounts_with_longhorns_driver(snapshot: AnySnapshot, made: Object | None, *, refused: bool) -> None:
+def test_kubelet_mounts_with_longhorns_driver(
+    drivers: CSIDrivers | None, made: Object | None, *, refused: bool
+) -> None:
     """A CSINode that is absent or not read says nothing against the node."""
     volumes = [] if made is None else [ClaimVolume("disk", convert(made, PersistentVolume), "n2")]
-    found = why_no_driver("n1", snapshot, IncomingPod.of(convert(virt_launcher_pod(), Pod), "vms", volumes))
+    found = why_no_driver("n1", drivers, IncomingPod.of(convert(virt_launcher_pod(), Pod), "vms", volumes))
     assert (found and found.reason) == (Reason.DRIVER_MISSING if refused else None)
 
 
