@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final
 
-from clusters import until_synced
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Object
 from support.objects import builders
+from support.scenarios.admitting import until_watched
 from uneven import UnevenNode
 
 _WRITERS: Final = 4
@@ -23,7 +23,7 @@ _PROBE: Final = "probe"
 def webhook(installed: Installed) -> Iterator[None]:
     """The API server calls `serve`, whose caches are whole; at the end no call may have failed open."""
     with installed.serving() as server:
-        until_synced(server)
+        until_watched(server)
         installed.enable()
         installed.until_called()
         yield
