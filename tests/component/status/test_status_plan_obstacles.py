@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pytest
 from support.drivers.status_runs import (
+    Ran,
     Status,
     instance,
     kubevirt,
@@ -39,6 +40,11 @@ def full(name: str, **requests: str) -> dict[str, Any]:
     del pod["metadata"]["labels"]
     pod["spec"]["containers"][0]["resources"] = {"requests": requests}
     return pod
+
+
+def _assert_no_migration(ran: Ran, why: str, next_start: str) -> None:
+    assert migrations(ran) == []
+    assert sentences(ran, "web") == [f"no live migration: {why}", next_start]
 
 
 def test_there_is_no_migration_to_a_full_node(status: Status, api: StaticApi) -> None:
@@ -93,12 +99,7 @@ def test_where_the_vm_does_not_fit_there_is_no_migration(
 ) -> None:
     """The plan has the reason, and the command for the next start."""
     put(api, changed)
-    ran = status("web --plan")
-    assert migrations(ran) == []
-    assert sentences(ran, "web") == [
-        f"no live migration: {why}",
-        "with its next start: virtctl restart web -n vms",
-    ]
+    _assert_no_migration(status("web --plan"), why, "with its next start: virtctl restart web -n vms")
 
 
 LOST: Final = "node node-a is not Ready, so KubeVirt can neither migrate nor restart the VM"
@@ -143,12 +144,9 @@ def test_a_restart_is_not_advised_where_it_changes_nothing(
 ) -> None:
     """The node excludes the VM, whatever runs there."""
     put(api, changed)
-    ran = status("web --plan")
-    assert migrations(ran) == []
-    assert sentences(ran, "web") == [
-        f"no live migration: {why}",
-        "a restart changes nothing: the webhook can only prefer a node that rejects the VM",
-    ]
+    _assert_no_migration(
+        status("web --plan"), why, "a restart changes nothing: the webhook can only prefer a node that rejects the VM"
+    )
 
 
 APART: Final = {

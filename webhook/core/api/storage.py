@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 
 from webhook.core.api.longhorn import LONGHORN_CSI_DRIVER
@@ -62,14 +64,15 @@ class InTreeSources(Struct, rename="camel", frozen=True, kw_only=True, gc=False)
 
     def in_tree(self) -> str | None:
         """Return the name of the source that is set, as in Kubernetes; None if the volume has another source."""
-        fields = zip(InTreeSources.__struct_fields__, InTreeSources.__struct_encode_fields__, strict=True)
-        return next((encoded for name, encoded in fields if getattr(self, name) is not None), None)
+        return next((encoded for name, encoded in _IN_TREE.items() if getattr(self, name) is not None), None)
+
+
+_IN_TREE: Final = dict(zip(InTreeSources.__struct_fields__, InTreeSources.__struct_encode_fields__, strict=True))
 
 
 def in_tree_sources(encoded: str | None) -> dict[str, InTreeVolumeSource]:
     """Return the field of the source with this name, for the constructor of an InTreeSources."""
-    fields = zip(InTreeSources.__struct_fields__, InTreeSources.__struct_encode_fields__, strict=True)
-    return {name: InTreeVolumeSource() for name, known in fields if known == encoded}
+    return {name: InTreeVolumeSource() for name, known in _IN_TREE.items() if known == encoded}
 
 
 class PersistentVolumeSpec(InTreeSources, rename="camel", frozen=True, kw_only=True, gc=False):
