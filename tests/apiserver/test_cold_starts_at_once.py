@@ -10,7 +10,7 @@ import pytest
 from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Object
 from support.control_plane.vm_starts import GATE, NODES, Start, preferred
-from support.fakes.overhearing import Asked
+from support.fakes.recording_proxy import Asked
 from support.scenarios.cold_starting import Here, Seen, pods_on, stopped, tickets_of
 from support.sizes import size
 

@@ -13,7 +13,7 @@ import trustme
 from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Object
-from support.fakes.impostors import Answer, Said, impostor, mute, patched, reviewed
+from support.fakes.failing_webhooks import Answer, HttpAnswer, patched, reviewed, silent_listener, webhook_server
 from support.objects.builders import OPT_IN
 from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admission, Counted, admitted, until
 
@@ -36,12 +36,14 @@ class Fault(NamedTuple):
 
 def answering(answer: Answer) -> Callable[[Installed], AbstractContextManager[None]]:
     """A server with the right certificate."""
-    return lambda installed: impostor(installed.address, installed.port, installed.authority.issue_cert(_HOST), answer)
+    return lambda installed: webhook_server(
+        installed.address, installed.port, installed.authority.issue_cert(_HOST), answer
+    )
 
 
 def certified(issue: Callable[[Installed], trustme.LeafCert]) -> Callable[[Installed], AbstractContextManager[None]]:
     """A server with another certificate that would answer rightly."""
-    return lambda installed: impostor(
+    return lambda installed: webhook_server(
         installed.address, installed.port, issue(installed), lambda uid: patched(uid, _RIGHT_PATCH)
     )
 
@@ -53,7 +55,9 @@ def _expired(installed: Installed) -> trustme.LeafCert:
 _TIMED_OUT: Final = "context deadline exceeded|Client.Timeout|i/o timeout"
 FAULTS: Final = {
     "no server": Fault(lambda _: nullcontext(), 503, "connection refused"),
-    "silent before TLS": Fault(lambda installed: mute(installed.address, installed.port), 503, _TIMED_OUT, waits=True),
+    "silent before TLS": Fault(
+        lambda installed: silent_listener(installed.address, installed.port), 503, _TIMED_OUT, waits=True
+    ),
     "silent when asked": Fault(answering(lambda _: None), 503, _TIMED_OUT, waits=True),
     "certificate of another authority": Fault(
         certified(lambda _: trustme.CA().issue_cert(_HOST)), 503, "certificate signed by unknown authority"
@@ -64,13 +68,15 @@ FAULTS: Final = {
         f"certificate is valid for other.example.com, not {_HOST}",
     ),
     "expired certificate": Fault(certified(_expired), 503, "certificate has expired"),
-    "HTTP 500": Fault(answering(lambda _: Said(b"it broke\n", 500, "text/plain")), 500, "it broke"),
-    "HTTP 400": Fault(answering(lambda _: Said(b"no such field\n", 400, "text/plain")), 400, "rejected our request"),
-    "no JSON": Fault(answering(lambda _: Said(b"<html></html>")), 503, "json parse error"),
-    "nothing": Fault(answering(lambda _: Said(b"")), 503, "0-length response"),
-    "no review": Fault(answering(lambda _: Said(b"{}")), 503, "webhook response was absent"),
+    "HTTP 500": Fault(answering(lambda _: HttpAnswer(b"it broke\n", 500, "text/plain")), 500, "it broke"),
+    "HTTP 400": Fault(
+        answering(lambda _: HttpAnswer(b"no such field\n", 400, "text/plain")), 400, "rejected our request"
+    ),
+    "no JSON": Fault(answering(lambda _: HttpAnswer(b"<html></html>")), 503, "json parse error"),
+    "nothing": Fault(answering(lambda _: HttpAnswer(b"")), 503, "0-length response"),
+    "no review": Fault(answering(lambda _: HttpAnswer(b"{}")), 503, "webhook response was absent"),
     "no response": Fault(
-        answering(lambda _: Said(b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}')),
+        answering(lambda _: HttpAnswer(b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}')),
         503,
         "webhook response was absent",
     ),
@@ -148,7 +154,7 @@ def test_two_answers_would_hold_a_pod_up(answer: Answer, called: Installed) -> N
     assert (more(REJECTIONS, name=WEBHOOK), more(FAIL_OPEN, name=WEBHOOK)) == (1, 0)
 
 
-def test_an_honest_impostor_changes_the_pod(called: Installed) -> None:
+def test_a_webhook_server_that_answers_changes_the_pod(called: Installed) -> None:
     """With the right certificate and a good answer the same server changes the pod: only the faults cause failures."""
     counted = Counted(called.plane.api)
     with answering(lambda uid: patched(uid, _RIGHT_PATCH))(called):

@@ -24,8 +24,8 @@ from support.scenarios.admitting import (
     until,
     until_watched,
 )
-from support.scenarios.patients import Patient, allowed, patient
-from support.scenarios.truth import CLAIM
+from support.scenarios.moving_share_manager import CLAIM
+from support.scenarios.proxied_serve import ProxiedServe, allowed, proxied_serve
 
 from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
 
@@ -44,58 +44,58 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
 
 
 @pytest.fixture(scope="module")
-def running(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Patient]:
+def running(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedServe]:
     """The program, its calls made."""
     account = installed.plane.service_account(NAME, NAME)
-    kubeconfig = installed.plane.kubeconfig(tmp_path_factory.mktemp("patient") / "kubeconfig", account)
+    kubeconfig = installed.plane.kubeconfig(tmp_path_factory.mktemp("program") / "kubeconfig", account)
     installed.enable()
-    with patient(installed, kubeconfig) as running:
+    with proxied_serve(installed, kubeconfig) as running:
         installed.until_called()
         yield running
     installed.disable()
 
 
 @pytest.fixture
-def well(running: Patient) -> Iterator[Patient]:
+def well(running: ProxiedServe) -> Iterator[ProxiedServe]:
     """The program, knowing the cluster as it is, with a good way to it; that is good again afterwards."""
-    running.truth.settle()
+    running.share_manager.settle()
     running.until_healthy()
-    until(lambda: running.asked().required == [running.truth.node], "a pin")
+    until(lambda: running.asked().required == [running.share_manager.node], "a pin")
     yield running
     running.way.thaw()
     running.way.accept()
 
 
-def assert_none_too_old(patient: Patient, admissions: list[Admission]) -> None:
+def assert_none_too_old(program: ProxiedServe, admissions: list[Admission]) -> None:
     """No pin rests on what had changed longer ago than the promise."""
-    oldest = max(admissions, key=patient.truth.stale_seconds)
-    assert patient.truth.stale_seconds(oldest) <= STALE_AFTER_SECONDS + _SLACK_SECONDS, oldest
+    oldest = max(admissions, key=program.share_manager.stale_seconds)
+    assert program.share_manager.stale_seconds(oldest) <= STALE_AFTER_SECONDS + _SLACK_SECONDS, oldest
 
 
-def test_an_api_server_that_restarts(well: Patient) -> None:
+def test_an_api_server_that_restarts(well: ProxiedServe) -> None:
     """What changes before and after is known when the watches are back, and until then it is read."""
     with Admitting(well.plane.api, CLAIM) as admitting:
-        well.truth.move("node-b")
+        well.share_manager.move("node-b")
         well.plane.stop_api_server(signal.SIGTERM)
         well.until_noticed()
         well.plane.start_api_server()
-        well.truth.move("node-c")
+        well.share_manager.move("node-c")
         until_watched(well.serving)
     well.assert_well()
     assert_none_too_old(well, admitting.admissions)
 
 
-def test_an_api_server_that_dies_and_has_forgotten(well: Patient) -> None:
+def test_an_api_server_that_dies_and_has_forgotten(well: ProxiedServe) -> None:
     """It is killed while we are away, and its past is compacted: the watches get a 410, and lists tell the truth."""
     logged = len(well.serving.lines())
     with Admitting(well.plane.api, CLAIM) as admitting:
         well.way.freeze()
         well.way.cut()
-        well.truth.move("node-b")
+        well.share_manager.move("node-b")
         well.plane.stop_api_server(signal.SIGKILL)
         well.plane.compact()
         well.plane.start_api_server()
-        well.truth.move("node-c")
+        well.share_manager.move("node-c")
         well.until_noticed()
         well.way.thaw()
         until_watched(well.serving)
@@ -105,14 +105,14 @@ def test_an_api_server_that_dies_and_has_forgotten(well: Patient) -> None:
     assert any(problem.startswith("expired: 410 ") for problem in problems), problems
 
 
-def test_connections_that_are_cut(well: Patient) -> None:
+def test_connections_that_are_cut(well: ProxiedServe) -> None:
     """Right before a change, and right after one: it is known when the watches are back."""
     with Admitting(well.plane.api, CLAIM) as admitting:
         well.way.cut()
-        well.truth.move("node-b")
+        well.share_manager.move("node-b")
         well.until_noticed()
         until_watched(well.serving)
-        well.truth.move("node-c")
+        well.share_manager.move("node-c")
         well.way.cut()
         well.until_noticed()
         until_watched(well.serving)
@@ -120,19 +120,19 @@ def test_connections_that_are_cut(well: Patient) -> None:
     assert_none_too_old(well, admitting.admissions)
 
 
-def test_an_api_server_that_refuses_us_for_a_moment(well: Patient) -> None:
+def test_an_api_server_that_refuses_us_for_a_moment(well: ProxiedServe) -> None:
     """What the caches hold is still good for pins; what they do not hold can't be read, and that is said."""
     well.has_just_heard()
     well.way.refuse()
     well.way.cut()
     well.until_noticed()
-    assert (well.asked().required, well.logged().get("reads", 0)) == ([well.truth.node], 0)
+    assert (well.asked().required, well.logged().get("reads", 0)) == ([well.share_manager.node], 0)
     assert "unchanged: ClaimLookupFailed" in admitted(well.plane.api, "unheard-of").decision
     well.way.accept()
     well.assert_well()
 
 
-def test_silence_for_longer_than_is_promised(well: Patient) -> None:
+def test_silence_for_longer_than_is_promised(well: ProxiedServe) -> None:
     """First pins are as old as promised at most, then preferences; what can be read again is as it is now."""
     counted = Counted(well.plane.api)
     admissions: list[Admission] = []
@@ -144,7 +144,7 @@ def test_silence_for_longer_than_is_promised(well: Patient) -> None:
     well.has_just_heard()
     well.way.freeze()
     well.way.cut()
-    well.truth.move("node-b")
+    well.share_manager.move("node-b")
     until(is_unsure, "a decision that is not a pin")
     assert_none_too_old(well, admissions)
     assert {tuple(each.required) for each in admissions[:-1]} == {("node-a",)}
@@ -152,7 +152,7 @@ def test_silence_for_longer_than_is_promised(well: Patient) -> None:
     assert "not required, because Unconfirmed: " in admissions[-1].decision
     assert {cache.fresh for cache in well.caches().values()} == {False}
 
-    well.truth.move("node-c")
+    well.share_manager.move("node-c")
     with allowed(well.plane, "get"):
         well.way.thaw()
         until(lambda: "forbidden: 403" in well.caches()["nodes"].detail, "403")

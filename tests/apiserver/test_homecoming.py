@@ -11,7 +11,7 @@ from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_api import Object
 from support.control_plane.rendering import HOMECOMING
 from support.drivers.serving import Serving
-from support.fakes.impostors import impostor
+from support.fakes.failing_webhooks import webhook_server
 from support.objects import short
 from support.objects.builders import NAMESPACE, OWNER_UID, migration_target_pod, node_affinity
 from support.scenarios.admitting import (
@@ -95,7 +95,7 @@ def test_without_an_answer_the_target_is_created_unchanged_within_the_second(
     counted = Counted(api)
     if slow:
         certificate = migrating.authority.issue_cert(f"{NAME}.{NAME}.svc")
-        with impostor(migrating.address, migrating.port, certificate, lambda _: None):
+        with webhook_server(migrating.address, migrating.port, certificate, lambda _: None):
             found = created(api, pod)
     else:
         found = created(api, pod)

@@ -22,7 +22,7 @@ from support.objects.builders import LONGHORN_NAMESPACE, NAMESPACE
 from support.scenarios.admitting import WEBHOOK
 from support.scenarios.cold_starting import WEBHOOK as SHARE_MANAGER_WEBHOOK
 from support.scenarios.one_story import HOME, VMS, Story, happened
-from support.scenarios.one_story_told import COUNTS, DECIDED, STATES, of_rows, truth
+from support.scenarios.one_story_told import COUNTS, DECIDED, STATES, expected, of_rows
 
 from webhook import cli
 from webhook.core.observe.past_decision import Decided
@@ -88,7 +88,7 @@ def test_status_as_data(form: str, story: Story, run: Run) -> None:
     code, out, err = run(f"status -o {form}")
     found = yaml.safe_load(out)
     assert (code, err, found["summary"], found["problems"]) == (1, SUMMARY, COUNTS, [])
-    assert of_rows(found["items"]) == truth(story)
+    assert of_rows(found["items"]) == expected(story)
     pods = {vm: f"virt-launcher-{vm}-1" for vm in VMS} | {"apart": "virt-launcher-apart-2"}
     assert {row["name"]: row["pod"] for row in found["items"]} == pods
 
@@ -101,7 +101,7 @@ def test_status_in_columns(form: str, story: Story, run: Run) -> None:
     found = {row["VM"]: row for row in (dict(zip(head, row, strict=True)) for row in rows)}
     assert (code, err, list(found)) == (1, SUMMARY, list(VMS))
     for vm, item in items(run).items():
-        told, row = truth(story)[vm], found[vm]
+        told, row = expected(story)[vm], found[vm]
         at = (row["STATE"], row["NODE"], row["SHARE-MANAGERS"])
         assert at == (told.state, told.node or "-", f"{vm}: {told.share_manager}")
         silent = told.state == "together"
@@ -134,7 +134,7 @@ def test_status_plan(story: Story, run: Run) -> None:
 def test_the_page(story: Story, run: Run) -> None:
     """As status tells it; since when may be later, for the page tells what was seen where objects do not tell."""
     page, found = story.page(), items(run)
-    assert (page["counts"], page["late"], of_rows(page["rows"])) == (COUNTS, [], truth(story))
+    assert (page["counts"], page["late"], of_rows(page["rows"])) == (COUNTS, [], expected(story))
     for row in page["rows"]:
         item = found[row["name"]]
         assert (row["because"], row["pinned"]) == (item["because"], item["pinned"])
@@ -213,7 +213,7 @@ def test_kubectl_describe(vm: str, story: Story, tmp_path: Path) -> None:
 @pytest.mark.parametrize("asked", ["vm/{vm}", "pod/{pod}"])
 def test_explain_a_vm(asked: str, vm: str, story: Story, run: Run) -> None:
     """Where its pod is and what it was given, where its share-manager is, and what is to do where it is stuck."""
-    item, told = items(run)[vm], truth(story)[vm]
+    item, told = items(run)[vm], expected(story)[vm]
     words = f"explain {asked.format(vm=vm, pod=item['pod'])}"
     found, (_, text, _) = json.loads(run(f"{words} -o json")[1]), run(words)
     given = story.installed.plane.api.get(story.pods[vm][-1 if vm == "apart" else 0])["metadata"]["annotations"]
@@ -235,7 +235,7 @@ def test_explain_a_vm(asked: str, vm: str, story: Story, run: Run) -> None:
 @pytest.mark.parametrize("vm", VMS)
 def test_explain_a_volume(vm: str, story: Story, run: Run) -> None:
     """Where its share-manager is and what that was given, and by which VM it is used, on which node."""
-    item, told = items(run)[vm], truth(story)[vm]
+    item, told = items(run)[vm], expected(story)[vm]
     words = f"explain volume/pvc-{vm}"
     found, (_, text, _) = json.loads(run(f"{words} -o json")[1]), run(words)
     (running,), chain = found["running"], found["volume"]

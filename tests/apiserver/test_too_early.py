@@ -13,8 +13,8 @@ from support.control_plane.control_plane import OLDEST, ControlPlane
 from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_api import Object
 from support.scenarios.admitting import FAIL_OPEN, WEBHOOK, Counted, until
-from support.scenarios.patients import Patient, allowed, patient
-from support.scenarios.truth import shelf
+from support.scenarios.moving_share_manager import shelf
+from support.scenarios.proxied_serve import ProxiedServe, allowed, proxied_serve
 
 SECRET: Final[Object] = {
     "apiVersion": "v1",
@@ -65,11 +65,11 @@ def bound_token(plane: ControlPlane) -> str:
     return token
 
 
-def until_told(patient: Patient, problem: str, *names: str) -> None:
+def until_told(program: ProxiedServe, problem: str, *names: str) -> None:
     """Wait until these caches name the problem."""
     until(
-        lambda: all(problem in patient.caches()[name].detail for name in names),
-        lambda: f"{problem}: {patient.caches()}",
+        lambda: all(problem in program.caches()[name].detail for name in names),
+        lambda: f"{problem}: {program.caches()}",
     )
 
 
@@ -78,8 +78,8 @@ def test_everything_comes_later_than_the_program(bare: Installed, kubeconfig: Pa
     plane = bare.plane
     counted = Counted(plane.api)
     bare.enable()
-    with patient(bare, kubeconfig) as early:
-        early.truth.become(shelf())
+    with proxied_serve(bare, kubeconfig) as early:
+        early.share_manager.become(shelf())
         with allowed(plane):
             bare.until_called()
             until_told(early, "not synced: unauthorized: 401", *KUBERNETES)
@@ -95,7 +95,7 @@ def test_everything_comes_later_than_the_program(bare: Installed, kubeconfig: Pa
         assert early.asked().decision.startswith("unchanged: ShareManagerNotFound: ")
 
         plane.install_longhorn()
-        early.truth.settle()
+        early.share_manager.settle()
         early.assert_well()
         assert counted.more()(FAIL_OPEN, name=WEBHOOK) == 0
 
@@ -106,14 +106,14 @@ def test_a_token_ends_and_is_renewed(bare: Installed, kubeconfig: Path, token_fi
     plane.install_longhorn()
     token_file.write_text(bound_token(plane))
     bare.enable()
-    with patient(bare, kubeconfig) as running:
-        running.truth.settle()
+    with proxied_serve(bare, kubeconfig) as running:
+        running.share_manager.settle()
         bare.until_called()
         running.assert_well()
 
         plane.api.delete(SECRET)
         plane.restart_api_server(signal.SIGKILL)  # it believes a token for 10 s, and forgets that by this
         until_told(running, "unauthorized: 401", *KUBERNETES, *LONGHORNS)
-        running.truth.move("node-b")
+        running.share_manager.move("node-b")
         token_file.write_text(bound_token(plane))
         running.assert_well()

@@ -12,10 +12,10 @@ from time import perf_counter
 from simulation import plot, table
 from simulation.invariants import Broken
 from simulation.month import WORKLOADS
-from simulation.mutations import MUTATIONS
+from simulation.planted_faults import PLANTED_FAULTS
 from simulation.policies import COMPARED, POLICIES
 from simulation.run import Run
-from simulation.spoiled import SCENES
+from simulation.scenes import SCENES
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def main() -> int:
         "--workload", choices=WORKLOADS, default="month", help="what happens in the cluster, and how long"
     )
     parser.add_argument("--scene", choices=SCENES, default="", help="what happens besides")
-    parser.add_argument("--planted", choices=MUTATIONS, default="", help="what is made wrong")
+    parser.add_argument("--planted", choices=PLANTED_FAULTS, default="", help="what is made wrong")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many seeds are played at once")
     parser.add_argument("--faults", action="store_true", help="with the faults that the seed draws")
     args = parser.parse_args()

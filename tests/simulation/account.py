@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from simulation.api_server import LONGHORN, POD, Object, is_virt_launcher
 from simulation.engine import HOUR
-from simulation.truth import TruthView
+from simulation.stored_view import StoredView
 
 from webhook.core.observe.vm_status import State
 from webhook.core.view import Kind
@@ -35,7 +35,7 @@ class Account:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.truth = TruthView(world.api)
+        self.stored = StoredView(world.api)
         self.hours: Counter[str] = Counter()
         self.down_hours = 0.0
         self.apart_until: dict[str, float] = {}  # VMs that are apart, or were, with the time of the end
@@ -100,7 +100,7 @@ class Account:
         """What the VM's time counts as from now on; empty if the VM is off."""
         if not vm.running:
             return _DOWN if vm.wanted else ""
-        row = self.truth.row(vm.uid)
+        row = self.stored.row(vm.uid)
         if row is None or row.state not in (State.TOGETHER, State.APART):
             return _OTHER
         return LOCAL if row.state is State.TOGETHER else vm.cause

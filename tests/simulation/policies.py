@@ -74,7 +74,7 @@ def _replicas(*titles: str) -> Callable[[World], Webhook]:
 def _plan_each_hour(world: World) -> None:
     """Carry out `status --plan` each hour: a migration to the one node of a VM's share-managers, if it is usable."""
     for vm in world.virt.vms.values():
-        row = world.account.truth.row(vm.uid) if vm.running and not vm.migration else None
+        row = world.account.stored.row(vm.uid) if vm.running and not vm.migration else None
         if row and row.state is State.APART:
             homes = {volume.node for volume in row.volumes if volume.node}
             if len(homes) == 1 and (home := homes.pop()) in world.nodes.usable():

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from simulation.invariants import Invariants
 from simulation.month import WORKLOADS
-from simulation.mutations import MUTATIONS
+from simulation.planted_faults import PLANTED_FAULTS
 from simulation.policies import POLICIES
-from simulation.spoiled import SCENES
+from simulation.scenes import SCENES
 from simulation.world import World
 
 
 class Run(NamedTuple):
-    """What is played: names of POLICIES, WORKLOADS, SCENES and MUTATIONS; the last two can be empty.
+    """What is played: names of POLICIES, WORKLOADS, SCENES and PLANTED_FAULTS; the last two can be empty.
 
     `faults`: with the faults that the seed draws.
     """
@@ -39,9 +39,9 @@ class Run(NamedTuple):
         """Return its world before the first event, and the checks that follow it."""
         world = World(POLICIES[self.policy], self.seed, WORKLOADS[self.workload], with_faults=self.faults)
         world.replay = f"PYTHONPATH=tests .venv/bin/python -m simulation {shlex.join(self.arguments)}"
-        plants = [SCENES[self.scene]] if self.scene else []
-        plants += [MUTATIONS[self.planted].plant] if self.planted else []
-        world.planted = lambda each: [plant(each) for plant in plants]
+        faults = [SCENES[self.scene]] if self.scene else []
+        faults += [PLANTED_FAULTS[self.planted].fault] if self.planted else []
+        world.planted = lambda each: [fault(each) for fault in faults]
         return world, Invariants(world)
 
     def play(self) -> World:

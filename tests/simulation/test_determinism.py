@@ -52,7 +52,9 @@ def test_another_seed_leads_to_another_trace() -> None:
         FIVE_HOURS._replace(faults=False),
         FIVE_HOURS._replace(policy=TWICE.title),
         FIVE_HOURS._replace(policy=OURS.title, scene="restarts after cordons"),
-        FIVE_HOURS._replace(policy=REUNITE.title, scene="spoiled pins", planted="share-manager pods are not steered"),
+        FIVE_HOURS._replace(
+            policy=REUNITE.title, scene="pinned nodes fail", planted="share-manager pods are not steered"
+        ),
         pytest.param(Run(REUNITE.title, 4, "half a day"), marks=pytest.mark.soak_only),
         pytest.param(Run(REUNITE.title, 4), marks=pytest.mark.soak_only),
     ],

@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 from simulation.account import LOCAL
 from simulation.invariants import Broken
-from simulation.mutations import MUTATIONS
+from simulation.planted_faults import PLANTED_FAULTS
 from simulation.policies import OURS, REUNITE, Policy
 from simulation.run import Run
 from simulation.table import share
@@ -43,11 +43,11 @@ def test_the_invariants_hold_for_each_seed(policy: Policy) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.soak_only if name in SLOW else ()) for name in MUTATIONS]
+    "name", [pytest.param(name, marks=pytest.mark.soak_only if name in SLOW else ()) for name in PLANTED_FAULTS]
 )
 def test_a_planted_fault_is_found(name: str) -> None:
     """It breaks an invariant within a few seeds; or VMs are on their share-manager's node for less time."""
-    fault = MUTATIONS[name]
+    fault = PLANTED_FAULTS[name]
     run = Run(fault.policy.title, 1, fault.workload, fault.scene)
     if fault.less_local:
         wrong, right = (share(each.play().account.hours, LOCAL) for each in (run._replace(planted=name), run))

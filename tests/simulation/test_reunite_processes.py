@@ -1,4 +1,4 @@
-"""What surrounds a process of `reunite`: pins that are spoiled, and a second process."""
+"""What surrounds a process of `reunite`: pinned nodes that fail, and a second process."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def runs(of: Run) -> Iterator[Run]:
 
 
 @pytest.mark.soak
-def test_pods_of_spoiled_pins_are_freed() -> None:
+def test_pods_of_failed_pinned_nodes_are_freed() -> None:
     """Nodes are cordoned and lost between admission and binding: other nodes run the VMs within 90 s."""
-    for run in runs(Run(REUNITE.title, scene="spoiled pins")):
+    for run in runs(Run(REUNITE.title, scene="pinned nodes fail")):
         world, _ = run.checked_world()
         world.play_month()
         assert world.reuniting[0].stuck.freed, world.replay

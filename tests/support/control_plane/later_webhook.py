@@ -9,7 +9,7 @@ from typing import Final
 
 from support.control_plane.installed import Installed, free_port
 from support.control_plane.kube_api import Object
-from support.fakes.impostors import Said, impostor, patched, reviewed
+from support.fakes.failing_webhooks import HttpAnswer, patched, reviewed, webhook_server
 from support.objects import builders
 from support.scenarios.admitting import until
 
@@ -29,7 +29,7 @@ class Later:
     def __init__(self) -> None:
         self._operations: Sequence[Operation] = ()
 
-    def answer(self, uid: str) -> Said:
+    def answer(self, uid: str) -> HttpAnswer:
         """What it answers to any review."""
         return patched(uid, self._operations) if self._operations else reviewed(uid)
 
@@ -54,7 +54,7 @@ def later_webhook(installed: Installed, name: str = LATER) -> Iterator[Later]:
             probe = api.create(builders.virt_launcher_pod(namespace=builders.NAMESPACE), dryRun="All")
         return _PROBE in probe["metadata"]["annotations"]
 
-    with impostor(_HOST, port, installed.authority.issue_cert(_HOST), later.answer):
+    with webhook_server(_HOST, port, installed.authority.issue_cert(_HOST), later.answer):
         api.apply(configuration)
         try:
             until(called, "a call of the later webhook")

@@ -16,7 +16,7 @@ from support.control_plane.installed import NAME, Installed
 from support.control_plane.vm_starts import LAUNCHERS, NODES, Start, Starting, nodes, preferred
 from support.drivers.scraping import Scraped, scrape
 from support.drivers.serving import Serving
-from support.fakes.overhearing import Asked, Overhearing
+from support.fakes.recording_proxy import Asked, RecordingProxy
 from support.objects.builders import LONGHORN_API_VERSION, LONGHORN_NAMESPACE, NAMESPACE
 from support.scenarios.admitting import FAIL_OPEN, Counted, admission_lines, caches, until, until_watched
 
@@ -87,7 +87,7 @@ class Here(NamedTuple):
     """The program, its way to the API server, and VMs to start."""
 
     installed: Installed
-    way: Overhearing
+    way: RecordingProxy
     serving: Serving
     starting: Starting
 
@@ -137,7 +137,7 @@ def stopped(installed: Installed, directory: Path, starts: Sequence[Start]) -> I
     """The program, its caches up, with these VMs."""
     plane = installed.plane
     installed.enable()
-    with Overhearing(plane) as way, ClusterState(plane.api) as cluster, Starting(plane.api) as starting:
+    with RecordingProxy(plane) as way, ClusterState(plane.api) as cluster, Starting(plane.api) as starting:
         cluster.become([*nodes(), *(each for start in (*starts, _LAST) for each in start.shelf)])
         kubeconfig = way.kubeconfig(directory / "kubeconfig", plane.service_account(NAME, NAME))
         with installed.serving(cluster=("--kubeconfig", kubeconfig)) as serving:

@@ -24,7 +24,7 @@ class Told(NamedTuple):
     decided: str
 
 
-def truth(story: Story) -> dict[str, Told]:
+def expected(story: Story) -> dict[str, Told]:
     """VM -> what has become of it: where the scheduler has bound its pod, and where its share-manager is."""
     homes = {**HOME, "cold": story.nodes["cold"]}
     reasons = {**dict.fromkeys(VMS, "ShareManagerPod"), "apart": "VmLiveMigrated", "pinned": "VmStuck"}

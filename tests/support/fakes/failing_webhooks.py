@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import trustme
 
 
-class Said(NamedTuple):
+class HttpAnswer(NamedTuple):
     """An HTTP answer."""
 
     body: bytes
@@ -23,32 +23,32 @@ class Said(NamedTuple):
     content_type: str = "application/json"
 
 
-Answer = Callable[[str], Said | None]
+Answer = Callable[[str], HttpAnswer | None]
 """The uid of the request -> the answer; None for no answer."""
 
 
-def reviewed(uid: str, **response: Any) -> Said:
+def reviewed(uid: str, **response: Any) -> HttpAnswer:
     """Return an AdmissionReview with a valid answer, except for the fields of `response`."""
     answer = {"uid": uid, "allowed": True, **response}
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer}
-    return Said(json.dumps(review).encode())
+    return HttpAnswer(json.dumps(review).encode())
 
 
-def patched(uid: str, operations: Sequence[Any] | bytes, **response: Any) -> Said:
+def patched(uid: str, operations: Sequence[Any] | bytes, **response: Any) -> HttpAnswer:
     """As `reviewed`, with a patch: operations, or bytes in their place."""
     text = operations if isinstance(operations, bytes) else json.dumps(operations).encode()
     return reviewed(uid, patch=base64.b64encode(text).decode(), patchType="JSONPatch", **response)
 
 
 @contextmanager
-def mute(host: str, port: int) -> Iterator[None]:
+def silent_listener(host: str, port: int) -> Iterator[None]:
     """A listener that accepts connections, and never starts TLS."""
     with socket.create_server((host, port)):
         yield
 
 
 @contextmanager
-def impostor(host: str, port: int, certificate: trustme.LeafCert, answer: Answer) -> Iterator[None]:
+def webhook_server(host: str, port: int, certificate: trustme.LeafCert, answer: Answer) -> Iterator[None]:
     """Run an HTTPS server with this certificate that answers each POST by `answer`."""
     over = threading.Event()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -86,15 +86,15 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Answer a review."""
         review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        said = self.answer(review["request"]["uid"])
-        if said is None:
+        answer = self.answer(review["request"]["uid"])
+        if answer is None:
             self.over.wait()
             return
-        self.send_response(said.status)
-        self.send_header("Content-Type", said.content_type)
-        self.send_header("Content-Length", str(len(said.body)))
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
-        self.wfile.write(said.body)
+        self.wfile.write(answer.body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class' signature
         """Log nothing."""

@@ -39,7 +39,7 @@ def _csi_node(name: str) -> Object:
     return builders_pods.csi_node(name, {builders.LONGHORN_DRIVER: None})
 
 
-class Truth:
+class MovingShareManager:
     """The share-manager's node, as the API server stores it: `node`.
 
     A context manager that deletes all objects at its end.

@@ -39,7 +39,7 @@ class _Line:
     asked: Asked | None = None
 
 
-class Overhearing(Proxy):
+class RecordingProxy(Proxy):
     """A proxy from one program to the API server of `plane`. `asked` has every request until now."""
 
     def __init__(self, plane: ControlPlane) -> None:

@@ -1,4 +1,4 @@
-"""TruthView: what the API server has at this moment, as `webhook.core.observe.vm_status` asks for it."""
+"""StoredView: what the API server has at this moment, as `webhook.core.observe.vm_status` asks for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 _POLICY: Final = Policy()
 
 
-class TruthView:
+class StoredView:
     """The methods of a ClusterView that lead from a claim to its share-manager, and to a node. No VM is listed."""
 
     def __init__(self, api: ApiServer) -> None:

@@ -1,4 +1,4 @@
-"""A `serve` that reads the cluster through a proxy, for tests that hurt it on its way to the API server."""
+"""A `serve` that reads the cluster through a proxy, for tests with faults on the way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.control_plane.kube_api import Object
 from support.drivers.serving import Serving
 from support.fakes.proxy import Address, Proxy
 from support.scenarios.admitting import Admission, Cache, admission_lines, admitted, caches, until, until_watched
-from support.scenarios.truth import CLAIM, Truth
+from support.scenarios.moving_share_manager import CLAIM, MovingShareManager
 
 from webhook.kube.informer.list_watch import HEALTHY_SECONDS
 
@@ -33,13 +33,13 @@ _ROLES: Final[tuple[Object, ...]] = (
 )
 
 
-class Patient(NamedTuple):
+class ProxiedServe(NamedTuple):
     """The program, its way to the API server, and the cluster that it should know."""
 
     plane: ControlPlane
     serving: Serving
     way: Proxy
-    truth: Truth
+    share_manager: MovingShareManager
 
     def asked(self) -> Admission:
         """A VM start pod, created and not kept."""
@@ -55,7 +55,7 @@ class Patient(NamedTuple):
 
     def has_just_heard(self) -> None:
         """Have something come in by each watch."""
-        self.truth.touch()
+        self.share_manager.touch()
         until(
             lambda: all(_JUST.search(cache.detail) for cache in self.caches().values()),
             lambda: f"news of each kind: {self.caches()}",
@@ -78,20 +78,20 @@ class Patient(NamedTuple):
         logged = len(self.serving.lines())
         required = [self.asked().required for _ in range(_EXACT_TIMES)]
         lines = [line for line in self.serving.lines()[logged:] if line["message"] == "admission"]
-        assert required == [[self.truth.node]] * _EXACT_TIMES, lines
+        assert required == [[self.share_manager.node]] * _EXACT_TIMES, lines
         assert [line.get("reads", 0) for line in lines] == [0] * _EXACT_TIMES
 
 
 @contextmanager
-def patient(installed: Installed, kubeconfig: Path, *flags: str) -> Iterator[Patient]:
+def proxied_serve(installed: Installed, kubeconfig: Path, *flags: str) -> Iterator[ProxiedServe]:
     """A program that reads the API server through a proxy, by a copy of this kubeconfig."""
     plane = installed.plane
-    with Proxy(Address("127.0.0.1", plane.port)) as way, Truth(plane.api) as truth:
+    with Proxy(Address("127.0.0.1", plane.port)) as way, MovingShareManager(plane.api) as share_manager:
         config = json.loads(kubeconfig.read_text())
         config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{way.address.port}"
         kubeconfig.write_text(json.dumps(config))
         with installed.serving(*flags, cluster=("--kubeconfig", kubeconfig)) as serving:
-            yield Patient(plane, serving, way, truth)
+            yield ProxiedServe(plane, serving, way, share_manager)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Plants: what makes one part of the program or of the cluster wrong.
+"""What makes one part of the program or of the cluster faulty.
 
 A fault is planted at a seam that the simulation has anyway. Seams are what a watch delivers, a view answers and an
 answer says, what the program `reunite` sees and may do, and what the models of the cluster keep to.
@@ -29,32 +29,32 @@ _AFFINITY: Final = "/spec/affinity"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _MINUTE: Final = 60.0
-Plant = Callable[["World"], object]
+Fault = Callable[["World"], object]
 Edit = Callable[[list[dict[str, Any]]], object]
 
 
 # What watches deliver.
 
 
-def loses(kind: Kind, says: Callable[[dict[str, Any]], bool]) -> Plant:
+def loses(kind: Kind, says: Callable[[dict[str, Any]], bool]) -> Fault:
     """No replica gets an event of this kind that `says` is true for."""
 
-    def plant(world: World) -> None:
+    def break_it(world: World) -> None:
         for replica in world.replicas:
             replica.watcher.lost = lambda each, event: each is kind and says(json.loads(event))
 
-    return plant
+    return break_it
 
 
-def is_late(kind: Kind) -> Plant:
+def is_late(kind: Kind) -> Fault:
     """The watch of this kind is a minute late for every replica."""
 
-    def plant(world: World) -> None:
+    def break_it(world: World) -> None:
         for replica in world.replicas:
             usual = replica.watcher.lag
             replica.watcher.lag = lambda each, usual=usual: usual(each) + (_MINUTE if each is kind else 0.0)
 
-    return plant
+    return break_it
 
 
 def restarts_as_it_was(world: World) -> None:
@@ -66,20 +66,20 @@ def restarts_as_it_was(world: World) -> None:
 # What views answer.
 
 
-def views(type_: type[CallView]) -> Plant:
+def views(type_: type[CallView]) -> Fault:
     """Every replica answers by such views."""
 
-    def plant(world: World) -> None:
+    def break_it(world: World) -> None:
         for replica in world.replicas:
             replica.watcher.view_type = type_
 
-    return plant
+    return break_it
 
 
 # What answers say.
 
 
-def answers(title: str, edit: Edit, *, required: bool | None = None) -> Plant:
+def answers(title: str, edit: Edit, *, required: bool | None = None) -> Fault:
     """Change the patch of each answer for a kind of pod, where there is one."""
 
     def change(creation: PodCreation, answer: Answer, _: Watcher) -> Answer:
@@ -95,14 +95,14 @@ def answers(title: str, edit: Edit, *, required: bool | None = None) -> Plant:
     return changing(change)
 
 
-def changing(change: Callable[[PodCreation, Answer, Watcher], Answer]) -> Plant:
+def changing(change: Callable[[PodCreation, Answer, Watcher], Answer]) -> Fault:
     """Each answer is changed before it is sent."""
 
-    def plant(world: World) -> None:
+    def break_it(world: World) -> None:
         assert world.webhook is not None
         world.webhook.change = change
 
-    return plant
+    return break_it
 
 
 def in_annotation(old: str, new: str) -> Edit:
@@ -150,14 +150,14 @@ def says_leave(_: PodCreation, answer: Answer, __: Watcher) -> Answer:
 # What the program reunite sees, and may do.
 
 
-def limits(**changed: Any) -> Plant:
+def limits(**changed: Any) -> Fault:
     """The limits of `reunite` are others."""
 
-    def plant(world: World) -> None:
+    def break_it(world: World) -> None:
         for each in world.reuniting:
             each.limits = replace(each.limits, **changed)
 
-    return plant
+    return break_it
 
 
 def frees_nobody(world: World) -> None:
@@ -166,14 +166,14 @@ def frees_nobody(world: World) -> None:
         each.stuck.limits = replace(each.stuck.limits, stuck_seconds=1e9)
 
 
-def sees(**changed: Any) -> Plant:
+def sees(**changed: Any) -> Fault:
     """The watch of migrations shows these fields otherwise."""
 
-    def plant(world: World) -> None:
+    def break_it(world: World) -> None:
         for each in world.reuniting:
             each.migrations.edit = lambda seen: replace(seen, **changed)
 
-    return plant
+    return break_it
 
 
 def forgets_rounds(world: World) -> None:
@@ -192,19 +192,19 @@ def guesses_home(world: World) -> None:
     world.migrations.create = elsewhere  # type: ignore[method-assign]
 
 
-def sets(part: str, name: str, value: object) -> Plant:
+def sets(part: str, name: str, value: object) -> Fault:
     """An attribute of a part of the world has this value."""
     return lambda world: setattr(getattr(world, part), name, value)
 
 
-def without_entry(title: str) -> Plant:
+def without_entry(title: str) -> Fault:
     """The webhook is not asked about such pods."""
 
-    def plant(world: World) -> None:
+    def break_it(world: World) -> None:
         asked = world.creation.webhook
         world.creation.webhook = lambda pod: pod if entry_title(pod) == title else asked(pod)
 
-    return plant
+    return break_it
 
 
 def is_deleted(event: dict[str, Any]) -> bool:

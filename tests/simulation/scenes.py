@@ -26,9 +26,9 @@ _WINDOWS: Final = ("05:00-06:00", "17:00-18:00")
 _RESTART_SECONDS: Final = 20.0  # after a cordon: longer than a watch is ever late, and than an object is believed
 
 
-def spoil(world: World) -> None:
+def fail_pinned_nodes(world: World) -> None:
     """Cordon or lose the node between the answer and the binding, for some of the pins, drawn from the seed."""
-    rng, nodes, api = world.engine.rng("spoiled pins"), world.nodes, world.api
+    rng, nodes, api = world.engine.rng("pinned nodes fail"), world.nodes, world.api
 
     def cordon(node: str) -> None:
         if not nodes.states[node].cordoned and not api.away:
@@ -72,7 +72,7 @@ def allow_two_hours_a_day(world: World) -> None:
 
 
 SCENES: Final = {
-    "spoiled pins": spoil,
+    "pinned nodes fail": fail_pinned_nodes,
     "restarts after cordons": restart_after_cordons,
     "time windows": allow_two_hours_a_day,
 }
