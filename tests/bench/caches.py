@@ -1,4 +1,4 @@
-"""`make bench BENCH=caches`: the caches of a large cluster, in the product and beside the typed client.
+"""`make bench BENCH=caches`: the caches of a large cluster, alone and in the product.
 
 Prints tables; README.md beside this file has the figures and how to read them. Needs Linux and two cores.
 """
@@ -44,10 +44,9 @@ _LOOK_SECONDS: Final = 0.02
 
 
 class Plan(NamedTuple):
-    """How much to measure. `typed` is the load of the typed client, which takes long."""
+    """How much to measure."""
 
     scale: Scale
-    typed: Scale
     repeats: int
     kinds: int
     reviews: int
@@ -57,7 +56,6 @@ class Plan(NamedTuple):
 
 FULL: Final = Plan(
     scale=Scale(claims=100_000, pods=100_000, nodes=5_000, launchers=20_000, others=80_000),
-    typed=Scale(claims=20_000, pods=20_000, nodes=1_000),
     repeats=3,
     kinds=8,
     reviews=500,
@@ -66,7 +64,6 @@ FULL: Final = Plan(
 )
 QUICK: Final = Plan(
     scale=Scale(claims=1_200, pods=40, nodes=20, launchers=20, others=60),
-    typed=Scale(claims=50, pods=5, nodes=2),
     repeats=1,
     kinds=1,
     reviews=8,
@@ -201,22 +198,6 @@ def _events(large: Cluster, server: Serving, count: int) -> None:
     row("CPU of an event, us", cpu / count * 1e6)
 
 
-def typed(plan: Plan, bench: Bench) -> None:
-    """The typed client and the caches, on the same load."""
-    with cluster(bench, plan.typed, "paged") as load:
-        theirs = bench.run("typed.py", load.kubeconfig)
-        ours = bench.run("inside.py", load.kubeconfig)
-    assert theirs["objects"] == ours["list"]["objects"] == plan.typed.objects, (theirs, ours)
-    title(f"{plan.typed.objects:,} objects in pages: kubernetes-asyncio's typed client, and the caches")
-    row("typed client: CPU seconds", theirs["cpu_seconds"], digits=2)
-    row("caches: CPU seconds", ours["list"]["cpu_seconds"], digits=2)
-    row("ratio of CPU seconds", theirs["cpu_seconds"] / ours["list"]["cpu_seconds"])
-    memory, own = theirs["mib"] - theirs["mib_before"], ours["list"]["mib"] - ours["mib_before"]
-    row("typed client: MiB", memory)
-    row("caches: MiB", own)
-    row("ratio of MiB", memory / max(own, 0.1))
-
-
 def _requests(at: Cluster, count: int) -> list[bytes]:
     """Reviews of so many VMs, chosen at random among those that are there and whose share-manager has a pod."""
     few = min(at.scale.pods, at.scale.claims, at.scale.launchers or at.scale.claims)
@@ -248,7 +229,6 @@ def main() -> None:
                 each_kind(large, plan.kinds)
             with cluster(bench, plan.scale, "paged") as large:
                 inside(large, "paged", plan.repeats)
-        typed(plan, bench)
 
 
 if __name__ == "__main__":
