@@ -14,8 +14,8 @@ from webhook.bundle.settings import BundleSettings
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.files.bundle import ClusterBundle
-from webhook.files.documents import LIST_START
 
+_LIST_START: Final = b'{"apiVersion":"v1","kind":"List","items":[\n'
 EXIT_WHOLE: Final = 0
 EXIT_PARTIAL: Final = 1
 _STDOUT: Final = Path("-")
@@ -61,7 +61,7 @@ def _tell(file: Path, made: ClusterBundle, stderr: TextIO) -> None:
 
 def _pieces(found: Collected) -> Iterator[bytes]:
     """A List in JSON, one object a line."""
-    yield f"{LIST_START}\n".encode()
+    yield _LIST_START
     yield found.header
     for line in found.lines:
         yield b",\n" + line

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.core.api.longhorn import LONGHORN_API_VERSION, LonghornNode, ShareManager, VolumeAttachment
 from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, ConfigMap, Namespace, NamespacedName, ObjectMeta
@@ -165,7 +166,8 @@ class DescribedObjects:
         if earlier:
             shown = "/".join(filter(None, key))
             raise BadDocument(f"{document.place}: {document.kind} {shown} is described twice, first in {earlier.place}")
-        self._taken[kind][key] = _Taken(value, document if kind in _LOOKED_UP else None, document.place)
+        kept = replace(document, text=b"") if kind in _LOOKED_UP else None
+        self._taken[kind][key] = _Taken(value, kept, document.place)
 
 
 def _read(document: Document, type_: type[Any]) -> Any:

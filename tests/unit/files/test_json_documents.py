@@ -1,0 +1,98 @@
+"""JSON is read without YAML, whatever its form, and to the same objects with the same lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from support.objects import builders
+
+from webhook.core.api.pod import Pod
+from webhook.files import documents
+from webhook.files.documents import BadDocument, Document, read_documents
+from webhook.files.manifests import Manifests
+
+OBJECTS: Final = [builders.node("node-a"), builders.share_manager_pod("root"), builders.persistent_volume_claim("root")]
+LIST: Final = {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": OBJECTS}
+NESTED: Final = {"apiVersion": "v1", "kind": "List", "items": [LIST, OBJECTS[0]]}
+UNTYPED: Final = {"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": {"name": name}} for name in "ab"]}
+TEXTS: Final = {
+    "indented": json.dumps(LIST, indent=4),
+    "a line": json.dumps(LIST),
+    "a line each, as bundle writes it": '{"apiVersion":"v1","kind":"List","items":[\n'
+    + ",\n".join(map(json.dumps, OBJECTS))
+    + "\n]}\n",
+    "blanks around it": f"\n \n{json.dumps(LIST, indent=1)}\n\n",
+    "a List in a List": json.dumps(NESTED, indent=2),
+    "a typed List": json.dumps(UNTYPED, indent=2),
+    "one object": json.dumps(OBJECTS[1], indent=2),
+    "a letter and a slash as escapes": json.dumps(OBJECTS[0] | {"x": "\u00e9/"}).replace("/", "\\/"),
+    "a long number": json.dumps(OBJECTS[0] | {"x": 10**30}),
+    "the same object twice": json.dumps(LIST | {"items": [OBJECTS[0]] * 2}, indent=2),
+}
+
+
+def read(text: str) -> list[tuple[dict[str, Any], str]]:
+    """The value and place of each object."""
+    return [(each.value, each.place) for each in read_documents(text, "f")]
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_json_has_the_objects_and_lines_that_yaml_has(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The YAML parser is never called for it."""
+    with monkeypatch.context() as patch:
+        patch.setattr(documents, "json_objects", lambda _: [])
+        expected = read(text)
+    with monkeypatch.context() as patch:
+        patch.setattr(documents, "_Loader", None)
+        assert read(text) == expected
+
+
+def test_a_file_of_json_is_read_without_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also by what reads a cluster from it."""
+    (tmp_path / "cluster.json").write_text(TEXTS["indented"], encoding="utf-8")
+    monkeypatch.setattr(documents, "_Loader", None)
+    assert Manifests.load(tmp_path, longhorn_namespace="longhorn-system").node_names() == ["node-a"]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_wrong_field_has_its_line(indent: int | None) -> None:
+    """As in YAML."""
+    pod = builders.share_manager_pod("root")
+    pod["spec"]["nodeName"] = 12
+    text = json.dumps(LIST | {"items": [OBJECTS[0], pod]}, indent=indent)
+    line = text[: text.index('"nodeName": 12')].count("\n") + 1
+    *_, document = read_documents(text, "f")
+    with pytest.raises(BadDocument, match=rf"^f:{line}: Pod: spec\.nodeName: "):
+        document.read(Pod)
+
+
+def test_an_object_that_is_not_of_a_file_has_its_source_alone() -> None:
+    """There is no line."""
+    pod = builders.share_manager_pod("root")
+    pod["spec"]["nodeName"] = 12
+    with pytest.raises(BadDocument, match=r"^pods/x: Pod: spec\.nodeName: "):
+        Document("pods/x", pod).read(Pod)
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ('{"apiVersion":"v1","kind":3}', "f:2: not a Kubernetes object: kind: got a number, expected a string"),
+        ('{"apiVersion":"v1","kind":"Pod",\n"kind":"Pod"}', "f:3: key kind is used twice"),
+        ('{"apiVersion":"v1","kind":"Pod","x":{"a":1,"b":2,\n"a":1}}', "f:3: key a is used twice"),
+        ("3", "f:2: not a Kubernetes object: got a number, expected a mapping"),
+    ],
+)
+def test_a_fault_has_its_line(item: str, said: str) -> None:
+    """As in YAML."""
+    with pytest.raises(BadDocument, match=said):
+        read(f'{{"apiVersion":"v1","kind":"List","items":[\n{item}\n]}}')
+
+
+def test_a_key_of_the_list_that_stands_twice_is_an_error() -> None:
+    """As in an object."""
+    with pytest.raises(BadDocument, match="f:3: key kind is used twice"):
+        read(f'{{"apiVersion":"v1","kind":"List","items":[\n{json.dumps(OBJECTS[0])}\n],"kind":"List"}}')
