@@ -29,7 +29,7 @@ from stages import stages  # noqa: E402
 from support.drivers import serving  # noqa: E402
 from support.drivers.http_calls import request  # noqa: E402
 
-from webhook.files.manifests import Manifests  # noqa: E402
+from webhook.objects.manifests import Manifests  # noqa: E402
 
 GOAL: Final = 0.75  # of the constant's reviews a second
 _BUSY: Final = 0.95  # below this the client, not the server, was measured

@@ -21,9 +21,9 @@ from webhook.core.patch import decision_patch
 from webhook.core.patch.json_patch import Operation
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.reasons import Why
-from webhook.files.manifests import Manifests
 from webhook.kube.records import pods as pod_records
 from webhook.kube.records.pods import DecodedPod, WirePod
+from webhook.objects.manifests import Manifests
 
 NAMESPACE: Final = "vms"
 PLACE_MILLICPU: Final = 100

@@ -13,9 +13,9 @@ from webhook.app.sources import Sources, policy_of
 from webhook.core.api.meta import utc_text
 from webhook.core.observe.node_problem import nodes_of, why_no_vm_starts
 from webhook.core.observe.vm_status import VMStatus, count_states
-from webhook.files.manifests import Manifests
-from webhook.files.vm_rows import rows_from_manifests
 from webhook.kube.vm_status import Changes, VMStatuses
+from webhook.objects.manifests import Manifests
+from webhook.objects.vm_rows import rows_from_manifests
 
 
 class FiledVMStatuses:

@@ -14,14 +14,14 @@ from webhook.bundle.kept import as_json
 from webhook.bundle.kinds import KINDS, BundledKind
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.api.meta import utc_text
-from webhook.files import bundle
-from webhook.files.bundle import BundleList, ClusterBundle
-from webhook.files.documents import Document
 from webhook.kube import reader
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
 from webhook.kube.reader import connect_for_terminal
+from webhook.objects import bundle
+from webhook.objects.bundle import BundleList, ClusterBundle
+from webhook.objects.documents import Document
 
 _LIST_SECONDS: Final = 120.0  # for one kind: 50,000 pods of 20 KB each are 1 GB
 

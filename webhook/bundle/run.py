@@ -13,7 +13,7 @@ from webhook.bundle.collect import Collected, collect_bundle
 from webhook.bundle.settings import BundleSettings
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.files.bundle import ClusterBundle
+from webhook.objects.bundle import ClusterBundle
 
 _LIST_START: Final = b'{"apiVersion":"v1","kind":"List","items":[\n'
 EXIT_WHOLE: Final = 0

@@ -20,9 +20,9 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.explain.derive.notes import CLUSTER
-from webhook.files.candidates import candidate_in, owner_in
-from webhook.files.manifests import Manifests
-from webhook.files.vm_rows import misplaced_opt_ins, opt_in_all_in, pods_of_vms, require_pods, unread
+from webhook.objects.candidates import candidate_in, owner_in
+from webhook.objects.manifests import Manifests
+from webhook.objects.vm_rows import misplaced_opt_ins, opt_in_all_in, pods_of_vms, require_pods, unread
 from webhook.status.output import now
 from webhook.terminal import to_json, to_yaml
 

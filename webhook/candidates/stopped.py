@@ -24,9 +24,9 @@ from webhook.explain.api import names
 from webhook.explain.api.fields import field_at
 from webhook.explain.derive.virt_launcher import derive_virt_launcher
 from webhook.explain.sources.manifests_reader import ManifestsReader
-from webhook.files.documents import BadDocument, Document
-from webhook.files.manifests import Manifests
-from webhook.files.vm_rows import pods_of_vms
+from webhook.objects.documents import BadDocument, Document
+from webhook.objects.manifests import Manifests
+from webhook.objects.vm_rows import pods_of_vms
 
 _VM: Final = names.VIRTUAL_MACHINE
 _VMI: Final = names.VIRTUAL_MACHINE_INSTANCE

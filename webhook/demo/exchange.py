@@ -30,8 +30,8 @@ from webhook.component_base.errors import UserError
 from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.opt_in import Policy
 from webhook.explain.evaluate import entry_of
-from webhook.files.documents import BadDocument, read_file
-from webhook.files.manifests import Manifests
+from webhook.objects.documents import BadDocument, read_file
+from webhook.objects.manifests import Manifests
 from webhook.serving.routes import webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context

@@ -10,7 +10,7 @@ from typing import Final, TextIO
 from webhook.core.api.kubevirt import vm_name
 from webhook.demo import exchange
 from webhook.demo.story import Story
-from webhook.files.manifests import Manifests
+from webhook.objects.manifests import Manifests
 
 _LONGHORN_NAMESPACE: Final = "longhorn-system"
 

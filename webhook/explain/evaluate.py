@@ -31,8 +31,8 @@ from webhook.explain.explain_request import ExplainRequest
 from webhook.explain.explanation import AffinityChange, Explanation, PodOptIn, VMNow
 from webhook.explain.pods_now import gone_before, vm_now
 from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
-from webhook.files.documents import BadDocument
 from webhook.invocation import AS_STARTED, Invocation
+from webhook.objects.documents import BadDocument
 
 _UNREAD: Final = frozenset(
     reason.code

@@ -26,7 +26,7 @@ from webhook.explain.derive.virt_launcher import derive_virt_launcher
 from webhook.explain.explanation import RunningPod, Subject
 from webhook.explain.pods_now import stuck_hint
 from webhook.explain.sources.cluster_reader import ClusterReader
-from webhook.files.documents import Document
+from webhook.objects.documents import Document
 
 V1_POD: Final = ("v1", "Pod")
 REVIEW_KIND: Final = (admission_review.API_VERSION, admission_review.KIND)

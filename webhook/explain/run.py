@@ -34,11 +34,11 @@ from webhook.explain.render import text
 from webhook.explain.settings import ExplainSettings
 from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.explain.sources.manifests_reader import ManifestsReader
-from webhook.files import documents
-from webhook.files.documents import BadDocument, Document
-from webhook.files.manifests import Manifests
-from webhook.files.vm_rows import opt_in_all_in
 from webhook.invocation import Invocation
+from webhook.objects import documents
+from webhook.objects.documents import BadDocument, Document
+from webhook.objects.manifests import Manifests
+from webhook.objects.vm_rows import opt_in_all_in
 from webhook.terminal import to_json, to_yaml
 
 EXIT_PLACED: Final = 0

@@ -11,7 +11,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.restart import assumed_owner
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.view import NeedObjects
-from webhook.files.manifests import Manifests
+from webhook.objects.manifests import Manifests
 from webhook.plan.planner import details_of
 from webhook.plan.step import Step, counted, step
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 from webhook.cluster_options import opt_in_all_unknown, vm_names
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.opt_in import OptInAll, Policy
-from webhook.files.manifests import Manifests
-from webhook.files.vm_rows import misplaced_opt_ins, opt_in_all_in, require_pods, rows_from_manifests, unread
+from webhook.objects.manifests import Manifests
+from webhook.objects.vm_rows import misplaced_opt_ins, opt_in_all_in, require_pods, rows_from_manifests, unread
 from webhook.status import report
 from webhook.status.output import Output, nobody, now
 from webhook.status.report import Asked

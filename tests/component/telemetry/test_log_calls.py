@@ -15,8 +15,8 @@ from support.objects import builders
 
 from webhook.app.handler import admit_functions
 from webhook.core.opt_in import Policy
-from webhook.files.documents import read_documents
-from webhook.files.manifests import Manifests
+from webhook.objects.documents import read_documents
+from webhook.objects.manifests import Manifests
 from webhook.serving.routes import webhook_handler
 from webhook.telemetry import log
 

@@ -15,8 +15,8 @@ from support.objects.records import RECORD
 from webhook.core import admit
 from webhook.core.admit import Answer
 from webhook.core.opt_in import Policy
-from webhook.files.documents import read_documents
-from webhook.files.manifests import Manifests
+from webhook.objects.documents import read_documents
+from webhook.objects.manifests import Manifests
 from webhook.telemetry.record import admission_record
 
 

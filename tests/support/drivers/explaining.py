@@ -12,8 +12,8 @@ from webhook.core.opt_in import Mode
 from webhook.explain.run import explain_in
 from webhook.explain.settings import ExplainSettings
 from webhook.explain.sources.manifests_reader import ManifestsReader
-from webhook.files import documents
-from webhook.files.manifests import Manifests
+from webhook.objects import documents
+from webhook.objects.manifests import Manifests
 
 OPT_IN = "kubevirt-scheduler/co-schedule"
 CLUSTER = """---

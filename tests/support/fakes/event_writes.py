@@ -19,10 +19,10 @@ from support.waits import MAX_WAIT_SECONDS
 from webhook.core.admit import Answer, admit
 from webhook.core.observe.events import Outcome
 from webhook.core.opt_in import Policy
-from webhook.files.documents import read_documents
-from webhook.files.manifests import Manifests
 from webhook.kube.client.api import Api
 from webhook.kube.events.recorder import DEFAULT_EVENT_LIMITS, EventLimits, EventRecorder
+from webhook.objects.documents import read_documents
+from webhook.objects.manifests import Manifests
 
 PATH: Final = "/api/v1/namespaces/vms/events"
 AT: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

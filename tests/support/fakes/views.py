@@ -15,8 +15,8 @@ from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
 from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
-from webhook.files.documents import Document
-from webhook.files.manifests import Manifests
+from webhook.objects.documents import Document
+from webhook.objects.manifests import Manifests
 
 LONGHORN_NAMESPACE = "longhorn-system"
 _NOWHERE = yaml.compose("{}")

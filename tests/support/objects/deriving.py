@@ -8,8 +8,8 @@ import yaml
 
 from webhook.explain.derive.virt_launcher import Derived, derive_virt_launcher
 from webhook.explain.sources.manifests_reader import ManifestsReader
-from webhook.files import documents
-from webhook.files.manifests import Manifests
+from webhook.objects import documents
+from webhook.objects.manifests import Manifests
 
 
 def a_claim(name: str, *, labels: dict[str, str] | None = None, deleted: bool = False, namespace: str = "vms") -> Any:

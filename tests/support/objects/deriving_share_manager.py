@@ -12,7 +12,7 @@ from webhook.explain.derive.share_manager import derive_share_manager
 from webhook.explain.derive.virt_launcher import Derived
 from webhook.explain.sources.cluster_reader import Listed
 from webhook.explain.sources.manifests_reader import ManifestsReader
-from webhook.files.documents import Document
+from webhook.objects.documents import Document
 
 NAMESPACE: Final = "longhorn-system"
 Object = dict[str, Any]

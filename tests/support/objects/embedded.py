@@ -11,8 +11,8 @@ import yaml
 from support.objects.builders import LONGHORN_NAMESPACE
 from support.objects.corpus import Case
 
-from webhook.files.documents import Document, read_documents
-from webhook.files.manifests import Manifests
+from webhook.objects.documents import Document, read_documents
+from webhook.objects.manifests import Manifests
 
 
 @cache

@@ -18,7 +18,7 @@ from webhook.core.reunite.assumed_start import AssumedStart
 from webhook.core.reunite.not_yet import NotYet, Rule
 from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, decide_restart
 from webhook.core.view import ClusterView, NeedObjects
-from webhook.files.manifests import Manifests
+from webhook.objects.manifests import Manifests
 
 SINCE: Final = "2026-11-22T12:00:00Z"
 STARTED: Final = "2026-11-22T11:59:59Z"

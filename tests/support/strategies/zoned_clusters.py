@@ -21,7 +21,7 @@ from webhook.core.admit import Answer, admit
 from webhook.core.decision import Pin
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.opt_in import Policy
-from webhook.files.manifests import Manifests
+from webhook.objects.manifests import Manifests
 
 Object = dict[str, Any]
 HOST: Final = "kubernetes.io/hostname"

@@ -12,7 +12,7 @@ from support.objects.fleets import disk, running_pod, served
 from webhook.app.manifest_sources import FiledVMStatuses
 from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
-from webhook.files.vm_rows import rows_from_manifests
+from webhook.objects.vm_rows import rows_from_manifests
 
 VM = [*disk("root"), *served("root", "node-b"), running_pod("db", "root")]
 

@@ -16,7 +16,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.observe.reunite_messages import ReuniteEvent
 from webhook.explain.derive.notes import _NOT_DERIVED
 from webhook.explain.derive.virt_launcher import derive_virt_launcher
-from webhook.files.documents import Document
+from webhook.objects.documents import Document
 
 HIDDEN: Final = "hidden"
 Object = dict[str, Any]

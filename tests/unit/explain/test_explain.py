@@ -12,7 +12,7 @@ import yaml
 from support.drivers.explaining import a_pod, a_review, a_vm, a_vmi, as_yaml, explained, run, settings, the_cluster
 
 from webhook.explain.run import explain_in
-from webhook.files.documents import BadDocument
+from webhook.objects.documents import BadDocument
 
 KIND_ROWS = {
     "Pod": (a_pod("root"), "virt-launcher-db-"),

@@ -14,7 +14,7 @@ from support.scenarios.cold_start import PASSPHRASE, VOLUME, created, encrypted,
 from webhook.core.admit import Entry
 from webhook.core.opt_in import Mode
 from webhook.explain.evaluate import _RUNNING_HINTS
-from webhook.files.documents import BadDocument
+from webhook.objects.documents import BadDocument
 
 COLD_START_TEXT = """\
 Pod longhorn-system/share-manager-pvc-disk (stdin:1)

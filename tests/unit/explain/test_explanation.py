@@ -20,7 +20,7 @@ from webhook.explain.evaluate import _RUNNING_HINTS, explain
 from webhook.explain.explain_request import ExplainRequest
 from webhook.explain.sources import cluster_reader
 from webhook.explain.sources.manifests_reader import ManifestsReader
-from webhook.files.documents import BadDocument
+from webhook.objects.documents import BadDocument
 
 KEYS = [
     "object",

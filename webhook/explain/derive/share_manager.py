@@ -22,7 +22,7 @@ from webhook.explain.api import names
 from webhook.explain.api.longhorn import PersistentVolume, Setting, StorageClass, Volume
 from webhook.explain.derive.virt_launcher import Derived
 from webhook.explain.sources.cluster_reader import ClusterReader
-from webhook.files.documents import Document
+from webhook.objects.documents import Document
 
 _SHARED: Final = "rwx"
 _DEFAULT_ENGINE: Final = "v1"  # webhook/resources/volume/mutator.go

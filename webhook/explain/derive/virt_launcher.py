@@ -22,7 +22,7 @@ from webhook.explain.api.kubevirt import VMI, Status, VirtualMachine, VMISpec, V
 from webhook.explain.derive import notes as derive_notes
 from webhook.explain.derive import requests
 from webhook.explain.sources.cluster_reader import ClusterReader
-from webhook.files.documents import BadDocument, Document
+from webhook.objects.documents import BadDocument, Document
 
 _VIRTUAL_MACHINE: Final = "VirtualMachine"
 _DROPPED_ANNOTATIONS: Final = (

@@ -15,7 +15,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
 from webhook.core.view import ClusterView, NeedObjects, Ref
 from webhook.explain.api.names import Named, Type
-from webhook.files.documents import Document
+from webhook.objects.documents import Document
 
 _T = TypeVar("_T")
 CREATED_BY: Final = "kubevirt.io/created-by"  # virt-controller finds the pods of a VMI by this label

@@ -33,7 +33,6 @@ from webhook.explain.api.names import Named, Type
 from webhook.explain.sources.cluster_reader import CREATED_BY, Listed
 from webhook.explain.sources.listed_vms import list_virtual_machines
 from webhook.explain.sources.live_view import Listings, LiveView
-from webhook.files.documents import Document
 from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView, LiveRead
@@ -42,6 +41,7 @@ from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
 from webhook.kube.reader import connect_for_terminal
 from webhook.kube.scheduler_cache.listed_snapshot import list_nodes, list_snapshot
+from webhook.objects.documents import Document
 
 _FINISHED: Final = ("Succeeded", "Failed")
 

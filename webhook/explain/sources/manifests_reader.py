@@ -18,8 +18,8 @@ from webhook.explain.api import names
 from webhook.explain.api.fields import field_at
 from webhook.explain.api.names import Named, Type
 from webhook.explain.sources.cluster_reader import CREATED_BY, Listed
-from webhook.files.documents import BadDocument, Document
-from webhook.files.manifests import Manifests
+from webhook.objects.documents import BadDocument, Document
+from webhook.objects.manifests import Manifests
 
 _DEFAULT_NAMESPACE: Final = "default"
 

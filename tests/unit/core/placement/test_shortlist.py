@@ -22,7 +22,7 @@ from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef
-from webhook.files.manifests import Manifests
+from webhook.objects.manifests import Manifests
 
 Object = dict[str, Any]
 LIST, LOOKED_AT = 64, 160

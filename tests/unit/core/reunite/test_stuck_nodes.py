@@ -18,7 +18,7 @@ from webhook.core.reunite.not_yet import Rule
 from webhook.core.reunite.stuck import RestartVM
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
-from webhook.files.manifests import Manifests
+from webhook.objects.manifests import Manifests
 
 FULL: Final = {"cpu": "1"}
 FILLED: Final = builders.node("n1", allocatable=FULL)

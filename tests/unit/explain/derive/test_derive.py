@@ -8,8 +8,8 @@ import pytest
 from support.objects.deriving import a_claim, a_cluster, a_vm, a_vmi, claims_of, derived
 
 from webhook.explain.derive.virt_launcher import derive_virt_launcher
-from webhook.files import documents
-from webhook.files.documents import BadDocument
+from webhook.objects import documents
+from webhook.objects.documents import BadDocument
 
 OPT_IN = "kubevirt-scheduler/co-schedule"
 

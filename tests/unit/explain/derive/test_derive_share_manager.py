@@ -17,7 +17,7 @@ from support.objects.deriving_share_manager import (
 )
 
 from webhook.explain.derive import share_manager
-from webhook.files.documents import BadDocument, Document
+from webhook.objects.documents import BadDocument, Document
 
 SERVES: Final = [{"name": "share-manager", "args": ["--volume", "pvc-disk", "--data-engine", "v1"]}]
 

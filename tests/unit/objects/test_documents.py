@@ -7,7 +7,7 @@ import pytest
 
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.files.documents import BadDocument, Document, read_documents
+from webhook.objects.documents import BadDocument, Document, read_documents
 
 HEAD = "apiVersion: v1\nkind: Pod\n"
 JSON_HEAD = '"apiVersion": "v1", "kind": "Pod"'
@@ -171,7 +171,7 @@ def test_other_values_are_refused_with_file_and_line(text: str, words: list[str]
 def test_a_deeply_nested_text_does_not_crash_the_interpreter(head: str, mark: str) -> None:
     """A composer that recurses on the C stack would crash it; the test therefore runs in a process of its own."""
     program = (
-        "import sys; from webhook.files.documents import BadDocument, read_documents\n"
+        "import sys; from webhook.objects.documents import BadDocument, read_documents\n"
         "try:\n"
         "    list(read_documents(sys.argv[1] + sys.argv[2] * 200_000 + 'y', 'f'))\n"
         "except BadDocument as error:\n"

@@ -25,8 +25,8 @@ from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, NotCounted, SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, Ref
 from webhook.core.virtual_machines import ListedVirtualMachines
-from webhook.files.documents import BadDocument, Document, read_file
-from webhook.files.objects import DescribedObjects
+from webhook.objects.documents import BadDocument, Document, read_file
+from webhook.objects.objects import DescribedObjects
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml")

@@ -10,9 +10,9 @@ import pytest
 from support.objects import builders
 
 from webhook.core.api.pod import Pod
-from webhook.files import documents
-from webhook.files.documents import BadDocument, Document, read_documents
-from webhook.files.manifests import Manifests
+from webhook.objects import documents
+from webhook.objects.documents import BadDocument, Document, read_documents
+from webhook.objects.manifests import Manifests
 
 OBJECTS: Final = [builders.node("node-a"), builders.share_manager_pod("root"), builders.persistent_volume_claim("root")]
 LIST: Final = {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": OBJECTS}

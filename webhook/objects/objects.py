@@ -19,9 +19,9 @@ from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION, VirtualMachine, VirtualMachineInstance
-from webhook.files import bundle
-from webhook.files.bundle import ClusterBundle
-from webhook.files.documents import BadDocument, Document
+from webhook.objects import bundle
+from webhook.objects.bundle import ClusterBundle
+from webhook.objects.documents import BadDocument, Document
 
 _T = TypeVar("_T")
 TYPES: Final[Mapping[tuple[str, str], type[Any]]] = {

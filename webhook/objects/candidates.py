@@ -14,7 +14,7 @@ from webhook.core.observe.candidate import Candidate, candidate_of
 from webhook.core.observe.restart import assumed_owner
 from webhook.core.opt_in import Policy
 from webhook.core.view import NeedObjects
-from webhook.files.manifests import Manifests
+from webhook.objects.manifests import Manifests
 
 _KUBEVIRT: Final = "kubevirt.io/v1"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from webhook.files.documents import BadDocument, read_file
+from webhook.objects.documents import BadDocument, read_file
 
 HEAD = "apiVersion: v1\nkind: Pod\n"
 

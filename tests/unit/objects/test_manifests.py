@@ -16,8 +16,8 @@ from support.objects.builders import (
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import NoObject
-from webhook.files.documents import BadDocument
-from webhook.files.manifests import Manifests
+from webhook.objects.documents import BadDocument
+from webhook.objects.manifests import Manifests
 
 Object = dict[str, Any]
 WHOLE = [

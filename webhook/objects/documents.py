@@ -21,8 +21,8 @@ from yaml.cyaml import CParser  # type: ignore[attr-defined] # its stub imports 
 from yaml.resolver import Resolver
 
 from webhook.component_base.errors import UserError
-from webhook.files.json_text import json_objects
-from webhook.files.wrong_type import in_words
+from webhook.objects.json_text import json_objects
+from webhook.objects.wrong_type import in_words
 
 _T = TypeVar("_T")
 _SURROGATE_PAIR: Final = re.compile(r"\\\\|\\u([dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}")

@@ -17,9 +17,9 @@ from webhook.core.observe.reunite_messages import ReuniteEvent, latest, with_mes
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import OptInAll, Policy, opt_in_all_of
 from webhook.core.scheduler.matching.label_selector import Selector
-from webhook.files.documents import BadDocument
-from webhook.files.manifests import Manifests
-from webhook.files.objects import CONFIGURATION
+from webhook.objects.documents import BadDocument
+from webhook.objects.manifests import Manifests
+from webhook.objects.objects import CONFIGURATION
 
 _READ = (PersistentVolumeClaim, PersistentVolume, ShareManager, Namespace)
 
