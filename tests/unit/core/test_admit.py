@@ -1,14 +1,10 @@
-import base64
 import json
 from typing import Any
 
-import jsonpatch
 import pytest
 from support.fakes.views import Patchy, cluster
 from support.objects.builders import (
-    DECISION,
     node,
-    on_node,
     persistent_volume,
     persistent_volume_claim,
     review,
@@ -50,81 +46,6 @@ def response(found: Answer) -> Object:
     """Return the response that is sent."""
     sent: Object = json.loads(found.body)["response"]
     return sent
-
-
-def test_a_virt_launcher_pod_must_run_on_its_share_managers_node() -> None:
-    """Bytes to bytes: the required and the preferred node, the annotation, and the audit annotations."""
-    found = answer(review(POD, uid="u-1"))
-    sent = response(found)
-    patch = json.loads(base64.b64decode(sent["patch"]))
-    assert patch == list(found.operations)
-    pod = jsonpatch.apply_patch(POD, patch)
-    assert pod["spec"]["affinity"]["nodeAffinity"] == {
-        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_node("n1")]},
-        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": on_node("n1")}],
-    }
-    assert pod["metadata"]["annotations"][DECISION].startswith("required on n1: ShareManagerOwner")
-    assert (sent["uid"], sent["allowed"], sent["patchType"]) == ("u-1", True, "JSONPatch")
-    audit = sent["auditAnnotations"]
-    assert (audit["decision"], audit["reason"], audit["node"]) == ("required", "ShareManagerOwner", "n1")
-    assert "warnings" not in sent
-
-
-@pytest.mark.parametrize(
-    ("envelope", "reason"),
-    [
-        pytest.param(review(POD, operation="UPDATE"), Reason.NOT_A_CREATE, id="an update"),
-        pytest.param(review(None, operation="DELETE"), Reason.NOT_A_CREATE, id="a deletion, which has no object"),
-        pytest.param(review(POD, subResource="binding"), Reason.SUBRESOURCE, id="a subresource"),
-        pytest.param(
-            review({"data": 1}, kind={"group": "", "version": "v1", "kind": "Secret"}), Reason.NOT_A_POD, id="no pod"
-        ),
-    ],
-)
-def test_a_request_that_creates_no_pod_is_admitted_without_reading_its_object(envelope: Object, reason: Reason) -> None:
-    """The object can have any form."""
-    found = answer(envelope)
-    assert found.decision.why.reason is reason
-    assert found.pod is None
-    assert response(found)["allowed"] is True
-    assert "patch" not in response(found)
-
-
-def test_an_unchanged_pod_that_opted_in_has_the_reason_as_annotation() -> None:
-    """The audit annotations have the same reason."""
-    found = answer(review(virt_launcher_pod()))
-    audit = response(found)["auditAnnotations"]
-    assert (audit["decision"], audit["reason"]) == ("unchanged", "NoClaims")
-    assert "node" not in audit
-    assert [operation["path"] for operation in found.operations] == [
-        f"/metadata/annotations/{DECISION.replace('/', '~1')}"
-    ]
-
-
-def test_a_wrong_annotation_value_gives_a_warning() -> None:
-    """The user who creates the pod sees the warning in kubectl. The pod stays unchanged."""
-    sent = response(answer(review(virt_launcher_pod(opt_in="yes"))))
-    assert len(sent["warnings"]) == 1
-    assert "'yes'" in sent["warnings"][0]
-    assert "patch" not in sent
-
-
-@pytest.mark.parametrize(
-    ("request_namespace", "pod_namespace", "reason"),
-    [
-        pytest.param("vms", None, Reason.SHARE_MANAGER_OWNER, id="the request's"),
-        pytest.param("vms", "other", Reason.SHARE_MANAGER_OWNER, id="the request's counts more than the pod's"),
-        pytest.param(None, "vms", Reason.SHARE_MANAGER_OWNER, id="the pod's where the request has none"),
-        pytest.param("other", None, Reason.CLAIM_NOT_FOUND, id="another"),
-        pytest.param(None, None, Reason.CLAIM_NOT_FOUND, id="none at all"),
-    ],
-)
-def test_claims_are_looked_up_in_the_namespace_of_the_request(
-    request_namespace: str | None, pod_namespace: str | None, reason: Reason
-) -> None:
-    """metadata.namespace can be empty at CREATE."""
-    pod = virt_launcher_pod(claims=["disk"], namespace=pod_namespace)
-    assert answer(review(pod, namespace=request_namespace)).decision.why.reason is reason
 
 
 def test_an_object_that_is_not_cached_is_needed() -> None:

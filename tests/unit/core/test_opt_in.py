@@ -29,7 +29,7 @@ from webhook.core.observe.candidate import Candidate, candidate_of
 from webhook.core.observe.events import events_for
 from webhook.core.observe.past_decision import Decided, past_decision
 from webhook.core.observe.vm_status import vm_status_of
-from webhook.core.opt_in import Mode, OptedInBy, OptIn, OptInAll, Policy, asked_value, opt_in_of, opts_in, parse_opt_in
+from webhook.core.opt_in import Mode, OptedInBy, OptIn, OptInAll, Policy, asked_value, opts_in, parse_opt_in
 from webhook.core.placement.migration_target import place_migration_target
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason
@@ -196,13 +196,6 @@ def test_the_row_of_a_vm_says_who_opted_it_in() -> None:
     assert vm_status_of([pod], cluster(*SERVED), Policy()) is None
 
 
-def test_a_namespace_that_files_do_not_describe_has_no_label() -> None:
-    """Manifests seldom have Namespaces."""
-    found = opt_in_of(launcher(), "vms", cluster(*SERVED), Policy())
-    assert not isinstance(found, OptIn | NeedObjects)
-    assert found.reason is Reason.NOT_OPTED_IN
-
-
 def admitted(pod: Object, gap: NoObject | None = None, label: str = "yes") -> Answer:
     """Return the answer about the start pod in a Namespace with this label."""
     view = Patchy(cluster(*SERVED, labeled_namespace("vms", label)), {} if gap is None else {NAMESPACE_REF: gap})
@@ -241,3 +234,11 @@ def test_a_candidate_needs_its_namespace() -> None:
         found = candidate_of(pods, cluster(*objects), Policy())
         assert isinstance(found, Candidate)
         assert found.opted_in is opted_in
+
+
+def test_a_wrong_annotation_value_is_shown_short_and_in_ascii() -> None:
+    """It becomes a warning, which is an HTTP header of the API server."""
+    sentence = placed(launcher("é\r\n" * 10_000)).why.sentence
+    assert len(sentence) < 700
+    assert sentence.isascii()
+    assert sentence.isprintable()

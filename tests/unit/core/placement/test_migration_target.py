@@ -26,8 +26,8 @@ from support.objects.builders import (
 from webhook.core.api.kubevirt import placing_node_selector
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Leave, Pin, decision_sentence
-from webhook.core.opt_in import Mode, Policy
+from webhook.core.decision import Leave, Pin
+from webhook.core.opt_in import Policy
 from webhook.core.placement.migration_target import place_migration_target
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
@@ -53,18 +53,6 @@ def decide(
     """Decide for a target pod whose VM leaves n2; its share-manager is on n1."""
     view = Patchy(cluster(*CLUSTER, *objects), gaps or {})
     return place_migration_target(convert(pod, Pod), "vms", view, policy or Policy())
-
-
-def test_a_target_gets_a_preference_and_the_decision_says_so() -> None:
-    """No node is required and there is no short list, because a short list is a requirement too."""
-    found = decide(SOURCE)
-    assert isinstance(found, Pin)
-    assert (found.required, found.shortlist, found.strength) == ((), (), Mode.PREFERRED)
-    assert [(each.node, each.weight) for each in found.preferred] == [("n1", 100)]
-    assert decision_sentence(found) == (
-        "preferred on n1: ShareManagerPod: claim disk: pod share-manager-h is on node n1; not required, because "
-        "MigrationPrefers: the pod is a live-migration target, which may run on any other node too"
-    )
 
 
 def test_the_source_pod_in_the_cache_is_not_read_again() -> None:
@@ -149,13 +137,6 @@ def test_what_is_not_cached_is_asked_for(ref: Ref) -> None:
     found = decide(SOURCE, gaps={ref: NoObject.NOT_CACHED})
     assert isinstance(found, NeedObjects)
     assert found.refs == (ref,)
-
-
-def test_the_cluster_s_mode_off_leaves_targets_alone() -> None:
-    """The VM's annotation is `true`, which stands for the cluster's mode."""
-    found = decide(SOURCE, policy=Policy(Mode.OFF))
-    assert isinstance(found, Leave)
-    assert (found.why.reason, found.opted_in) == (Reason.MODE_OFF, False)
 
 
 LABELS: Final = {
