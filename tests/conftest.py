@@ -28,6 +28,9 @@ NodeManager.EXIT_TIMEOUT = 300
 # A job in the background begins with SIGINT ignored, and so would every program that a test starts and interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+LEFT_OUT: Final = (
+    "Left out: tests of built programs and models of clusters (make e2e), and proofs by number (make soak)"
+)
 _LISTENING: Final = (
     "test_serving",
     "test_limits",
@@ -37,11 +40,6 @@ _LISTENING: Final = (
     "test_callers",
     "test_handshakes",
 )
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """--unbuilt=skip: what needs a program of the control plane that is not built is skipped, in CI too."""
-    parser.addoption("--unbuilt", choices=["skip"], help="skip tests of programs that are not built, in CI too")
 
 
 def pytest_asyncio_loop_factories(
@@ -65,15 +63,19 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A test that asks for a program which nobody has built is skipped, with what to do about it.
 
-    In CI a skipped test is a failed one: whatever it lacks, CI is where it must be there. `make check` alone does
-    without programs of the control plane.
+    In CI a skipped test is a failed one: whatever it lacks, CI is where it must be there.
     """
     report = yield
-    unbuilt = bool(call.excinfo and isinstance(call.excinfo.value, NotBuilt))
-    if call.excinfo and unbuilt:
+    if call.excinfo and isinstance(call.excinfo.value, NotBuilt):
         report.outcome = "skipped"
         report.longrepr = (str(item.path), item.location[1] or 0, f"Skipped: {call.excinfo.value}")
-    if report.skipped and "CI" in os.environ and not (unbuilt and item.config.getoption("unbuilt")):
+    if report.skipped and "CI" in os.environ:
         report.outcome = "failed"
         report.longrepr = f"skipped in CI: {report.longrepr}"
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """A run without paths says which tests it has left out (`testpaths` of pyproject.toml)."""
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        terminalreporter.write_line(LEFT_OUT)

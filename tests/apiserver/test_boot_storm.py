@@ -1,6 +1,6 @@
 """After a power cut all VMs start at once, more than fit beside their share-managers: none is stranded by that.
 
-`make soak` plays every storm, in full size and ten times, and prints the result of each; `make test` plays some of them
+`make soak` plays every storm, in full size and ten times, and prints the result of each; `make e2e` plays some of them
 with fewer VMs. `TEST_SIZE=whole pytest -rP -m soak tests/apiserver/test_boot_storm.py` is the soak of this file alone.
 """
 

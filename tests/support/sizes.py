@@ -1,6 +1,6 @@
 """How large the tests are that prove by number: one row for each, with its size in each command.
 
-`make check` and `make test` take the first column: enough to see that the test and the code work together. `make soak`
+`make test` and `make e2e` take the first column: enough to see that the test and the code work together. `make soak`
 takes the third, and with SIZE=small the second. The environment overrules one row: `STORM_VMS=1000 make soak`.
 `python tests/support/sizes.py` prints the table of docs/tests.md.
 """
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 
 class Size(NamedTuple):
-    """The number of one row in `make check` and `make test`, in the small soak, and in the whole soak."""
+    """The number of one row in `make test` and `make e2e`, in the small soak, and in the whole soak."""
 
     test: int
     small: int
@@ -61,7 +61,7 @@ def size(name: str) -> int:
 
 def table() -> str:
     """The table of docs/tests.md."""
-    head = "| Variable | `make check`, `make test` | `make soak SIZE=small` | `make soak` | What |"
+    head = "| Variable | `make test`, `make e2e` | `make soak SIZE=small` | `make soak` | What |"
     rows = [
         f"| `{name}` | {each.test:,} | {each.small:,} | {each.whole:,} | {each.what} |" for name, each in SIZES.items()
     ]

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Final
 
 import yaml
-from component.manifests.test_install_schemas import MINORS
 from controlplane.build import HERE, KUBERNETES, NEWEST, OLDEST
 from support.control_plane.releases import versions
 from support.control_plane.rendering import ROOT
 
 BUILDERS: Final = Path(__file__).parent / "objects"
+MINORS: Final = tuple(f"1.{minor}" for minor in range(30, 38))
+"""Of schemas: from the first with matchConditions in its stable API on, to the last that kubernetes-validate has."""
 
 
 def required(unit: str, module: str) -> str:

@@ -31,7 +31,7 @@ DOCUMENTS: Final = [
 _PATH: Final = re.compile(r"(?<![\w./-])(?:webhook|certs|tests|manifests|docs|\.ci)/[\w./*-]*[\w*]")
 _DOTTED: Final = re.compile(r"`((?:webhook|certs)(?:\.\w+)+)`")
 _LINK: Final = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
-_MAKE: Final = re.compile(r"`make ([a-z-]+)")
+_MAKE: Final = re.compile(r"`make ([a-z0-9-]+)")
 _CODE_BLOCK: Final = re.compile(r"```.*?```", re.DOTALL)
 
 
@@ -144,7 +144,7 @@ def _missing(text: str) -> Iterator[str]:
     for dotted in _DOTTED.findall(text):
         if not _exists(dotted):
             yield dotted
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     yield from (f"make {target}" for target in _MAKE.findall(text) if target not in targets)
 
 

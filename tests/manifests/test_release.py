@@ -136,7 +136,6 @@ def test_without_a_digest_the_image_is_its_tag(made: Path, tmp_path: Path) -> No
     }
 
 
-@pytest.mark.slow
 def test_pip_installs_the_wheel(made: Path, tmp_path: Path) -> None:
     """Into a new venv, without a network: the packages that it needs are those of this venv. Then its programs run."""
     venv = tmp_path / "venv"

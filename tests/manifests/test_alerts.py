@@ -11,8 +11,6 @@ import yaml
 from support.drivers.prometheus import ALERTS, RUNBOOK, against, alerts, promtool, records, write_rules
 from support.scenarios.alert_cases import CASES, DB01, Case
 
-pytestmark = pytest.mark.slow
-
 NAMES: Final = [rule["alert"].removeprefix("KubevirtCoschedule") for rule in alerts()]
 
 

@@ -22,7 +22,7 @@ from support.control_plane.rendering import (
 
 from webhook.core.admit import Entry
 
-PODS: Final = Path(__file__).parents[2] / "cases" / "pods"
+PODS: Final = Path(__file__).parents[1] / "cases" / "pods"
 RENDERED: Final = {
     "virt-launcher-typical": [Entry.VIRT_LAUNCHER.title],
     "virt-launcher-hotplug-and-ephemeral": [Entry.VIRT_LAUNCHER.title],

@@ -15,11 +15,7 @@ from support.control_plane.chart import ISSUER, all_on, render
 from support.control_plane.custom_schemas import custom_schema_errors
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import CERT_MANAGER, INSTALLS, MANIFESTS, Object, installed
-
-pytestmark = pytest.mark.slow
-
-MINORS: Final = tuple(f"1.{minor}" for minor in range(30, 38))
-"""From the first with matchConditions in its stable API on, to the last that kubernetes-validate has."""
+from support.tested_versions import MINORS
 
 OF_OTHERS: Final = ("longhorn.io/", "kubevirt.io/", "cert-manager.io/", "monitoring.coreos.com/")
 """API groups that are not in a release of Kubernetes."""

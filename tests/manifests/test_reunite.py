@@ -115,7 +115,7 @@ def test_one_process_runs_at_a_time(rendered: list[Object]) -> None:
 
 @pytest.mark.parametrize("path", SAME_AS_THE_WEBHOOK_S)
 def test_the_pod_is_confined_as_the_webhook_s(path: str, rendered: list[Object]) -> None:
-    """tests/component/manifests/test_install_pod.py says what these values are."""
+    """tests/manifests/test_install_pod.py says what these values are."""
     expected = at(path, the("Deployment", rendered))
     assert expected is not None
     assert at(path, the("Deployment", rendered, PROGRAM)) == expected

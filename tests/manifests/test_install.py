@@ -25,7 +25,7 @@ from webhook.kube import kinds
 from webhook.kube.informer.resource import Resource
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
-PODS: Final = Path(__file__).parents[2] / "cases" / "pods"
+PODS: Final = Path(__file__).parents[1] / "cases" / "pods"
 POD: Final = "spec.template.spec"
 CONTAINER: Final = f"{POD}.containers.0"
 ANTI_AFFINITY: Final = f"{POD}.affinity.podAntiAffinity"

@@ -11,8 +11,6 @@ from support.drivers.prometheus import promtool, write_rules
 
 from webhook.telemetry.exposition import Family
 
-pytestmark = pytest.mark.slow
-
 WINDOWS: Final = ("1d", "7d", "30d")
 
 

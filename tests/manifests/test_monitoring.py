@@ -33,8 +33,6 @@ from support.drivers.command_lines import by_flag
 
 from webhook.app.settings import SERVE
 
-pytestmark = pytest.mark.slow
-
 GROUP: Final = "monitoring.coreos.com/"
 METRICS: Final = f"{NAME}-metrics"
 DASHBOARD: Final = f"{NAME}-dashboard"

@@ -18,8 +18,6 @@ from support.drivers.status_runs import objects
 from support.fakes.static_api import StaticApi
 from support.waits import MAX_WAIT_SECONDS
 
-pytestmark = pytest.mark.slow
-
 Run = Callable[..., subprocess.CompletedProcess[str]]
 PLUGIN: Final = ("kubectl-coschedule", "kubectl_complete-coschedule")
 
