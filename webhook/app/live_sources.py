@@ -61,7 +61,7 @@ async def live_sources(settings: ServeSettings, background: Background) -> Async
                 *([VMMetrics(vm_statuses, VMStarts(cache.caches, policy)).families] if vm_statuses else []),
                 lambda: event_families(events.counts if events else {}),
             ),
-            vm_statuses=vm_statuses,
+            vm_statuses=(lambda: vm_statuses.snapshot) if vm_statuses else None,
             reunite_messages=ReuniteMessages(lambda: read_messages(api, "")),
             on_answer=events.record if events else None,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,38 +12,15 @@ from webhook.app.sources import Sources, policy_of
 from webhook.core.api.meta import utc_text
 from webhook.core.observe.node_problem import nodes_of, why_no_vm_starts
 from webhook.core.observe.vm_status import VMStatus, count_states
-from webhook.kube.vm_status import Changes, VMStatuses
+from webhook.kube.vm_status import VMStatuses
 from webhook.objects.manifests import Manifests
 from webhook.objects.vm_rows import rows_from_manifests
 
 
-class FiledVMStatuses:
-    """The states of the VMs that files describe. They never change: version 1 is the first and the last."""
-
-    def __init__(self, cluster: Manifests, rows: Sequence[VMStatus]) -> None:
-        at = utc_text(time.time())
-        self.snapshot = VMStatuses(
-            version=1,
-            at=at,
-            rows=tuple(rows),
-            counts=count_states(rows),
-            by_namespace={},  # for metrics only, and files have none
-            late=(),
-            as_of=at,
-            nodes=_node_problems(cluster, rows),
-        )
-
-    def changes(self, version: int) -> Changes:
-        """Return nothing after version 1, and all rows after every other version."""
-        if version == self.snapshot.version:
-            return Changes(version=version, rows=(), gone=(), whole=False)
-        return Changes(version=self.snapshot.version, rows=self.snapshot.rows, gone=(), whole=True)
-
-    async def after(self, version: int) -> VMStatuses:
-        """Return version 1 to readers of an earlier version. Other readers wait without end: no version follows."""
-        if version >= self.snapshot.version:
-            await asyncio.Event().wait()
-        return self.snapshot
+def vm_statuses_of(cluster: Manifests, rows: Sequence[VMStatus]) -> VMStatuses:
+    """Return the states of the VMs that files describe. They never change."""
+    at = utc_text(time.time())
+    return VMStatuses(at=at, rows=tuple(rows), counts=count_states(rows), as_of=at, nodes=_node_problems(cluster, rows))
 
 
 def _node_problems(cluster: Manifests, rows: Sequence[VMStatus]) -> dict[str, str] | None:
@@ -67,13 +43,14 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
     headroom = settings.headroom if settings.watch_pods == "all" else None
     cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=headroom)
     rows = rows_from_manifests(cluster, policy_of(settings))
+    vm_statuses = vm_statuses_of(cluster, rows)
     messages = {(row.namespace, row.name): row.said_by_reunite for row in rows if row.said_by_reunite}
     try:
         yield Sources(
             cluster,
             {"objects": cluster.objects.size, "ignored": dict(cluster.objects.ignored)},
             from_files=True,
-            vm_statuses=FiledVMStatuses(cluster, rows),
+            vm_statuses=lambda: vm_statuses,
             reunite_messages=lambda: messages,
         )
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -11,9 +11,11 @@ from webhook.app.handler import FactSource, OnAnswer
 from webhook.app.settings import ServeSettings
 from webhook.core.observe.reunite_messages import Messages
 from webhook.core.opt_in import Mode, Policy
-from webhook.page.feed import VMStatusSource
 from webhook.serving.health import Check
 from webhook.telemetry.metrics import MetricSource
+
+if TYPE_CHECKING:
+    from webhook.kube.vm_status import VMStatuses
 
 
 def policy_of(settings: ServeSettings) -> Policy:
@@ -38,7 +40,7 @@ class Sources(Struct, frozen=True):
         checks: returns the checks of the caches for /readyz.
         metrics: what /metrics also shows.
         from_files: whether `facts` are files, which do not change.
-        vm_statuses: the states of the VMs for the page; None if the process watches no pods.
+        vm_statuses: returns the states of the VMs for the page; None if the process watches no pods.
         reunite_messages: returns what `reunite` last said of VMs, for the page.
         on_answer: called with each answer, to write Events; None if the process writes none.
     """
@@ -48,6 +50,6 @@ class Sources(Struct, frozen=True):
     checks: Callable[[], Iterable[Check]] = tuple
     metrics: Sequence[MetricSource] = ()
     from_files: bool = False
-    vm_statuses: VMStatusSource | None = None
+    vm_statuses: Callable[[], VMStatuses] | None = None
     reunite_messages: Callable[[], Messages] = dict
     on_answer: OnAnswer | None = None

@@ -8,8 +8,9 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from webhook.core.observe.candidate import Candidate, NextStart, opt_in_change
+from webhook.core.observe.vm_item import VolumeItem, volume_item
 from webhook.core.observe.vm_status import State
-from webhook.status.report import VolumeItem, resource_name, volume_item
+from webhook.status.report import resource_name
 from webhook.terminal import printable
 
 STOPPED: Final = "stopped"

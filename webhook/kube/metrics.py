@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from webhook.kube.cache.lookups import LookupCounts
     from webhook.kube.cache.readiness import CacheState
     from webhook.kube.vm_starts import VMStarts
-    from webhook.kube.vm_status import VMStatusTracker
+    from webhook.kube.vm_status import VMStatuses, VMStatusTracker
 
 NAMED_VMS_MAX: Final = 100  # at most so many series, however many VMs are apart; so many alerts are already too many
 _NAMED_STATES: Final = (State.STUCK, State.APART)  # the worst first: a VM that is stuck does not run
@@ -71,17 +71,17 @@ class VMMetrics:
     def __init__(self, tracker: VMStatusTracker, starts: VMStarts) -> None:
         self._tracker = tracker
         self._starts = starts
-        self._version = 0
+        self._shown: VMStatuses | None = None
         self._families: list[Metric] = []
 
     def families(self) -> Iterator[Metric]:
         """Yield the families as of the tracker's last pass, and the starts until now."""
         yield Family.VM_STARTS.metric({(decision.value,): n for decision, n in self._starts.by_decision.items()})
         snapshot = self._tracker.snapshot
-        if not self._version and (snapshot.late or not snapshot.version):
+        if self._shown is None and (snapshot.late or not snapshot.known):
             return
-        if snapshot.version != self._version:
-            self._version = snapshot.version
+        if snapshot is not self._shown:
+            self._shown = snapshot
             self._families = list(vm_families(snapshot.rows))
         yield from self._families
         yield Family.VM_SECONDS.metric({(state.value,): n for state, n in self._tracker.seconds.by_state.items()})

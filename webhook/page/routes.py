@@ -1,6 +1,6 @@
-"""The paths of the page: its files, and /api/state, which answers after a change, or after 10 s. GET and HEAD only.
+"""The paths of the page: its files, and /api/state. GET and HEAD only.
 
-Everything comes from memory, and the number of waiting pages is limited, so that pages do not slow the calls down.
+Everything comes from memory, and nothing waits, so that pages do not slow the calls down.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from aiohttp import web
 
 from webhook.page import assets
 from webhook.page.assets import Asset
-from webhook.page.feed import Cursor, Feed
+from webhook.page.feed import Feed
 from webhook.serving.routes import Handler, refuse, shown
 
 STATE: Final = "/api/state"
-WATCHERS_MAX: Final = 32  # pages that wait for an answer
-WAIT_SECONDS: Final = 10.0  # a page without an answer for 30 s reports that the connection is lost
 _SEND_SECONDS: Final = 30.0
 
 # No resources of other origins, no inline code, no evaluation of text, and no frames around the page.
@@ -35,13 +33,11 @@ HEADERS: Final = {
 }
 
 
-def page_handler(feed: Feed, otherwise: Handler, *, wait_seconds: float = WAIT_SECONDS) -> Handler:
+def page_handler(feed: Feed, otherwise: Handler) -> Handler:
     """Return a handler for the paths of the page. `otherwise` answers all other paths."""
     files = assets.load_assets()
-    watchers = 0
 
     async def handle(request: web.BaseRequest) -> web.Response:
-        nonlocal watchers
         asset = files.get(request.path)
         if asset is None and request.path != STATE:
             return await otherwise(request)
@@ -49,13 +45,7 @@ def page_handler(feed: Feed, otherwise: Handler, *, wait_seconds: float = WAIT_S
             return refuse(405, f"got {shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
         if asset is not None:
             return _file(asset, request)
-        if watchers >= WATCHERS_MAX:
-            return refuse(503, f"{WATCHERS_MAX} pages are open on this replica; close one", {"Retry-After": "5"})
-        watchers += 1
-        try:
-            return await _sent(await _state(feed, request, wait_seconds), request)
-        finally:
-            watchers -= 1
+        return await _sent(await _state(feed, request), request)
 
     return handle
 
@@ -70,18 +60,17 @@ def _file(asset: Asset, request: web.BaseRequest) -> web.Response:
     return web.Response(body=asset.packed, headers={**headers, "Content-Encoding": "gzip"})
 
 
-async def _state(feed: Feed, request: web.BaseRequest, wait_seconds: float) -> web.Response:
-    """The answer of /api/state."""
-    cursor = Cursor.parse(request.query.get("after", ""))
-    if cursor is not None and request.method == "GET":
-        await feed.wait(cursor, wait_seconds)
-    return _json(await feed.body(cursor))
+async def _state(feed: Feed, request: web.BaseRequest) -> web.Response:
+    """The answer of /api/state: without a body if the page has this state. JSON is always gzipped: 0.1 MB, not several.
 
-
-def _json(packed: bytes) -> web.Response:
-    """An answer in JSON. It is always gzipped: 0.1 MB instead of several MB."""
-    headers = {**HEADERS, "Cache-Control": "no-store", "Content-Type": "application/json", "Content-Encoding": "gzip"}
-    return web.Response(body=packed, headers=headers)
+    The page takes the time of the server from the header Date.
+    """
+    body = await feed.body()
+    headers = {**HEADERS, "Cache-Control": "no-store", "ETag": body.etag}
+    if body.etag in request.headers.get("If-None-Match", ""):
+        return web.Response(status=304, headers=headers)
+    headers |= {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    return web.Response(body=body.packed, headers=headers)
 
 
 async def _sent(response: web.Response, request: web.BaseRequest) -> web.Response:

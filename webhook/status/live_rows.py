@@ -109,7 +109,7 @@ class LiveRows:
         Raises:
             NotReadable: the pods of the VMs can't be read.
         """
-        tracker = VMStatusTracker(self._cluster_cache().caches, self._policy, once=True)
+        tracker = VMStatusTracker(self._cluster_cache().caches, self._policy)
         gc.disable()  # all objects that are made here stay: a collection would find none to free
         try:
             self._run(self._read(tracker))

@@ -11,59 +11,11 @@ from msgspec import Struct
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.meta import NamespacedName
 from webhook.core.observe import vm_status
-from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.vm_item import VMItem, vm_item
 from webhook.core.observe.vm_status import State, VMStatus
-from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.invocation import Invocation
 
 TROUBLED = (State.APART, State.STUCK)
-
-
-class VolumeItem(Struct, rename="camel", frozen=True, kw_only=True):
-    """One claim of a VM. `node` is the node of its share-manager."""
-
-    claim: str
-    volume: str | None
-    node: str | None
-    share_manager: str | None
-    together: bool | None
-    since: str | None
-    reason: str
-    because: str
-
-
-class ItemMetadata(Struct, frozen=True, kw_only=True):
-    """Namespace and name, where every object of Kubernetes has them."""
-
-    namespace: str
-    name: str
-
-
-class Item(Struct, rename="camel", frozen=True, kw_only=True):
-    """One VM, as a row of the report.
-
-    `asked_by`: whose value `asked` is: vm (its annotation), namespace (its label) or cluster (the setting).
-    `cure`: what to do about a VM that is apart or stuck. `reunite`: what that program last said of it. Both can be
-    empty.
-    """
-
-    metadata: ItemMetadata
-    namespace: str
-    name: str
-    state: State
-    since: str | None
-    node: str | None
-    pod: str
-    asked: str
-    asked_by: str
-    decided: Decided
-    pinned: bool
-    migrating: bool
-    reason: str
-    because: str
-    cure: str
-    reunite: str
-    volumes: list[VolumeItem]
 
 
 class Report(Struct, rename="camel", frozen=True, kw_only=True):
@@ -74,7 +26,7 @@ class Report(Struct, rename="camel", frozen=True, kw_only=True):
     summary: dict[State, int]
     problems: list[str]
     missing: list[str]
-    items: list[Item]
+    items: list[VMItem]
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -134,50 +86,13 @@ def build_report(  # noqa: PLR0913 - by name
         summary=vm_status.count_states(chosen),
         problems=list(problems),
         missing=asked.missing(chosen),
-        items=[item(row, invocation) for row in asked.shown(chosen)],
+        items=[vm_item(row, invocation.to_do(row.cure), row.said_by_reunite) for row in asked.shown(chosen)],
     )
 
 
 def resource_name(name: str) -> str:
     """Return a VM's name as `kubectl get -o name` prints names. A VM that runs always is a VirtualMachineInstance."""
     return f"{VMI_KIND.lower()}.kubevirt.io/{name}"
-
-
-def item(row: VMStatus, invocation: Invocation) -> Item:
-    """Return a row in the form that is printed, with the command that the user types."""
-    return Item(
-        metadata=ItemMetadata(namespace=row.namespace, name=row.name),
-        namespace=row.namespace,
-        name=row.name,
-        state=row.state,
-        since=row.since,
-        node=row.node,
-        pod=row.pod,
-        asked=row.asked,
-        asked_by=row.by.name.lower(),
-        decided=row.decided,
-        pinned=row.pinned,
-        migrating=row.migrating,
-        reason=row.why.reason.code,
-        because=row.why.sentence,
-        cure=invocation.to_do(row.cure),
-        reunite=row.said_by_reunite,
-        volumes=[volume_item(volume) for volume in row.volumes],
-    )
-
-
-def volume_item(volume: VMVolumeStatus) -> VolumeItem:
-    """Return a claim in the form that is printed."""
-    return VolumeItem(
-        claim=volume.claim,
-        volume=volume.volume,
-        node=volume.node,
-        share_manager=volume.state,
-        together=volume.together,
-        since=volume.since,
-        reason=volume.why.reason.code,
-        because=volume.why.sentence,
-    )
 
 
 EXIT_TOGETHER: Final = 0

@@ -34,7 +34,7 @@ PATHS: Final = {
 @pytest.fixture
 async def page(tmp_path: Path) -> AsyncIterator[Paged]:
     """A page without VMs."""
-    async with paged(tmp_path, wait_seconds=0.05) as found:
+    async with paged(tmp_path) as found:
         yield found
 
 

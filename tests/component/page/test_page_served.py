@@ -1,10 +1,9 @@
-"""The page of a `serve` process: on and off by its setting, with real decisions, and while the process ends."""
+"""The page of a `serve` process: on and off by its setting, and with real decisions."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +12,9 @@ from typing import Any
 import pytest
 from support.drivers import serving
 from support.drivers.http_calls import Reply, request
+from support.drivers.paging import asking
 from support.drivers.serving import Client, Serving
 from support.objects import builders
-from support.waits import MAX_WAIT_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -30,11 +29,6 @@ def served(
     words = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file, "--manifests", manifests)
     with serving.serving(*words, *flags, log=directory / "log") as server:
         yield server, pair
-
-
-def asking(path: str) -> bytes:
-    """A GET of this path, as bytes on the wire."""
-    return f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
 
 
 def state_of(reply: Reply) -> dict[str, Any]:
@@ -54,7 +48,7 @@ def test_the_page_is_there_and_shows_what_was_decided(tmp_path: Path) -> None:
             state = state_of(reader.ask(asking("/api/state")))
             assert reader.ask(asking("/metrics")).status == 200
         line = server.until_logged("admission")
-    (decision,) = state["decided"]["new"]
+    (decision,) = state["decided"]["last"]
     assert {name: decision[name] for name in ("decision", "reason", "because")} == {
         name: line[name] for name in ("decision", "reason", "because")
     }
@@ -62,14 +56,13 @@ def test_the_page_is_there_and_shows_what_was_decided(tmp_path: Path) -> None:
 
 
 def test_the_page_of_files_shows_their_vms(tmp_path: Path) -> None:
-    """With their states, and why no VM can start on one of their nodes. The next answer has no row again."""
+    """With their states, and why no VM can start on one of their nodes. The next answer is empty."""
     pod = builders.vm_pod("db01", claims=["cordoned"], node="node-a")
     with served(tmp_path, objects=[*serving.cluster(), pod]) as (server, _), Client(server.health_port) as reader:
-        state = state_of(reader.ask(asking("/api/state")))
-        reader.send(asking(f"/api/state?after={state['cursor']}"))
-        reader.socket.settimeout(0.5)
-        with pytest.raises(TimeoutError):
-            reader.socket.recv(1)
+        reply = reader.ask(asking("/api/state"))
+        state = state_of(reply)
+        again = reader.ask(asking("/api/state", If_None_Match=reply.headers["etag"]))
+    assert again.status == 304
     assert [(row["name"], row["state"]) for row in state["rows"]] == [("db01", "apart")]
     assert (state["known"], state["late"], state["counts"]["apart"]) == (True, [], 1)
     assert state["nodes"] == {"node-c": "node node-c is cordoned"}
@@ -83,13 +76,3 @@ def test_the_page_can_be_switched_off(tmp_path: Path) -> None:
                 assert reader.ask(asking(path)).status == 404
         with Client(server.health_port) as reader:
             assert reader.ask(asking("/healthz")).status == 200
-
-
-def test_an_open_page_does_not_keep_the_server(tmp_path: Path) -> None:
-    """The process ends while a page waits for a change, and logs no failure."""
-    with served(tmp_path, "--drain-seconds", "0") as (server, _), Client(server.health_port) as reader:
-        cursor = state_of(reader.ask(asking("/api/state")))["cursor"]
-        reader.send(asking(f"/api/state?after={cursor}"))
-        server.signal(signal.SIGTERM)
-        assert server.process.wait(MAX_WAIT_SECONDS) == 0
-        assert [line for line in server.lines() if line["level"] != "info"] == []

@@ -1,4 +1,4 @@
-"""The answers of /api/state: their content, their time, the number of pages, and their cost for other calls."""
+"""The answers of /api/state: their content, when they change, and their cost for other calls."""
 
 from __future__ import annotations
 
@@ -6,35 +6,33 @@ import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.drivers.paging import REPLICA, Paged, answer, asking, paged, record, state, vm
-from support.fakes.wire import Wire
-from support.objects.fleets import LATEST, served
-from support.waits import MAX_WAIT_SECONDS
+from support.objects.fleets import LATEST
 
 from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.page.decisions import KEPT, Decisions
-from webhook.page.feed import About, Cursor, Feed
-from webhook.page.routes import WATCHERS_MAX
+from webhook.page.feed import About, Feed
 
 
 @pytest.fixture
 async def page(tmp_path: Path) -> AsyncIterator[Paged]:
-    """The page of two VMs, of which `web` is apart. It waits only a short time for changes."""
+    """The page of two VMs, of which `web` is apart."""
     objects = [*vm("db", "node-a", "node-a"), *vm("web", "node-a", "node-b")]
     objects[-1]["metadata"]["annotations"]["kubevirt-scheduler/decision"] = (
         "preferred on node-b: ShareManagerPod: claim web-root: pod share-manager-web-root is on node node-b; not "
         "required, because NoRoom: node node-b has too little of memory"
     )
-    async with paged(tmp_path, objects, wait_seconds=0.05) as found:
+    async with paged(tmp_path, objects) as found:
         yield found
 
 
-async def test_a_page_without_a_cursor_gets_everything(page: Paged) -> None:
+async def test_a_page_gets_everything(page: Paged) -> None:
     """Rows with their reasons, the counts, the last decisions, and whether all of it is up to date."""
     page.decisions.note(record(7))
     asked = len(page.server.reads)
@@ -52,59 +50,43 @@ async def test_a_page_without_a_cursor_gets_everything(page: Paged) -> None:
     )
     assert rows["web"]["cure"] == "live-migrate the VM to node node-b, if it can run there"
     assert rows["db"]["cure"] == ""
-    assert (body["whole"], body["known"], body["follows"], body["late"]) == (True, True, True, [])
-    assert (body["counts"]["apart"], body["replica"], body["gone"]) == (1, REPLICA, [])
-    assert (body["decided"]["total"], [each["name"] for each in body["decided"]["new"]]) == (1, ["db07"])
+    assert (body["known"], body["follows"], body["late"]) == (True, True, [])
+    assert (body["counts"]["apart"], body["replica"]) == (1, REPLICA)
+    assert (body["decided"]["total"], [each["name"] for each in body["decided"]["last"]]) == (1, ["db07"])
 
 
-async def test_a_page_with_a_cursor_gets_only_the_changes(page: Paged) -> None:
-    """The row of a VM whose share-manager moved, and the name of one that is gone."""
-    cursor = (await state(page))["cursor"]
-    await page.put(served("db-root", "node-c", LATEST)[1])
-    moved = await state(page, cursor)
-    assert [(row["name"], row["state"]) for row in moved["rows"]] == [("db", "apart")]
-    assert (moved["whole"], moved["gone"], moved["decided"]["new"]) == (False, [], [])
-    await page.remove(vm("web", "node-a", "node-b")[-1])
-    gone = await state(page, moved["cursor"])
-    assert (gone["rows"], gone["gone"]) == ([], [["vms", "web"]])
+async def test_a_page_that_has_the_state_gets_no_body(page: Paged) -> None:
+    """The ETag changes with a pass, a decision, and a word of `reunite`. A page of another process gets all."""
+    before = await answer(page, asking("/api/state"))
+    same = asking("/api/state", If_None_Match=before.headers["etag"])
+    unchanged = await answer(page, same)
+    assert (unchanged.status, unchanged.body, unchanged.headers["etag"]) == (304, b"", before.headers["etag"])
+    assert "date" in unchanged.headers, "the page takes the time of the server from it"
+    etags = [before.headers["etag"]]
+    for change in (page.fleet.refresh, partial(told, page), partial(decided, page)):
+        await change()
+        etags.append((await answer(page, same)).headers["etag"])
+    assert len(set(etags)) == 4
+    assert (await answer(page, asking("/api/state", If_None_Match='"0badcafe-1"'))).status == 200
 
 
-@pytest.mark.parametrize("change", ["row", "decision"])
-async def test_a_waiting_page_gets_a_change_at_once(tmp_path: Path, change: str) -> None:
-    """A VM that becomes apart, and a decision; the page does not poll."""
-    async with paged(tmp_path, vm("db", "node-a", "node-a"), wait_seconds=3600) as page:
-        waiting = asyncio.create_task(state(page, (await state(page))["cursor"]))
-        await asyncio.sleep(0)
-        if change == "row":
-            await page.put(served("db-root", "node-c", LATEST)[1])
-        else:
-            page.decisions.note(record(3))
-        body = await asyncio.wait_for(waiting, MAX_WAIT_SECONDS)
-    assert [row["state"] for row in body["rows"]] == (["apart"] if change == "row" else [])
-    assert [each["name"] for each in body["decided"]["new"]] == ([] if change == "row" else ["db03"])
+async def told(page: Paged) -> None:
+    """Let `reunite` say a word."""
+    page.words = {("vms", "web"): "waits for a window"}
 
 
-async def test_without_changes_the_answer_is_empty(page: Paged) -> None:
-    """It comes at the end of the wait, so that a page without answers knows that it has lost its connection."""
-    before = await state(page)
-    after = await state(page, before["cursor"])
-    assert (after["rows"], after["gone"], after["whole"]) == ([], [], False)
-    assert (after["cursor"], after["counts"]) == (before["cursor"], before["counts"])
+async def decided(page: Paged) -> None:
+    """Let the webhook decide a pod."""
+    page.decisions.note(record(3))
 
 
-@pytest.mark.parametrize("cursor", ["0badcafe.1.0", "x", "1.2", "a.b.c", "a.-1.0", "a.1.99999999999999999999", "%00"])
-async def test_a_cursor_of_another_process_gets_everything_at_once(page: Paged, cursor: str) -> None:
-    """After a restart, or from another replica of the Service, the versions of the cursor mean nothing."""
-    body = await state(page, cursor)
-    assert (body["whole"], len(body["rows"])) == (True, 2)
-
-
-async def test_a_version_that_was_never_given_gets_everything(page: Paged) -> None:
-    """From the right process, with a version that does not exist yet."""
-    cursor = Cursor.parse((await state(page))["cursor"])
-    assert cursor is not None
-    body = await state(page, str(cursor._replace(version=99)))
-    assert (body["whole"], len(body["rows"])) == (True, 2)
+async def test_a_page_gets_what_reunite_said_of_a_vm_that_is_apart(page: Paged) -> None:
+    """Its last words on a VM that is together now are out of date."""
+    page.words = {("vms", "web"): "waits for a window", ("vms", "db"): "2 migrations run"}
+    assert {row["name"]: row["reunite"] for row in (await state(page))["rows"]} == {
+        "web": "waits for a window",
+        "db": "",
+    }
 
 
 async def test_caches_that_are_not_up_to_date_are_named(page: Paged) -> None:
@@ -119,7 +101,8 @@ async def test_caches_that_are_not_up_to_date_are_named(page: Paged) -> None:
 
 async def test_before_the_first_pass_the_vms_are_not_known(page: Paged) -> None:
     """The answer says that the VMs are not known, and not that there are none."""
-    body = await made(Feed(VMStatusTracker(page.store.caches, Policy()), Decisions(), About(replica=REPLICA)))
+    tracker = VMStatusTracker(page.store.caches, Policy())
+    body = await made(Feed(lambda: tracker.snapshot, Decisions(), About(replica=REPLICA)))
     assert (body["known"], body["follows"], body["rows"]) == (False, True, [])
 
 
@@ -127,60 +110,28 @@ async def test_a_server_of_files_says_that_it_watches_no_cluster(tmp_path: Path)
     """Its answers have the decisions."""
     async with paged(tmp_path, follows=False) as page:
         page.decisions.note(record(1))
-        first = await state(page)
-        page.decisions.note(record(2))
-        then = await state(page, first["cursor"])
-    assert (first["follows"], first["rows"], first["at"]) == (False, [], None)
-    assert [each["name"] for each in then["decided"]["new"]] == ["db02"]
+        body = await state(page)
+    assert (body["follows"], body["rows"], body["at"]) == (False, [], None)
+    assert [each["name"] for each in body["decided"]["last"]] == ["db01"]
 
 
 async def test_of_a_storm_the_last_decisions_are_kept(page: Paged) -> None:
-    """All decisions are counted; a page that lags behind gets those that are still stored."""
-    cursor = (await state(page))["cursor"]
+    """All decisions are counted; a page gets those that are still stored, the newest first."""
     for number in range(KEPT + 50):
         page.decisions.note(record(number))
-    body = (await state(page, cursor))["decided"]
-    assert (body["total"], body["kept"], len(body["new"])) == (KEPT + 50, KEPT, KEPT)
-    assert body["new"][-1]["name"] == f"db{KEPT + 49}"
+    body = (await state(page))["decided"]
+    assert (body["total"], body["kept"], len(body["last"])) == (KEPT + 50, KEPT, KEPT)
+    assert body["last"][0]["name"] == f"db{KEPT + 49}"
 
 
 # What it costs the others.
-
-
-async def test_a_page_that_is_closed_while_it_waits_is_no_failure(
-    page: Paged, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Nothing is logged, and the next page is served."""
-    cursor = (await state(page))["cursor"]
-    for _ in range(3):
-        async with await Wire.open(page.port) as wire:
-            await wire.send(asking(f"/api/state?after={cursor}"))
-    for _ in range(2):
-        assert (await state(page, cursor))["cursor"] == cursor
-    assert caplog.records == []
-
-
-async def test_a_page_beyond_the_limit_is_refused(tmp_path: Path) -> None:
-    """Another page is served as soon as one is closed, or answered."""
-    async with paged(tmp_path, vm("db", "node-a", "node-a"), wait_seconds=3600) as page:
-        cursor = (await state(page))["cursor"]
-        waiting = [asyncio.create_task(state(page, cursor)) for _ in range(WATCHERS_MAX)]
-        refused = None
-        while refused is None or refused.status == 200:
-            refused = await answer(page, asking("/api/state"))
-        assert (refused.status, refused.headers["retry-after"]) == (503, "5")
-        page.decisions.note(record(1))
-        assert len(await asyncio.gather(*waiting)) == WATCHERS_MAX
-        assert (await state(page))["known"]
 
 
 async def test_calls_are_answered_while_thousands_of_rows_are_made(page: Paged) -> None:
     """Other tasks run after each slice of rows, and the answer has each row once."""
     (row, *_) = page.fleet.snapshot.rows
     many = 64 * 20
-    page.fleet.snapshot = type(page.fleet.snapshot)(
-        version=5, at=LATEST, rows=(row,) * many, counts={}, by_namespace={}, late=()
-    )
+    page.fleet.snapshot = type(page.fleet.snapshot)(at=LATEST, rows=(row,) * many)
     turns = 0
 
     async def other() -> None:
@@ -197,6 +148,6 @@ async def test_calls_are_answered_while_thousands_of_rows_are_made(page: Paged) 
 
 
 async def made(feed: Feed) -> dict[str, Any]:
-    """The answer for a page without a cursor."""
-    body: dict[str, Any] = json.loads(gzip.decompress(await feed.body(None)))
+    """The state in an answer."""
+    body: dict[str, Any] = json.loads(gzip.decompress((await feed.body()).packed))
     return body

@@ -26,7 +26,7 @@ from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed
-from webhook.page.routes import WAIT_SECONDS, page_handler
+from webhook.page.routes import page_handler
 from webhook.serving.health import health_handler
 from webhook.serving.server import Listener
 from webhook.telemetry.record import AdmissionRecord
@@ -81,7 +81,7 @@ class Paged:
         self._fleet = fleet
         self.words: dict[tuple[str, str], str] = {}
         about = About(replica=REPLICA, from_files=files, reunite_messages=lambda: self.words)
-        self.feed = Feed(fleet, self.decisions, about)
+        self.feed = Feed((lambda: fleet.snapshot) if fleet else None, self.decisions, about)
         self.listener: Listener
         self.port = 0
 
@@ -96,9 +96,9 @@ class Paged:
         assert self._fleet is not None
         return self._fleet
 
-    async def listen(self, *, wait_seconds: float = WAIT_SECONDS) -> None:
+    async def listen(self) -> None:
         """Start to listen, on the previous port if there was one."""
-        handler = page_handler(self.feed, health_handler(list), wait_seconds=wait_seconds)
+        handler = page_handler(self.feed, health_handler(list))
         self.listener = Listener(handler)
         self.port = (await self.listener.start(Address("127.0.0.1", self.port))).port
 
@@ -135,7 +135,6 @@ async def paged(
     follows: bool = True,
     files: bool = False,
     away: bool = False,
-    wait_seconds: float = WAIT_SECONDS,
 ) -> AsyncIterator[Paged]:
     """The page of a cluster with these objects, after the first pass over them.
 
@@ -145,7 +144,6 @@ async def paged(
         follows: whether the page gets rows.
         files: whether the page says that its rows are from files.
         away: whether the caches were never filled, as if the API server did not answer.
-        wait_seconds: how long an answer waits for a change.
     """
     cluster = cluster_of(*objects)
     async with ApiServer(cluster) as server, connected(server, directory) as api:
@@ -155,7 +153,7 @@ async def paged(
         async with nullcontext() if away else running(store):
             await fleet.refresh()
             page = Paged(server, cluster, store, fleet if follows else None, files=files)
-            await page.listen(wait_seconds=wait_seconds)
+            await page.listen()
             try:
                 yield page
             finally:
@@ -175,9 +173,9 @@ async def answer(page: Paged, request: bytes) -> Reply:
         return await wire.ask(request)
 
 
-async def state(page: Paged, after: str = "") -> dict[str, Any]:
+async def state(page: Paged) -> dict[str, Any]:
     """The answer of /api/state."""
-    reply = await answer(page, asking(f"/api/state?after={after}"))
+    reply = await answer(page, asking("/api/state"))
     assert reply.status == 200, reply
     told: dict[str, Any] = json.loads(gzip.decompress(reply.body))
     return told

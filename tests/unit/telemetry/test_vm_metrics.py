@@ -49,14 +49,12 @@ class Tracked:
     """A tracker whose rows a test sets."""
 
     def __init__(self) -> None:
-        self.snapshot = VMStatuses(
-            version=0, at="", rows=(), counts={}, by_namespace={}, late=("nodes: not listed yet",)
-        )
+        self.snapshot = VMStatuses(at="", known=False)
         self.seconds = VMSeconds()
 
     def become(self, *rows: VMStatus, late: tuple[str, ...] = ()) -> None:
         """Let the next pass find these VMs."""
-        self.snapshot = replace(self.snapshot, version=self.snapshot.version + 1, rows=rows, late=late)
+        self.snapshot = replace(self.snapshot, rows=rows, late=late, known=True)
 
 
 class Started:

@@ -14,7 +14,6 @@ from webhook.core.opt_in import Policy, asked_value, label_of, opts_in
 from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView
-from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.virt_launchers import VirtLauncher
 from webhook.kube.scheduler_cache.assumed_pods import Pods
@@ -68,11 +67,6 @@ class CachedView(CallView):
 
     # The caches behind a VM's row.
 
-    def sync_problems(self) -> tuple[str, ...]:
-        """Return for each of these caches why it was never synced; empty text if it was."""
-        caches = (*self._caches_of_rows(), *map(self._caches.get, _KINDS_OF_VMS))
-        return tuple("" if cache is None or cache.synced else cache.problem for cache in caches)
-
     def unsynced(self) -> tuple[str, ...]:
         """Return a sentence for each of these caches that was never synced: its title and its problem."""
         return tuple(f"{cache.resource.title}: {cache.problem}" for cache in self._caches_of_rows() if not cache.synced)
@@ -121,27 +115,3 @@ class CachedView(CallView):
         if cache is None:
             return {}
         return cache.index.virt_launchers if isinstance(cache.index, Pods) else cache.objects
-
-    def records_behind(self, key: str, virt_launcher: VirtLauncher) -> Iterator[object]:
-        """Yield the records that a VM's row is made of. While they are the same objects, the row is the same."""
-        namespaces = self._caches.get(Kind.NAMESPACE)
-        yield namespaces.objects.get(key.partition("/")[0]) if namespaces else None
-        claims, volumes = self._caches[Kind.PERSISTENT_VOLUME_CLAIM], self._caches[Kind.PERSISTENT_VOLUME]
-        share_managers, pods = self._caches[Kind.SHARE_MANAGER], self._caches[Kind.SHARE_MANAGER_POD]
-        yield virt_launcher
-        nodes = self._caches.get(Kind.NODE)
-        yield nodes.objects.get(virt_launcher.common.node or "") if nodes else None
-        vms = [cache for kind in _KINDS_OF_VMS if (cache := self._caches.get(kind))]
-        vm_key = f"{key.partition('/')[0]}/{virt_launcher.vmi}"
-        described = [cache.objects.get(vm_key) for cache in vms]
-        yield from described
-        named = (claim for record in described if record is not None for claim in record.claims)
-        for claim_key in dict.fromkeys((*virt_launcher.claims, *named)):
-            yield from (cache.index.index_keys(claim_key) for cache in vms if isinstance(cache.index, Indexer))
-            claim = claims.objects.get(claim_key)
-            yield claim
-            volume = volumes.objects.get(claim.volume_name) if claim and claim.volume_name else None
-            yield volume
-            if volume and volume.handle:
-                yield share_managers.objects.get(volume.handle)
-                yield pods.objects.get(volume.handle)

@@ -3,6 +3,7 @@
 import { $, ago, breakable, clock, el, setText } from "./dom.js";
 
 const SAID_MS = 2000;
+const BY = { vm: "", namespace: " by the Namespace's label", cluster: " by the cluster's setting" };
 
 // Return the nodes of a row, each { name, roles, verdict, bad }: the VM's own first.
 export function nodesOfRow(row) {
@@ -12,7 +13,7 @@ export function nodesOfRow(row) {
     return found.get(name);
   };
   if (row.node) at(row.node).roles.push("the VM runs here");
-  if (row.only) at(row.only).roles.push("the VM may start only here");
+  if (row.onlyNode) at(row.onlyNode).roles.push("the VM may start only here");
   for (const volume of row.volumes) {
     if (volume.node === null) continue;
     const node = at(volume.node);
@@ -41,7 +42,7 @@ export function detail(row, { decision, problems, now }) {
 }
 
 function decided(row, decision) {
-  const annotation = `The VM asks for “${row.asked || row.mode}”${row.by ? ` by ${row.by}` : ""}, which means ${row.mode} here. `;
+  const annotation = `The VM asks for “${row.asked || row.mode}”${BY[row.askedBy]}, which means ${row.mode} here. `;
   const noted = {
     nothing: "Its pod carries no decision: the API server did not call the webhook, or got no answer.",
     migrated: "Its pod is the target of a live migration, for which the API server does not call the webhook.",
@@ -72,7 +73,7 @@ function places(row, problems, now) {
   });
   const without = row.volumes.filter((volume) => volume.node === null);
   for (const volume of without) {
-    items.push(el("li", {}, el("b", {}, "on no node"), el("ul", {}, el("li", {}, `share-manager of claim ${volume.claim}`)), el("p", { class: "soft" }, el("code", {}, volume.reason), " ", ...breakable(volume.because || row.because))));
+    items.push(el("li", {}, el("b", {}, "on no node"), el("ul", {}, el("li", {}, `share-manager of claim ${volume.claim}`)), el("p", { class: "soft" }, el("code", {}, volume.reason), " ", ...breakable(volume.because))));
   }
   return [items.length ? el("ul", { class: "places" }, ...items) : el("p", { class: "soft" }, "The VM and its share-managers are on no node.")];
 }

@@ -73,10 +73,10 @@ export function showTable(rows, all, now, model) {
 
 // What a row shows. A row with the same print is not refilled.
 function print(row, model) {
-  if (!open.has(keyOf(row))) return model.saidOf(row) ? JSON.stringify([row, model.saidOf(row)]) : row;
+  if (!open.has(keyOf(row))) return row.print;
   const { nodes } = model.head;
   const problems = nodes && nodesOfRow(row).map(({ name }) => nodes[name]);
-  return JSON.stringify([row, model.saidOf(row), model.decisionOn(row)?.time, problems]);
+  return JSON.stringify([row.print, model.decisionOn(row)?.time, problems]);
 }
 
 function line(row, now, model) {
@@ -96,7 +96,7 @@ function line(row, now, model) {
     el("td", { class: "node", role: "cell" }, ...(row.node ? breakable(row.node) : [el("span", { class: "none" }, "no node")]), row.migrating ? el("small", {}, "migrating") : null),
     el("td", { class: "volumes", role: "cell" }, volumes(row)),
     el("td", { class: "since", role: "cell" }, row.since ? el("time", { class: "since", datetime: row.since, title: row.since }, ago(row.since, now)) : el("span", { class: "none" }, "unknown")),
-    el("td", { class: "why", role: "cell" }, el("code", {}, row.reason), " ", ...breakable(row.because), row.cure && !opened ? el("p", { class: "cure" }, el("span", { "aria-hidden": "true" }, "→ "), ...breakable(row.cure)) : null, said(model.saidOf(row))),
+    el("td", { class: "why", role: "cell" }, el("code", {}, row.reason), " ", ...breakable(row.because), row.cure && !opened ? el("p", { class: "cure" }, el("span", { "aria-hidden": "true" }, "→ "), ...breakable(row.cure)) : null, said(row.reunite)),
     opened ? el("td", { class: "details", role: "cell" }, detail(row, { decision: model.decisionOn(row), problems: model.head.nodes, now })) : null,
   );
 }

@@ -10,7 +10,6 @@ export const STATES = {
 };
 export const ORDER = Object.keys(STATES);
 const RANK = Object.fromEntries(ORDER.map((state, rank) => [state, rank]));
-const KEPT = 300;
 const TROUBLE = ["stuck", "apart", "unknown"];
 
 const names = new Intl.Collator("en", { numeric: true });
@@ -28,31 +27,26 @@ export class Model {
   decisions = []; // newest first
   total = 0;
   head = null;
-  said = new Map(); // what reunite last said of VMs
 
-  // Take in an answer of /api/state.
-  take(answer) {
-    if (answer.whole) this.rows = new Map();
-    for (const [namespace, name] of answer.gone) this.rows.delete(`${namespace}/${name}`);
-    for (const row of answer.rows) this.rows.set(keyOf(row), prepared(row));
-    const { total, new: fresh } = answer.decided;
-    const first = total - fresh.length + 1;
-    const known = this.head && this.head.replica === answer.replica && total >= this.total && first > this.total;
-    const numbered = fresh.map((each, index) => ({ ...each, number: first + index })).reverse();
-    this.decisions = (known ? [...numbered, ...this.decisions] : numbered).slice(0, KEPT);
+  // Take in a state of the server. A row that has not changed stays the same object.
+  take(state) {
+    const before = this.rows;
+    this.rows = new Map();
+    for (const row of state.rows) {
+      const key = keyOf(row);
+      const print = JSON.stringify(row);
+      const old = before.get(key);
+      this.rows.set(key, old?.print === print ? old : prepared(row, print));
+    }
+    const { total, last } = state.decided;
+    this.decisions = last.map((each, index) => ({ ...each, number: total - index }));
     this.total = total;
-    this.head = answer;
-    this.said = new Map(answer.reunite.map(([namespace, name, text]) => [`${namespace}/${name}`, text]));
+    this.head = state;
   }
 
   // The last decision on a VM's own pod that the server still has; undefined if it has none.
   decisionOn(row) {
     return this.decisions.find((each) => each.name === row.name && each.namespace === row.namespace && each.entry !== "share-manager" && !each.dry);
-  }
-
-  // What reunite last said of a VM that is apart; undefined if it said nothing.
-  saidOf(row) {
-    return row.state === "apart" ? this.said.get(keyOf(row)) : undefined;
   }
 
   namespaces() {
@@ -83,8 +77,9 @@ export class Model {
   }
 }
 
-// Add the texts that the row is sorted by.
-function prepared(row) {
+// Add the texts that the row is sorted by, and compared by.
+function prepared(row, print) {
+  row.print = print;
   row.sortName = `${natural(row.name)} ${natural(row.namespace)}`;
   row.sortVM = `${natural(row.namespace)} ${natural(row.name)}`;
   row.sortNode = row.node === null ? "~" : natural(row.node);
@@ -97,7 +92,7 @@ function selects(filter, row) {
   if (!filter.text) return true;
   const text = filter.text.toLowerCase();
   const node = text.startsWith("node:") ? text.slice("node:".length).trim() : null;
-  if (node !== null) return [row.node, row.only, ...row.volumes.map((each) => each.node)].some((name) => name?.toLowerCase() === node);
+  if (node !== null) return [row.node, row.onlyNode, ...row.volumes.map((each) => each.node)].some((name) => name?.toLowerCase() === node);
   const found = (name) => name !== null && name.toLowerCase().includes(text);
   return found(row.name) || found(row.node) || row.volumes.some((each) => found(each.node) || found(each.claim));
 }

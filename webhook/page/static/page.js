@@ -25,9 +25,11 @@ const now = () => Date.now() + ahead;
 function update(answer) {
   answeredAt = performance.now();
   lostWhy = null;
-  ahead = Date.parse(answer.now) - Date.now();
-  model.take(answer);
-  show();
+  ahead = answer.now - Date.now();
+  if (answer.state) model.take(answer.state);
+  model.head.now = answer.now;
+  if (answer.state) show();
+  else trust();
 }
 
 function lost(why) {

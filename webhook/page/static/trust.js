@@ -4,7 +4,7 @@ import { clock, plural } from "./dom.js";
 import { ORDER } from "./model.js";
 
 const OLD_MS = 45000; // the server refreshes the rows every 10 s; older ones are reported
-const SILENT_MS = 30000; // the server answers every 10 s
+const SILENT_MS = 30000; // the page asks every 2 s
 
 // Until when the rows are certain: the last pass, or earlier if a cache was late then.
 export const certain = (head) => (head.asOf < head.at ? head.asOf : head.at);
@@ -29,7 +29,7 @@ export function limitsOf(head, paused) {
   const limits = [];
   if (head?.source === "files") limits.push("This server answers from files (--manifests) and watches no cluster.");
   if (head && !head.follows) limits.push("It shows its decisions only, and no VMs.");
-  if (paused) limits.push(`Paused: the page shows the state of ${utc(head.now)}.`);
+  if (paused) limits.push(`Paused: the page shows the state of ${clock(head.now)} UTC.`);
   return limits;
 }
 

@@ -46,24 +46,20 @@ async def test_each_vm_has_a_row_and_nothing_is_asked_for(
         found = await rows.refresh()
         assert states(rows) == {"db": State.TOGETHER, "web": State.APART}
         assert found.counts == dict.fromkeys(State, 0) | {State.TOGETHER: 1, State.APART: 1}
-        assert found.by_namespace == {"vms": {State.TOGETHER: 1, State.APART: 1}}
-        assert (found.version, found.at, found.late) == (1, NOON, ())
+        assert (found.at, found.late) == (NOON, ())
         assert len(server.reads) == asked
 
 
-async def test_a_pass_without_changes_keeps_the_version(
+async def test_a_share_manager_that_moves_changes_the_row(
     store: ClusterCache, cluster: Cluster, rows: VMStatusTracker
 ) -> None:
-    """A pass without changes keeps the version. A reader gets only rows that changed."""
+    """From the next pass on. A pass without changes finds the same rows."""
     async with running(store):
-        await rows.refresh()
-        assert (await rows.refresh()).version == 1
-        assert rows.changes(1).rows == ()
+        before = await rows.refresh()
+        assert (await rows.refresh()).rows == before.rows
         await put(store, cluster, Kind.SHARE_MANAGER_POD, served("page", "node-a", LATEST)[1])
         await rows.refresh()
-        told = rows.changes(1)
-        assert (told.version, told.gone, told.whole) == (2, (), False)
-        assert [(row.name, row.state, row.since) for row in told.rows] == [("web", State.TOGETHER, LATEST)]
+        assert (of(rows)[WEB].state, of(rows)[WEB].since) == (State.TOGETHER, LATEST)
 
 
 async def test_a_state_lasts_while_it_stays(store: ClusterCache, cluster: Cluster, rows: VMStatusTracker) -> None:
@@ -125,7 +121,7 @@ async def test_since_of_a_vm_that_started_again_is_its_new_start(
 
 
 async def test_a_vm_that_stopped_has_no_row(store: ClusterCache, cluster: Cluster, rows: VMStatusTracker) -> None:
-    """A reader gets it as gone. A VM without the annotation has no row, too."""
+    """Nor has a VM without the annotation."""
     async with running(store):
         await rows.refresh()
         cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].remove("virt-launcher-db-aaaaa", "vms")
@@ -133,9 +129,8 @@ async def test_a_vm_that_stopped_has_no_row(store: ClusterCache, cluster: Cluste
         finished["status"]["phase"] = "Succeeded"
         await put(store, cluster, Kind.VIRT_LAUNCHER_POD, finished)
         found = await rows.refresh()
-        assert (found.rows, found.by_namespace) == ((), {})
-        assert sorted(rows.changes(1).gone) == [DB, WEB]
-        assert not any((rows._rows, rows._by_namespace)), "something of them is kept"
+        assert (found.rows, found.counts) == ((), dict.fromkeys(State, 0))
+        assert not rows._rows, "something of them is kept"
 
 
 async def test_what_may_not_be_read_is_unknown_until_it_may(
@@ -171,7 +166,7 @@ async def test_a_fault_of_the_program_does_not_end_the_passes(
         rows = VMStatusTracker(store.caches, Policy(), wall=clock)
         rows._wall = broken
         async with kept(rows.run(every_seconds=0)):
-            assert (await rows.after(0)).counts[State.APART] == 1
+            await until(lambda: rows.snapshot.counts[State.APART] == 1)
     assert "the VMs' states could not be computed" in caplog.messages
 
 

@@ -1,4 +1,4 @@
-"""Which changes a reader of the VMStatusTracker gets since a version."""
+"""What the VMStatusTracker knows, and from when; and the rows of VMs that a label or the setting opts in."""
 
 from __future__ import annotations
 
@@ -8,70 +8,13 @@ import pytest
 from support.fakes.api_server import Cluster
 from support.fakes.live import put, running
 from support.objects import builders
-from support.objects.fleets import Clock, served
 
 from webhook.core.observe.past_decision import Decided
 from webhook.core.opt_in import OptedInBy, Policy
 from webhook.core.view import Kind
-from webhook.kube import vm_status
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.vm_starts import VMStarts
 from webhook.kube.vm_status import VMStatusTracker
-
-
-@pytest.mark.parametrize("version", [0, -1, 99], ids=["before the first", "none at all", "of another process"])
-async def test_a_reader_with_an_unusable_version_gets_all_rows(
-    store: ClusterCache, rows: VMStatusTracker, version: int
-) -> None:
-    """`whole` is then True. Version 0 had no rows, so its changes are all rows."""
-    async with running(store):
-        await rows.refresh()
-        told = rows.changes(version)
-        assert {row.name for row in told.rows} == {"db", "web"}
-        assert told.whole == (version != 0)
-
-
-async def test_a_reader_with_a_version_before_the_log_gets_all_rows(
-    store: ClusterCache, cluster: Cluster, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A reader whose version the log no longer reaches gets all rows."""
-    monkeypatch.setattr(vm_status, "_CHANGES_KEPT", 2)
-    rows = VMStatusTracker(store.caches, Policy(), wall=clock)
-    async with running(store):
-        await rows.refresh()
-        for node in ("node-c", "node-d"):
-            await put(store, cluster, Kind.SHARE_MANAGER_POD, served("page", node)[1])
-            await rows.refresh()
-        assert rows.changes(0).whole
-        assert [row.name for row in rows.changes(1).rows] == ["web"]
-        assert not rows.changes(1).whole
-
-
-async def test_after_a_pass_with_many_changes_a_reader_gets_all_rows(
-    store: ClusterCache, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A pass with more changes than the limit clears the log. The changes of later passes are in the log again."""
-    monkeypatch.setattr(vm_status, "_CHANGES_PER_PASS_MAX", 1)
-    rows = VMStatusTracker(store.caches, Policy(), wall=clock)
-    async with running(store):
-        await rows.refresh()
-        assert (rows.changes(0).whole, rows.changes(1).whole) == (True, False)
-
-
-async def test_a_waiting_reader_is_woken_by_a_change(
-    store: ClusterCache, cluster: Cluster, rows: VMStatusTracker
-) -> None:
-    """A reader that waits gets the first snapshot with a newer version."""
-    async with running(store):
-        await rows.refresh()
-        waiting = asyncio.ensure_future(rows.after(1))
-        await rows.refresh()
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        await put(store, cluster, Kind.SHARE_MANAGER_POD, served("page", "node-a")[1])
-        await rows.refresh()
-        assert (await waiting).version == 2
-        assert (await rows.after(1)).version == 2
 
 
 async def test_before_the_pods_were_listed_nothing_is_known(store: ClusterCache, rows: VMStatusTracker) -> None:
