@@ -79,6 +79,11 @@ def test_a_stuck_pod_may_be_deleted(confined: Confined) -> None:
         pytest.param(pod("bound", node="n1"), "only pods that have no node", id="a VM that runs"),
         pytest.param(pod("other", labels={"kubevirt.io": "hotplug-disk"}), "only virt-launcher pods", id="no launcher"),
         pytest.param(pod("own", annotations={}), "in whose affinity the webhook wrote", id="the user's own affinity"),
+        pytest.param(
+            pod("left", annotations=builders.recorded("unchanged", because="NoRoom: x")),
+            "in whose affinity the webhook wrote",
+            id="left unchanged by the webhook",
+        ),
     ],
 )
 def test_no_other_pod_may_be_deleted(described: Object, message: str, confined: Confined) -> None:

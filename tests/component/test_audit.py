@@ -10,7 +10,7 @@ import jsonpatch
 import pytest
 from support.fakes.views import cluster
 from support.objects import corpus
-from support.objects.builders import DECISION
+from support.objects.builders import DECISION, WRITTEN
 from support.objects.corpus import Case
 
 from webhook.core import admit
@@ -41,9 +41,9 @@ def test_each_row_of_the_corpus_shows_its_decision_and_does_not_carry_it_out(ent
         assert audited.decision.why.reason is CODES[plain.decision.strength]
         assert audited.decision.why.sentence.endswith(decision_sentence(plain.decision))
         assert audited.decision.findings == plain.decision.findings
-        text, after = patched(case, audited.operations)
+        text, after = told_and_rest(case, audited.operations)
         assert text == f"unchanged: {audited.decision.why}"[:1024]
-        assert after == patched(case, read(case.review, entry).reverting)[1], case.name
+        assert after == told_and_rest(case, read(case.review, entry).reverting)[1], case.name
     assert told >= TOLD_AT_LEAST[entry]
 
 
@@ -54,7 +54,7 @@ def test_programs_that_read_the_annotation_see_a_pod_that_was_left_unchanged() -
     pod = jsonpatch.apply_patch(case.pod, list(audited.operations))
     review = {**case.review, "request": {**case.review["request"], "object": pod}}
     found = past_decision(read(review, Entry.VIRT_LAUNCHER).pod)
-    assert (found.decided, found.nodes) == (Decided.UNCHANGED, frozenset())
+    assert (found.decided, found.nodes) == (Decided.UNCHANGED, ())
     assert found.because == str(audited.decision.why)
 
 
@@ -73,8 +73,9 @@ def read(review: Any, entry: Entry) -> PodCreation:
     return found
 
 
-def patched(case: Case, operations: Sequence[Operation]) -> tuple[str | None, Any]:
-    """Return the row's pod after these operations: the decision's annotation, and the rest."""
+def told_and_rest(case: Case, operations: Sequence[Operation]) -> tuple[str | None, Any]:
+    """Return the row's pod after these operations: the decision's annotation, and the rest without the record."""
     pod = jsonpatch.apply_patch(case.pod, [dict(each) for each in operations])
     annotations = pod["metadata"].pop("annotations", None) or {}
+    annotations.pop(WRITTEN, None)
     return annotations.pop(DECISION, None), (annotations, pod)

@@ -20,9 +20,7 @@ EXCLUDES: Final = (  # as long as the node and the pod are as they are, whatever
     Reason.VOLUME_AFFINITY_MISMATCH,
     Reason.VOLUME_ZONE_MISMATCH,
 )
-_NODES_SHOWN: Final = 3  # in the annotation; explain and the log show all nodes
-OPTED_IN_BY: Final = "; opted in by "  # before an OptedInBy, after the evidence; not for a VM's own annotation
-NOT_REQUIRED: Final = "; not required, because "  # between the evidence of a preference and its reason
+NODES_SHOWN: Final = 3  # in the annotations; explain and the log show all nodes
 TOP_WEIGHT: Final = 100  # v1.PreferredSchedulingTerm: weights are 1..100
 
 
@@ -165,16 +163,30 @@ def evidence_for(node: str, findings: Sequence[Finding]) -> Finding:
     )
 
 
+def why_not_required(decision: Decision) -> Why | None:
+    """Return why no node is required; None for required nodes, and for a share-manager pod, where that is the rule."""
+    if isinstance(decision, Steer) or (isinstance(decision, Pin) and decision.strength is Mode.REQUIRED):
+        return None
+    return decision.why
+
+
+def nodes_in_words(nodes: Sequence[str], more: int = 0) -> str:
+    """Return the names of the first nodes, and how many there are beyond them and the `more` that are not known."""
+    shown = nodes[:NODES_SHOWN]
+    more += len(nodes) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
 def decision_sentence(decision: Decision) -> str:
-    """Return the decision and its evidence as one sentence, which `kubectl describe pod` shows."""
-    by = "" if decision.by is OptedInBy.VM else f"{OPTED_IN_BY}{decision.by}"
+    """Return the decision and its evidence as one sentence, which `kubectl describe pod` shows. No program reads it."""
+    by = "" if decision.by is OptedInBy.VM else f"; opted in by {decision.by}"
     if isinstance(decision, Leave):
         return f"unchanged: {decision.why}{by}"
-    shown = decision.nodes[:_NODES_SHOWN]
-    names = ", ".join(shown) + (f" and {more} more" if (more := len(decision.nodes) - len(shown)) else "")
-    evidence = "; ".join(str(evidence_for(node, decision.findings).why) for node in shown)
+    names = nodes_in_words(decision.nodes)
+    evidence = "; ".join(str(evidence_for(node, decision.findings).why) for node in decision.nodes[:NODES_SHOWN])
     if decision.strength is Mode.REQUIRED:
         return f"required on {names}: {evidence}{by}"
     among = f"; required on any of {len(decision.shortlist)} nodes, so that the scheduler looks at each of them"
     sentence = f"preferred on {names}: {evidence}{among if decision.shortlist else ''}{by}"
-    return sentence if isinstance(decision, Steer) else f"{sentence}{NOT_REQUIRED}{decision.why}"
+    why = why_not_required(decision)
+    return f"{sentence}; not required, because {why}" if why else sentence

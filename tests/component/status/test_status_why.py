@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import pytest
@@ -19,7 +20,6 @@ WHY: Final = (
 )
 TO_DO: Final = "live-migrate the VM to node node-b, if it can run there"
 COMMAND: Final = "kubevirt-coschedule status --plan web -n vms"
-SEEN: Final = "ShareManagerPod: claim page: pod share-manager-page is on node node-b"
 
 
 def cure(status: Status) -> str:
@@ -27,19 +27,19 @@ def cure(status: Status) -> str:
     return f"{TO_DO}: {COMMAND} --kubeconfig {status.kubeconfig}"
 
 
-def web(decision: str | None, **labels: str) -> Object:
+def web(decision: Mapping[str, str] | None, **labels: str) -> Object:
     """The pod of `web` on node-a, with this decision."""
     pod = running_pod("web", "page", at=LATER)
     pod["metadata"]["labels"] |= labels
     if decision:
-        pod["metadata"]["annotations"][builders.DECISION] = decision
+        pod["metadata"]["annotations"] |= decision
     return pod
 
 
 @pytest.fixture(autouse=True)
 def _preferred(api: StaticApi) -> None:
     """`web` is apart, because node-b had no room at its start."""
-    put(api, *served("page", "node-b", EARLY), web(f"preferred on node-b: {SEEN}; not required, because {NO_ROOM}"))
+    put(api, *served("page", "node-b", EARLY), web(builders.recorded("preferred", "node-b", because=NO_ROOM)))
 
 
 def test_status_says_why_and_what_to_do(status: Status) -> None:

@@ -24,6 +24,7 @@ from support.objects.builders_cluster import (  # noqa: F401 - tests take all ob
 from support.objects.builders_longhorn import (  # noqa: F401 - tests take all objects from this module
     LONGHORN_API_VERSION,
     LONGHORN_NAMESPACE,
+    SHARE_MANAGER_UID,
     Object,
     being_deleted,
     instance_manager_pod,
@@ -178,6 +179,13 @@ def written(name: str) -> Mapping[str, str]:
     term = NodeSelectorTerm(match_fields=[pin(name)])
     record = AppliedPatch(nodes=(name,), terms=((0, fingerprint(term)),), preferred=((name, 100, 1),))
     return {DECISION: f"required on {name}: ShareManagerPod: for a test", WRITTEN: to_annotation(record)}
+
+
+def recorded(decided: str, *on: str, because: str = "", more: int = 0, owner: str = OWNER_UID) -> Mapping[str, str]:
+    """Return the annotation that records a decision for a pod of this owner."""
+    reason, _, sentence = because.partition(": ")
+    record = AppliedPatch(owner=owner, decided=decided, on=on, more=more, reason=reason, because=sentence)
+    return {WRITTEN: to_annotation(record)}
 
 
 def review(

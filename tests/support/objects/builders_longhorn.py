@@ -12,7 +12,7 @@ LONGHORN_API_VERSION: Final = "longhorn.io/v1beta2"
 
 _LONG_AGO: Final = "2026-01-02T03:04:05Z"
 _KEEPER: Final = "tests.kubevirt-coschedule/keep"  # a finalizer: what is being deleted is still there
-_SHARE_MANAGER_UID: Final = "5b1c5a2e-7c1b-4b0e-9d68-0d5a4f1f3c77"
+SHARE_MANAGER_UID: Final = "5b1c5a2e-7c1b-4b0e-9d68-0d5a4f1f3c77"
 _INSTANCE_MANAGER_IMAGE: Final = "longhornio/longhorn-instance-manager:v1.12.1"
 _SHARE_MANAGER_IMAGE: Final = "longhornio/longhorn-share-manager:v1.12.1"
 _HOST_PATHS: Final = {"host-dev": "/dev", "host-sys": "/sys", "host-proc": "/proc", "lib-modules": "/lib/modules"}
@@ -114,7 +114,7 @@ def share_manager_pod(
                     "apiVersion": LONGHORN_API_VERSION,
                     "kind": "ShareManager",
                     "name": volume,
-                    "uid": _SHARE_MANAGER_UID,
+                    "uid": SHARE_MANAGER_UID,
                     "controller": True,
                 }
             ],

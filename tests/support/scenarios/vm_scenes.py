@@ -6,6 +6,7 @@ that is on no node is left to the real kube-scheduler.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from support.control_plane.kube_api import Api
@@ -36,8 +37,11 @@ def scenes() -> list[Object]:
 
 def together() -> list[Object]:
     """VM `db`, on the node of its share-manager."""
-    decided = "required on node-a: ShareManagerPod: claim root: pod share-manager-root is on node node-a"
-    return [*disk("root"), *served("root", "node-a", EARLY), pod("db", "root", "node-a", LATER, decided=decided)]
+    return [
+        *disk("root"),
+        *served("root", "node-a", EARLY),
+        pod("db", "root", "node-a", LATER, decided=builders.recorded("required", "node-a")),
+    ]
 
 
 def moved() -> list[Object]:
@@ -51,8 +55,7 @@ def moved() -> list[Object]:
 
 def pinned() -> list[Object]:
     """VM `pinned`, which requests more than the node of its share-manager has."""
-    decided = "required on node-a: ShareManagerPod: claim mail: pod share-manager-mail is on node node-a"
-    waiting = pod("pinned", "mail", None, EARLY, decided=decided)
+    waiting = pod("pinned", "mail", None, EARLY, decided=builders.recorded("required", "node-a"))
     waiting["spec"] |= {
         "schedulerName": "default-scheduler",
         "affinity": builders.node_affinity(required=[builders.on_node("node-a")], preferred={"node-a": 100}),
@@ -61,11 +64,12 @@ def pinned() -> list[Object]:
     return [*disk("mail"), *served("mail", "node-a", EARLY), waiting]
 
 
-def pod(vm: str, claim: str, node: str | None, at: str, *, decided: str = "", suffix: str = "aaaaa") -> Object:
+def pod(
+    vm: str, claim: str, node: str | None, at: str, *, decided: Mapping[str, str] | None = None, suffix: str = "aaaaa"
+) -> Object:
     """The pod of a VM, on its node since this time. With node None it waits for kube-scheduler."""
-    annotations = {builders.DECISION: decided} if decided else {}
     made = builders.virt_launcher_pod(
-        claims=[claim], namespace="vms", annotations=annotations, **({"nodeName": node} if node else {})
+        claims=[claim], namespace="vms", annotations=decided, **({"nodeName": node} if node else {})
     )
     del made["metadata"]["generateName"]
     made["metadata"]["name"] = f"virt-launcher-{vm}-{suffix}"

@@ -27,12 +27,11 @@ from webhook.core.decision import Leave, Pin, decision_sentence
 from webhook.core.evidence.consumers import find_vms
 from webhook.core.observe.candidate import Candidate, candidate_of
 from webhook.core.observe.events import events_for
-from webhook.core.observe.past_decision import Decided, past_decision
 from webhook.core.observe.vm_status import vm_status_of
 from webhook.core.opt_in import Mode, OptedInBy, OptIn, OptInAll, Policy, asked_value, opts_in, parse_opt_in
 from webhook.core.placement.migration_target import place_migration_target
 from webhook.core.placement.virt_launcher import place_virt_launcher
-from webhook.core.reasons import ANNOTATION_DECISION, Reason
+from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, VirtLaunchersOnNode
 
 Object = dict[str, Any]
@@ -91,7 +90,7 @@ def placed(pod: Pod, *objects: Object, policy: Policy | None = None) -> Pin | Le
 
 
 def test_the_decision_names_the_label() -> None:
-    """The annotation does, for a pin, a preference and a pod left unchanged; and a later reader gets the reason."""
+    """The annotation does, for a pin, a preference and a pod left unchanged."""
     pin = decision_sentence(placed(launcher(), *LABELED))
     assert pin.startswith("required on n1: ")
     assert pin.endswith("; opted in by the Namespace's label")
@@ -100,10 +99,6 @@ def test_the_decision_names_the_label() -> None:
     assert preferred.endswith(f"; opted in by the Namespace's label; not required, because {why}")
     left = decision_sentence(placed(launcher(), labeled_namespace("vms", "true")))
     assert left.endswith("; opted in by the Namespace's label")
-    for text, because in ((preferred, why), (left, left.removeprefix("unchanged: ").rpartition(";")[0])):
-        read = past_decision(launcher(annotations={ANNOTATION_DECISION: text}))
-        assert (read.decided.value, read.because) == (text.partition(" ")[0].rstrip(":"), because)
-    assert past_decision(launcher(annotations={ANNOTATION_DECISION: pin})).decided is Decided.REQUIRED
 
 
 @pytest.mark.parametrize(

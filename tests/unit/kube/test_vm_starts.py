@@ -19,14 +19,13 @@ Object = dict[str, Any]
 EXPIRED: Final = refuses(refusal(410, "Expired"))
 NO_STREAMS: Final = refuses(refusal(400, "BadRequest"))
 NONE: Final = {Decided.REQUIRED: 0, Decided.PREFERRED: 0, Decided.UNCHANGED: 0, Decided.NOTHING: 0}
-DECISION: Final = "kubevirt-scheduler/decision"
 
 
 def launcher(
     name: str,
     *,
     version: int = 11,
-    decision: str | None = "required: ShareManagerPod",
+    decision: str | None = "required",
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
     opt_in: str | None = "true",
@@ -36,7 +35,7 @@ def launcher(
     meta = pod["metadata"]
     meta |= {"name": f"virt-launcher-{name}-aaaaa", "resourceVersion": str(version)}
     meta["labels"] |= dict(labels or {})
-    meta["annotations"] |= {**({DECISION: decision} if decision else {}), **(annotations or {})}
+    meta["annotations"] |= {**(builders.recorded(decision) if decision else {}), **(annotations or {})}
     return pod
 
 
@@ -125,9 +124,9 @@ def test_a_new_list_by_pages_adds_the_pods_that_the_watch_missed() -> None:
 @pytest.mark.parametrize(
     ("decision", "decided"),
     [
-        ("required: ShareManagerPod", Decided.REQUIRED),
-        ("preferred: NoRoom", Decided.PREFERRED),
-        ("unchanged: ClaimNotFound", Decided.UNCHANGED),
+        ("required", Decided.REQUIRED),
+        ("preferred", Decided.PREFERRED),
+        ("unchanged", Decided.UNCHANGED),
         ("what a user wrote", Decided.NOTHING),
         (None, Decided.NOTHING),
     ],

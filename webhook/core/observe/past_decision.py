@@ -1,28 +1,28 @@
-"""PastDecision: what the annotation kubevirt-scheduler/decision of a pod says that was decided at the pod's creation.
+"""PastDecision: what was decided for a pod at its creation, by the record that the webhook wrote into the pod.
 
-webhook.core.decision.decision_sentence writes the annotation. Invariant: nothing is read into a text of others.
+The record is an annotation (webhook.core.patch.applied_patch). Invariants: a record that names another owner than the
+pod's is a copy, and says nothing; nothing here raises, whatever a user wrote into a pod.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
 
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
+from webhook.core.api.meta import OwnerReference
 from webhook.core.api.pod import Pod
-from webhook.core.decision import NOT_REQUIRED, OPTED_IN_BY
-from webhook.core.opt_in import OptedInBy
-from webhook.core.reasons import ANNOTATION_DECISION
-
-_ON: Final = " on "
-_MORE: Final = " and "  # before the number of further nodes, which the annotation does not name
-_CHARS: Final = 1024  # the webhook writes no longer text; users may
+from webhook.core.decision import NODES_SHOWN, nodes_in_words
+from webhook.core.observe.decision_of_0_1_0 import split_sentence
+from webhook.core.patch.applied_patch import TEXT_MAX_CHARS, AppliedPatch, from_annotation, owner_uid, to_annotation
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION
 
 
 class Decided(StrEnum):
-    """What the webhook did when the pod was created, by its annotation."""
+    """What the webhook did when the pod was created, by its record."""
 
     REQUIRED = "required"
     PREFERRED = "preferred"
@@ -31,8 +31,8 @@ class Decided(StrEnum):
     NOTHING = "nothing"  # the API server did not call the webhook, or got no answer
 
 
-_ANNOTATED: Final = frozenset((Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED))
-_WRITTEN_ON_TARGETS: Final = frozenset((Decided.PREFERRED, Decided.UNCHANGED))
+_RECORDED: Final = {each.value: each for each in (Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED)}
+_RECORDED_ON_TARGETS: Final = {each.value: each for each in (Decided.PREFERRED, Decided.UNCHANGED)}
 
 
 class PastDecision(Struct, frozen=True, kw_only=True, gc=False):
@@ -40,43 +40,71 @@ class PastDecision(Struct, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         decided: what the webhook did.
-        on: the nodes in words, empty for a pod that it left unchanged.
-        because: code and sentence of the reason, for a preference and for a pod left unchanged; else empty.
+        nodes: the nodes that the record names, best first; none for a pod that it left unchanged.
+        more: how many nodes of the decision the record does not name.
+        reason: the code of the reason, for a preference and for a pod left unchanged; else empty.
+        sentence: the reason in words.
     """
 
     decided: Decided
-    on: str = ""
-    because: str = ""
+    nodes: tuple[str, ...] = ()
+    more: int = 0
+    reason: str = ""
+    sentence: str = ""
 
     @property
-    def nodes(self) -> frozenset[str]:
-        """The nodes that the annotation names."""
-        return frozenset(self.on.partition(_MORE)[0].split(", ")) if self.on else frozenset()
+    def on(self) -> str:
+        """The nodes in words."""
+        return nodes_in_words(self.nodes, self.more)
 
     @property
-    def names_all(self) -> bool:
-        """Whether `nodes` has all nodes of the decision."""
-        return _MORE not in self.on
+    def because(self) -> str:
+        """Code and sentence of the reason; empty without one."""
+        return f"{self.reason}: {self.sentence}" if self.reason else ""
 
 
 def past_decision(pod: Pod) -> PastDecision:
-    """Return what was decided for a pod, by its annotation and by its label of a live-migration target."""
-    text = pod.metadata.annotation(ANNOTATION_DECISION) or ""
-    word = text.partition(" ")[0].rstrip(":")
+    """Return what was decided for a pod, by its record and by its label of a live-migration target."""
     migrated = pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None
-    if word not in (_WRITTEN_ON_TARGETS if migrated else _ANNOTATED):
-        return PastDecision(decided=Decided.MIGRATED if migrated else Decided.NOTHING)
-    head, _, rest = text.partition(": ")
-    because = rest if word == Decided.UNCHANGED else rest.partition(NOT_REQUIRED)[2]
-    for by in OptedInBy:
-        because = because.removesuffix(f"{OPTED_IN_BY}{by}")
-    return PastDecision(decided=Decided(word), on=head.partition(_ON)[2], because=because)
+    annotations, owners = pod.metadata.annotations or {}, pod.metadata.owner_references
+    found = recorded_decision(annotations, owners, migrated=migrated)
+    return found or PastDecision(decided=Decided.MIGRATED if migrated else Decided.NOTHING)
 
 
-def without_evidence(annotation: str) -> str:
-    """Return the annotation with the parts that `past_decision` reads, for a cache; many pods then have one text."""
-    if annotation.startswith(Decided.UNCHANGED):
-        return annotation[:_CHARS]
-    head, colon, rest = annotation[:_CHARS].partition(": ")
-    _, because, reason = rest.partition(NOT_REQUIRED)
-    return f"{head}{colon}{because}{reason}"
+def recorded_decision(
+    annotations: Mapping[str, str | None], owners: Sequence[OwnerReference] | None, *, migrated: bool
+) -> PastDecision | None:
+    """Return the decision that the annotations of a pod record; None if they record none, or that of another pod.
+
+    The webhook never requires the node of a live-migration target.
+    """
+    applied = from_annotation(annotations.get(ANNOTATION_APPLIED_PATCH))
+    if not applied.decided:  # version 0.1.0 wrote the sentence only
+        applied = split_sentence(annotations.get(ANNOTATION_DECISION) or "")
+    elif applied.owner != owner_uid(owners):
+        return None
+    decided = (_RECORDED_ON_TARGETS if migrated else _RECORDED).get(applied.decided)
+    if decided is None or not _is_bounded(applied):
+        return None
+    return PastDecision(
+        decided=decided, nodes=applied.on, more=applied.more, reason=applied.reason, sentence=applied.because
+    )
+
+
+def _is_bounded(applied: AppliedPatch) -> bool:
+    """Whether the webhook can have written this: a cache stores it for each pod."""
+    chars = sum(map(len, (*applied.on, applied.reason, applied.because)))
+    return len(applied.on) <= NODES_SHOWN and applied.more >= 0 and chars <= 2 * TEXT_MAX_CHARS
+
+
+def as_annotation(past: PastDecision, owner: str | None) -> dict[str, str]:
+    """Return the annotation of a pod with this owner that records the decision, and nothing else."""
+    applied = AppliedPatch(
+        owner=owner or "",
+        decided=past.decided,
+        on=past.nodes,
+        more=past.more,
+        reason=past.reason,
+        because=past.sentence,
+    )
+    return {ANNOTATION_APPLIED_PATCH: to_annotation(applied)}

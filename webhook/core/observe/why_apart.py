@@ -72,8 +72,7 @@ class Apart(Struct, frozen=True, kw_only=True):
     @property
     def excluded(self) -> bool:
         """Whether the node of one of both pods excluded the other pod, whatever runs there, when that was created."""
-        because = (self.past.because, self.steered.because if self.steered else "")
-        return any(each.partition(":")[0] in _EXCLUDES for each in because)
+        return any(past.reason in _EXCLUDES for past in (self.past, self.steered) if past)
 
     @property
     def share_manager_later(self) -> bool:
@@ -86,7 +85,7 @@ class Apart(Struct, frozen=True, kw_only=True):
         past = self.past
         if self.migrated and self.share_manager_later:
             return True  # a live migration has a running VM, and so a share-manager
-        elsewhere = bool(past.nodes) and past.names_all and self.volume.node not in past.nodes
+        elsewhere = bool(past.nodes) and not past.more and self.volume.node not in past.nodes
         return elsewhere and (self.node in past.nodes or self.share_manager_later)
 
 
@@ -123,7 +122,7 @@ def _by_the_start(apart: Apart) -> Why | None:
     past = apart.past
     if apart.migrated or (past.nodes and apart.volume.node not in past.nodes):
         return None
-    if past.decided is Decided.PREFERRED and past.names_all and apart.node not in past.nodes:
+    if past.decided is Decided.PREFERRED and not past.more and apart.node not in past.nodes:
         return Reason.VM_PREFERRED.why(on=past.on, because=past.because or _UNREADABLE, node=apart.node)
     if past.decided is Decided.UNCHANGED and apart.times_known:
         return Reason.VM_LEFT_UNCHANGED.why(because=past.because or _UNREADABLE)

@@ -1,26 +1,36 @@
-"""AppliedPatch: the record of what the webhook wrote into a pod's affinity, in an annotation for programs.
+"""AppliedPatch: the record of what the webhook decided for a pod and wrote into it, in an annotation for programs.
+
+`status` and the others read from it what was decided (webhook.core.observe.past_decision).
 
 If another webhook changes the pod afterwards, the API server calls this webhook again for the pod (apiserver
 mutating/dispatcher.go, reinvocationPolicy IfNeeded). The record separates what the webhook wrote from the user's own.
 KubeVirt copies annotations of a VM's template to its pods. So the record names the pod's owner, which has a new uid at
 each start. A record with another uid is a copy.
-Invariant: the record is bounded: MAX_TERMS node names and fingerprints, and as many preferences.
+Invariant: the record is bounded: MAX_TERMS node names and fingerprints, as many preferences, TEXT_MAX_CHARS
+of text, and three more names.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
 from zlib import crc32
 
 import msgspec
 from msgspec import Struct
 
+from webhook.core.api.meta import OwnerReference
 from webhook.core.api.node_selector import NodeSelectorTerm
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
 
+TEXT_MAX_CHARS: Final = 1024  # of a sentence in an annotation; names are at most 253 characters each
+
 
 class AppliedPatch(Struct, frozen=True, omit_defaults=True):
-    """What one answer of the webhook added to a pod.
+    """What one answer of the webhook decided for a pod, and what it added to it.
+
+    The policy of manifests/components/restart-stuck looks for the key `nodes`: no other field may have this name.
 
     Attributes:
         nodes: the nodes to which required terms were narrowed; the first one in place, the others in copies of a term.
@@ -31,6 +41,10 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
         no_eviction: whether the annotation for the descheduler was added.
         owner: the uid of the pod's owner (`owner_uid`). Version 0.1.0 did not write it.
         by: NAMESPACE or CLUSTER if that opted the VM in, not its own annotation; matchConditions of manifests/ read it.
+        decided: required, preferred or unchanged. Version 0.1.0 wrote neither this field nor those below.
+        on: the first nodes of the decision, best first, and `more` the number of those that are not named.
+        reason: the code of the reason why no node is required, and `because` its sentence. Empty if one is required,
+            and for a share-manager pod that is steered.
     """
 
     nodes: tuple[str, ...] = ()
@@ -40,6 +54,11 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
     no_eviction: bool = False
     owner: str = ""
     by: str = ""
+    decided: str = ""
+    on: tuple[str, ...] = ()
+    more: int = 0
+    reason: str = ""
+    because: str = ""
 
 
 def to_annotation(applied: AppliedPatch) -> str:
@@ -51,7 +70,7 @@ def from_annotation(text: str | None) -> AppliedPatch:
     """Return the record in an annotation's value; an empty record for None or for a value of another form."""
     try:
         return msgspec.json.decode(text or "{}", type=AppliedPatch)
-    except msgspec.DecodeError:  # ValidationError is one of these
+    except (msgspec.DecodeError, UnicodeError, RecursionError):  # users may write what they like
         return AppliedPatch()
 
 
@@ -63,12 +82,12 @@ def applied_to(pod: Pod) -> AppliedPatch:
     """
     applied = from_annotation(pod.metadata.annotation(ANNOTATION_APPLIED_PATCH))
     is_older = not applied.owner and bool(pod.metadata.name)
-    return applied if is_older or applied.owner == owner_uid(pod) else AppliedPatch()
+    return applied if is_older or applied.owner == owner_uid(pod.metadata.owner_references) else AppliedPatch()
 
 
-def owner_uid(pod: Pod) -> str:
-    """Return the uid of the pod's owner, a VirtualMachineInstance or a ShareManager; empty if the pod has none."""
-    return next((each.uid for each in pod.metadata.owner_references or () if each.uid), "")
+def owner_uid(owners: Sequence[OwnerReference] | None) -> str:
+    """Return the uid of a pod's owner, a VirtualMachineInstance or a ShareManager; empty if the pod has none."""
+    return next((owner.uid for owner in owners or () if owner.uid), "")
 
 
 def fingerprint(term: NodeSelectorTerm) -> str:

@@ -18,9 +18,19 @@ from webhook.core.api.affinity import PREFERRED, REQUIRED, InterPodTerms, NodeAf
 from webhook.core.api.longhorn import near
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, pinned_nodes, prefers_only
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Decision, Leave, Pin, Steer, WeightedNode, decision_sentence
+from webhook.core.decision import (
+    NODES_SHOWN,
+    Decision,
+    Leave,
+    Pin,
+    Steer,
+    WeightedNode,
+    decision_sentence,
+    outcome,
+    why_not_required,
+)
 from webhook.core.opt_in import OptedInBy
-from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, owner_uid, to_annotation
+from webhook.core.patch.applied_patch import TEXT_MAX_CHARS, AppliedPatch, fingerprint, owner_uid, to_annotation
 from webhook.core.patch.json_patch import Operation, add, copied, escaped
 from webhook.core.reasons import (
     ANNOTATION_APPLIED_PATCH,
@@ -38,7 +48,6 @@ ANNOTATIONS: Final = "/metadata/annotations"
 _COPIES: Final = 10  # of a preference: ten copies beside one foreign term have 10/11 of the weight; more add little
 _ANNOTATIONS_MAX_BYTES: Final = 256 * 1024  # apimachinery objectmeta.go TotalAnnotationSizeLimitB: more is rejected
 _UTF8_MAX_BYTES: Final = 4  # of one character
-_TEXT_MAX_CHARS: Final = 1024  # of the decision's annotation; names are at most 253 characters each
 
 
 def for_decision(pod: Pod, decision: Decision) -> list[Operation] | Why:
@@ -50,14 +59,14 @@ def for_decision(pod: Pod, decision: Decision) -> list[Operation] | Why:
         return for_leave(pod, decision)
     affinity_patch = _AffinityPatch(pod, decision)
     if not affinity_patch.operations:
-        return list(_annotate(pod, decision, None))
+        return list(_annotate(pod, decision, AppliedPatch()))
     annotated = list(_annotate(pod, decision, affinity_patch.record()))
     return [*affinity_patch.operations, *annotated] if annotated else Reason.ANNOTATIONS_FULL.why()
 
 
 def for_leave(pod: Pod, decision: Leave) -> list[Operation]:
     """Return the operations for a pod whose affinity stays: the decision as an annotation, if the VM opted in."""
-    return list(_annotate(pod, decision, None)) if decision.opted_in else []
+    return list(_annotate(pod, decision, AppliedPatch())) if decision.opted_in else []
 
 
 class _AffinityPatch:
@@ -72,8 +81,6 @@ class _AffinityPatch:
         self._terms: list[tuple[int, str]] = []
         self._preferred: list[tuple[str, int, int]] = []
         self._near = decision.near if isinstance(decision, Steer) else ()
-        self._owner = owner_uid(pod)
-        self._by = "" if decision.by is OptedInBy.VM else decision.by.name
         self._no_eviction = isinstance(decision, Steer) and pod.metadata.annotation(ANNOTATION_NO_EVICTION) is None
         preferred = decision.preferred if not isinstance(decision, Steer) or decision.by_node else ()
         affinity = pod.spec.affinity
@@ -95,15 +102,13 @@ class _AffinityPatch:
                 self._add(f"{AFFINITY}/{kind}", terms)
 
     def record(self) -> AppliedPatch:
-        """Return the record. It names nodes only if a required term was written."""
+        """Return what the operations add. It names nodes only if a required term was written."""
         return AppliedPatch(
             nodes=self._nodes if self._terms else (),
             terms=tuple(self._terms),
             preferred=tuple(self._preferred),
             near_nodes=tuple((each.node, each.weight) for each in self._near),
             no_eviction=self._no_eviction,
-            owner=self._owner,
-            by=self._by,
         )
 
     def _add(self, path: str, value: object) -> None:
@@ -178,18 +183,35 @@ class _AffinityPatch:
             self._add(path, terms)
 
 
-def _annotate(pod: Pod, decision: Decision, applied: AppliedPatch | None) -> Iterator[Operation]:
+def _annotate(pod: Pod, decision: Decision, applied: AppliedPatch) -> Iterator[Operation]:
     """Yield the annotations of a decision. A steered share-manager pod gets one for the descheduler, too.
 
     The descheduler's plugin RemovePodsViolatingNodeAffinity can evict a pod for a preference, and that stalls NFS. With
     noEvictionPolicy Mandatory (plugins/defaultevictor/defaultevictor.go, Filter) this annotation prevents it.
     """
-    new = {ANNOTATION_DECISION: decision_sentence(decision)[:_TEXT_MAX_CHARS]}
-    if applied is not None:
-        new[ANNOTATION_APPLIED_PATCH] = to_annotation(applied)
-        if applied.no_eviction:
-            new[ANNOTATION_NO_EVICTION] = ""
+    new = {
+        ANNOTATION_DECISION: decision_sentence(decision)[:TEXT_MAX_CHARS],
+        ANNOTATION_APPLIED_PATCH: to_annotation(_recorded(pod, decision, applied)),
+    }
+    if applied.no_eviction:
+        new[ANNOTATION_NO_EVICTION] = ""
     return _write(pod, new)
+
+
+def _recorded(pod: Pod, decision: Decision, applied: AppliedPatch) -> AppliedPatch:
+    """Return the record with the decision, and with the owner of the pod."""
+    nodes = () if isinstance(decision, Leave) else decision.nodes
+    why = why_not_required(decision)
+    return replace(
+        applied,
+        owner=owner_uid(pod.metadata.owner_references),
+        by="" if decision.by is OptedInBy.VM else decision.by.name,
+        decided=outcome(decision),
+        on=nodes[:NODES_SHOWN],
+        more=max(0, len(nodes) - NODES_SHOWN),
+        reason=why.reason.code if why else "",
+        because=why.sentence[:TEXT_MAX_CHARS] if why else "",
+    )
 
 
 def _write(pod: Pod, new: Mapping[str, str]) -> Iterator[Operation]:

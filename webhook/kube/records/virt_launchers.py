@@ -23,8 +23,8 @@ from webhook.core.api.kubevirt import (
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
 from webhook.core.api.pod import DEFAULT_SCHEDULER, PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
-from webhook.core.observe.past_decision import without_evidence
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
+from webhook.core.observe.past_decision import PastDecision, as_annotation, recorded_decision
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.shared import pod_status, refusal, scheduled_at, share
 
@@ -34,6 +34,7 @@ class _Annotations(Struct, gc=False):
 
     co_schedule: str | None = field(name=ANNOTATION_CO_SCHEDULE, default=None)
     decision: str | None = field(name=ANNOTATION_DECISION, default=None)
+    written: str | None = field(name=ANNOTATION_APPLIED_PATCH, default=None)
     migration: str | None = field(name=ANNOTATION_MIGRATION, default=None)
     receiver: str | None = field(name=ANNOTATION_RECEIVER, default=None)
     provisioning: str | None = field(name=ANNOTATION_PROVISIONING, default=None)
@@ -109,7 +110,7 @@ class VirtLauncher(Struct, frozen=True, gc=False):
     """88 bytes a pod, its times, and the name and uid of its VirtualMachineInstance (`vmi`, `uid`).
 
     `claims`: the cache keys of the claims that the pod uses. `scheduled_at`, `refusal`: as in `pod_status`. `decision`:
-    the annotation with the webhook's decision, without its evidence; many pods have the same one.
+    what the annotations record of it, or None; many pods have the same one.
     """
 
     claims: tuple[str, ...]
@@ -119,7 +120,7 @@ class VirtLauncher(Struct, frozen=True, gc=False):
     deleted: str | None
     scheduled_at: str | None
     refusal: str | None
-    decision: str | None
+    decision: PastDecision | None
     common: _VirtLauncherCommon
 
 
@@ -138,7 +139,6 @@ def transform(wire: Any) -> VirtLauncher:
     named = named_nodes(node_affinity.required) if node_affinity and not spec.node_name else ()
     owner = next((each for each in meta.owner_references or () if each.kind == VMI_KIND), OwnerReference())
     co_schedule = meta.annotations.co_schedule if meta.annotations else None
-    decision = meta.annotations.decision if meta.annotations else None
     migrated = LABEL_MIGRATION_JOB_UID in (meta.labels or ())
     phase = wire.status.phase if wire.status else None
     starts = not migrated and not (meta.annotations and _starts_no_vm(meta.annotations))
@@ -156,7 +156,7 @@ def transform(wire: Any) -> VirtLauncher:
         meta.deletion_timestamp,
         scheduled_at(wire.status),
         refusal(wire.status),
-        None if decision is None else intern(without_evidence(decision)),
+        _decision(meta, migrated=migrated),
         share(common),
     )
 
@@ -195,9 +195,18 @@ def _starts_no_vm(annotations: _Annotations) -> bool:
     return "true" in (annotations.receiver, annotations.provisioning)
 
 
+def _decision(meta: WirePodMeta, *, migrated: bool) -> PastDecision | None:
+    if meta.annotations is None:
+        return None
+    annotations = {ANNOTATION_APPLIED_PATCH: meta.annotations.written, ANNOTATION_DECISION: meta.annotations.decision}
+    found = recorded_decision(annotations, meta.owner_references, migrated=migrated)
+    return found and share(found)
+
+
 def _annotations(record: VirtLauncher) -> dict[str, str]:
-    annotations = {ANNOTATION_CO_SCHEDULE: record.common.co_schedule, ANNOTATION_DECISION: record.decision}
-    return {key: value for key, value in annotations.items() if value is not None}
+    asked = record.common.co_schedule
+    recorded = as_annotation(record.decision, record.uid if record.vmi else None) if record.decision else {}
+    return recorded if asked is None else {**recorded, ANNOTATION_CO_SCHEDULE: asked}
 
 
 def _required(nodes: Sequence[str]) -> Affinity:

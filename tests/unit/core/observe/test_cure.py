@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ Object = dict[str, Any]
 TAINT = "TaintNotTolerated: node node-b has the taint storage-only=true:NoSchedule, which the pod does not tolerate"
 LABEL = "NodeSelectorMismatch: node node-a does not have the label storage=true of the pod's nodeSelector"
 ROOM = "NoRoom: node node-b has too little of cpu"
+EXCLUDED = builders.recorded("preferred", "node-b", because=TAINT)
+EXCLUDES = builders.recorded("unchanged", because=LABEL, owner=builders.SHARE_MANAGER_UID)
 CONFINED = [
     builders.persistent_volume_claim("root", volume_name="pv-root"),
     builders.persistent_volume(
@@ -22,13 +25,12 @@ CONFINED = [
 ]
 
 
-def cure(start: str | None, steering: str | None, volume: list[Object]) -> Cure:
+def cure(start: Mapping[str, str] | None, steering: Mapping[str, str] | None, volume: list[Object]) -> Cure:
     """The cure of a VM with these decisions at its start and for its share-manager's pod."""
-    annotations = {} if start is None else {builders.DECISION: start}
     manager, pod = served("root", "node-b", LATER if start is None else EARLY)
     if steering is not None:
-        pod["metadata"]["annotations"][builders.DECISION] = steering
-    vm = launcher("root", nodeName="node-a", annotations=annotations, conditions=[scheduled(LATER)])
+        pod["metadata"]["annotations"] |= steering
+    vm = launcher("root", nodeName="node-a", annotations=start, conditions=[scheduled(LATER)])
     found = the_row(vm, objects=[*volume, manager, pod]).cure
     assert found is not None
     return found
@@ -37,11 +39,13 @@ def cure(start: str | None, steering: str | None, volume: list[Object]) -> Cure:
 @pytest.mark.parametrize(
     ("start", "steering"),
     [
-        pytest.param(f"preferred on node-b: x; not required, because {TAINT}", None, id="by the VM's pod"),
-        pytest.param(None, f"unchanged: {LABEL}", id="by the share-manager's pod"),
+        pytest.param(EXCLUDED, None, id="by the VM's pod"),
+        pytest.param(None, EXCLUDES, id="by the share-manager's pod"),
     ],
 )
-def test_a_class_that_keeps_share_managers_elsewhere_is_named(start: str | None, steering: str | None) -> None:
+def test_a_class_that_keeps_share_managers_elsewhere_is_named(
+    start: Mapping[str, str] | None, steering: Mapping[str, str] | None
+) -> None:
     """longhorn/longhorn#7872: neither a restart nor a migration brings the VM there."""
     found = cure(start, steering, CONFINED)
     assert "shareManagerNodeSelector is storage:true, and a restart or a migration changes nothing" in found.sentence
@@ -51,11 +55,13 @@ def test_a_class_that_keeps_share_managers_elsewhere_is_named(start: str | None,
 @pytest.mark.parametrize(
     ("start", "steering"),
     [
-        pytest.param(f"preferred on node-b: x; not required, because {TAINT}", None, id="by the VM's pod"),
-        pytest.param(None, f"unchanged: {LABEL}", id="by the share-manager's pod"),
+        pytest.param(EXCLUDED, None, id="by the VM's pod"),
+        pytest.param(None, EXCLUDES, id="by the share-manager's pod"),
     ],
 )
-def test_without_such_a_class_a_stop_brings_them_together(start: str | None, steering: str | None) -> None:
+def test_without_such_a_class_a_stop_brings_them_together(
+    start: Mapping[str, str] | None, steering: Mapping[str, str] | None
+) -> None:
     """Then Longhorn makes the share-manager again after the VM has its node."""
     assert cure(start, steering, disk("root")).sentence.startswith("stop the VM until Longhorn has stopped")
 
@@ -63,5 +69,5 @@ def test_without_such_a_class_a_stop_brings_them_together(start: str | None, ste
 @pytest.mark.parametrize("volume", [CONFINED, disk("root")], ids=["confined", "not confined"])
 def test_what_can_pass_is_cured_by_a_migration(volume: list[Object]) -> None:
     """A full node does not exclude the VM for good."""
-    found = cure(f"preferred on node-b: x; not required, because {ROOM}", None, volume)
+    found = cure(builders.recorded("preferred", "node-b", because=ROOM), None, volume)
     assert (found.sentence[:21], bool(found.arguments)) == ("live-migrate the VM t", True)

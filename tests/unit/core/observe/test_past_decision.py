@@ -1,7 +1,11 @@
-"""What the annotation of a pod says that was decided at its creation."""
+"""What the record in a pod says that was decided at its creation."""
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import jsonpatch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,70 +13,122 @@ from msgspec import convert
 from support.objects import builders
 
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Leave, Pin, WeightedNode, decision_sentence
+from webhook.core.decision import Decision, Leave, Pin, Steer, WeightedNode
 from webhook.core.evidence.finding import Finding
-from webhook.core.observe.past_decision import Decided, PastDecision, past_decision, without_evidence
+from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
+from webhook.core.patch.decision_patch import for_decision
 from webhook.core.reasons import Reason
 
-BUSY = Reason.NODE_CORDONED.why(node="node-b")
+Object = dict[str, Any]
+BUSY = Reason.NODE_CORDONED.why(node="b")
+NOT_CALLED = PastDecision(decided=Decided.NOTHING)
+WHY = {"reason": "NodeCordoned", "sentence": "node b is cordoned"}
 
 
-def told(annotation: str) -> PastDecision:
-    """What the pod with this annotation says."""
-    return past_decision(convert(builders.virt_launcher_pod(annotations={builders.DECISION: annotation}), Pod))
-
-
-def written(*nodes: str, required: bool) -> str:
-    """The annotation of a decision for these nodes."""
-    findings = [
-        Finding(
-            claim="root", node=node, why=Reason.SHARE_MANAGER_POD.why(claim="root", volume="v", node=node, besides="")
-        )
-        for node in nodes
-    ]
-    preferred = tuple(WeightedNode(node, 100) for node in nodes)
-    return decision_sentence(Pin(why=BUSY, required=nodes if required else (), preferred=preferred, findings=findings))
-
-
-def test_what_the_webhook_writes_is_read_back() -> None:
-    """Nodes, and the reason why none is required."""
-    assert told(written("node-b", required=True)) == PastDecision(decided=Decided.REQUIRED, on="node-b")
-    preferred = told(written("node-b", "node-c", required=False))
-    assert preferred == PastDecision(decided=Decided.PREFERRED, on="node-b, node-c", because=str(BUSY))
-    assert (preferred.nodes, preferred.names_all) == ({"node-b", "node-c"}, True)
-    left = told(decision_sentence(Leave(why=BUSY)))
-    assert (left, left.nodes) == (PastDecision(decided=Decided.UNCHANGED, because=str(BUSY)), frozenset())
-
-
-def test_of_many_nodes_the_annotation_names_three() -> None:
-    """The others are not known."""
-    found = told(written("a", "b", "c", "d", "e", required=True))
-    assert (found.nodes, found.names_all) == ({"a", "b", "c"}, False)
-
-
-@pytest.mark.parametrize("annotation", ["", "whatever", "migrated", "Required on node-b: x"])
-def test_a_text_of_somebody_else_is_no_decision(annotation: str) -> None:
-    """Users may write what they like."""
-    assert told(annotation) == PastDecision(decided=Decided.NOTHING)
-
-
-@given(
-    st.one_of(
-        st.text(max_size=40),
-        st.tuples(
-            st.sampled_from(["required", "preferred", "unchanged", "x"]),
-            st.sampled_from([" on a: ", " on a, b and 2 more: ", ": ", " "]),
-            st.sampled_from(["", "NoRoom: x", "E: y; not required, because NoRoom: x: y"]),
-        ).map("".join),
+def pin(*nodes: str, required: bool) -> Pin:
+    """A decision for these nodes."""
+    why = Reason.SHARE_MANAGER_POD.why(claim="root", volume="v", node="", besides="")
+    return Pin(
+        why=BUSY,
+        required=nodes if required else (),
+        preferred=tuple(WeightedNode(node, 100) for node in nodes),
+        findings=[Finding(claim="root", node=node, why=why) for node in nodes],
     )
+
+
+def decided(decision: Decision) -> Object:
+    """A pod as the webhook patches it."""
+    pod = builders.virt_launcher_pod()
+    operations = for_decision(convert(pod, Pod), decision)
+    assert isinstance(operations, list)
+    patched: Object = jsonpatch.apply_patch(pod, operations)
+    return patched
+
+
+def read(pod: Object) -> PastDecision:
+    """What is read of the pod."""
+    return past_decision(convert(pod, Pod))
+
+
+@pytest.mark.parametrize(
+    ("decision", "past", "on"),
+    [
+        (pin("b", required=True), PastDecision(decided=Decided.REQUIRED, nodes=("b",)), "b"),
+        (pin("b", "c", required=False), PastDecision(decided=Decided.PREFERRED, nodes=("b", "c"), **WHY), "b, c"),
+        (
+            pin("a", "b", "c", "d", "e", required=True),
+            PastDecision(decided=Decided.REQUIRED, nodes=("a", "b", "c"), more=2),
+            "a, b, c and 2 more",
+        ),
+        (Leave(why=BUSY, opted_in=True), PastDecision(decided=Decided.UNCHANGED, **WHY), ""),
+        (
+            Steer(why=BUSY, preferred=(WeightedNode("b", 100),), findings=pin("b", required=False).findings),
+            PastDecision(decided=Decided.PREFERRED, nodes=("b",)),
+            "b",
+        ),
+    ],
 )
-def test_without_the_evidence_an_annotation_says_the_same(annotation: str) -> None:
-    """A cache stores the short text."""
-    short = without_evidence(annotation)
-    assert told(short) == told(annotation)
-    assert len(short) <= len(annotation)
+def test_what_the_webhook_writes_is_read_back(decision: Decision, past: PastDecision, on: str) -> None:
+    """At most three nodes, and why none is required. That is the rule for a share-manager pod, and needs no reason."""
+    found = read(decided(decision))
+    assert (found, found.on) == (past, on)
+    assert found.because == (str(BUSY) if past.reason else "")
 
 
-def test_a_long_text_of_a_user_is_cut() -> None:
-    """The webhook itself writes at most 1,024 characters."""
-    assert len(without_evidence("unchanged: " + "x" * 9_999)) == 1_024
+def test_the_sentence_for_people_is_not_read() -> None:
+    """Its words can change with each version."""
+    pod = decided(pin("b", required=True))
+    pod["metadata"]["annotations"][builders.DECISION] = "preferred on c: in other words"
+    assert read(pod) == PastDecision(decided=Decided.REQUIRED, nodes=("b",))
+
+
+def test_a_copied_record_says_nothing() -> None:
+    """KubeVirt copies the annotations of a template to the pod. The sentence beside the record is a copy, too."""
+    pod = decided(pin("b", required=True))
+    pod["metadata"]["ownerReferences"][0]["uid"] = "of-the-next-start"
+    assert read(pod) == NOT_CALLED
+
+
+def test_the_target_of_a_migration_has_no_required_node() -> None:
+    """The webhook writes none there, so such a record is the one of the VM's start."""
+    target = decided(pin("b", required=True))
+    target["metadata"]["labels"]["kubevirt.io/migrationJobUID"] = "3f"
+    assert read(target) == PastDecision(decided=Decided.MIGRATED)
+
+
+OURS = {"owner": builders.OWNER_UID, "decided": "required", "on": ["b"]}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("required on b: x", id="no JSON"),
+        pytest.param("null", id="null"),
+        pytest.param("[]", id="a list"),
+        pytest.param('{"x":' + "[" * 100_000, id="nested too deep"),
+        pytest.param(json.dumps(OURS, ensure_ascii=False) + "\ud800", id="no text"),
+        pytest.param(json.dumps({**OURS, "decided": 1}), id="a number as the decision"),
+        pytest.param(json.dumps({**OURS, "on": "b"}), id="a text as the nodes"),
+        pytest.param(json.dumps({**OURS, "more": "many"}), id="a text as a number"),
+        pytest.param(json.dumps({**OURS, "more": -1}), id="fewer than no further nodes"),
+        pytest.param(json.dumps({**OURS, "decided": "migrated"}), id="what is never recorded"),
+        pytest.param(json.dumps({**OURS, "decided": "Required"}), id="another word"),
+        pytest.param(json.dumps({**OURS, "owner": ""}), id="no owner"),
+        pytest.param(json.dumps({**OURS, "on": ["a", "b", "c", "d"]}), id="more nodes than the webhook records"),
+        pytest.param(json.dumps({**OURS, "because": "x" * 2_100}), id="a text that is too long"),
+    ],
+)
+def test_a_broken_or_forged_record_says_nothing(record: str) -> None:
+    """Users may write what they like, and nothing raises."""
+    assert read(builders.virt_launcher_pod(annotations={builders.WRITTEN: record})) == NOT_CALLED
+
+
+KEYS = st.sampled_from([*OURS, "more", "reason"])
+VALUES = st.none() | st.integers() | st.text(max_size=5) | st.lists(st.text(max_size=3), max_size=5)
+
+
+@given(st.text(max_size=60) | st.dictionaries(KEYS, VALUES).map(json.dumps))
+def test_no_record_raises(record: str) -> None:
+    """Whatever it is, it is read."""
+    assert read(builders.virt_launcher_pod(annotations={builders.WRITTEN: record})).decided in Decided

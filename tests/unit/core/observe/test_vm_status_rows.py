@@ -1,3 +1,5 @@
+from collections.abc import Mapping
+
 import pytest
 from msgspec import convert
 from support.fakes.views import cluster
@@ -97,41 +99,25 @@ def test_only_vms_that_opt_in_have_a_status(opt_in: str | None, cluster_mode: Mo
     assert opts_in(opt_in) or found is None
 
 
-@pytest.mark.parametrize(
-    ("annotation", "decided"),
-    [
-        ("required on node-b: ShareManagerPod: x", Decided.REQUIRED),
-        ("preferred on node-b: x", Decided.PREFERRED),
-        ("unchanged: NoClaims: x", Decided.UNCHANGED),
-        ("required", Decided.REQUIRED),  # as a cache keeps it
-        ("unchanged:", Decided.UNCHANGED),
-        ("something else", Decided.NOTHING),
-        ("migrated", Decided.NOTHING),  # which is never written
-        ("", Decided.NOTHING),
-        (None, Decided.NOTHING),
-    ],
-)
-def test_the_decision_is_read_from_the_annotation(annotation: str | None, decided: Decided) -> None:
-    """From its first word. Another first word is not from the webhook."""
-    annotations = {} if annotation is None else {builders.DECISION: annotation}
-    found = the_row(launcher(annotations=annotations, nodeName="node-a"))
+@pytest.mark.parametrize("decided", [Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED])
+def test_the_decision_is_read_from_the_record(decided: Decided) -> None:
+    """Nodes and reason do not matter for it."""
+    found = the_row(launcher(annotations=builders.recorded(decided), nodeName="node-a"))
     assert (found.decided, found.pinned) == (decided, decided is Decided.REQUIRED)
 
 
 @pytest.mark.parametrize(
-    ("annotation", "decided"),
+    ("annotations", "decided"),
     [
-        pytest.param(None, Decided.MIGRATED, id="the webhook was not called"),
-        pytest.param("required on node-b: ShareManagerPod: x", Decided.MIGRATED, id="copied from a start pod"),
-        pytest.param("preferred on node-b: ShareManagerPod: x", Decided.PREFERRED, id="preferred"),
-        pytest.param("unchanged: TargetNamed: x", Decided.UNCHANGED, id="left alone"),
-        pytest.param("unchanged:", Decided.UNCHANGED, id="as a cache keeps it"),
+        pytest.param({}, Decided.MIGRATED, id="the webhook was not called"),
+        pytest.param(builders.recorded("required", "node-b"), Decided.MIGRATED, id="copied from a start pod"),
+        pytest.param(builders.recorded("preferred", "node-b"), Decided.PREFERRED, id="preferred"),
+        pytest.param(builders.recorded("unchanged", because="TargetNamed: x"), Decided.UNCHANGED, id="left alone"),
     ],
 )
 def test_a_live_migrations_target_has_the_decision_that_the_webhook_writes_on_targets(
-    annotation: str | None, decided: Decided
+    annotations: Mapping[str, str], decided: Decided
 ) -> None:
-    """The webhook requires no node for a target, so the pod is never pinned, also if it carries a copied annotation."""
-    annotations = {} if annotation is None else {builders.DECISION: annotation}
+    """The webhook requires no node for a target, so the pod is never pinned, also if it carries a copied record."""
     target = launcher(labels={"kubevirt.io/migrationJobUID": "x"}, annotations=annotations, nodeName="node-a")
     assert (the_row(target).decided, the_row(target).pinned) == (decided, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -14,34 +15,36 @@ from webhook.core.observe.why_apart import Cure
 
 Object = dict[str, Any]
 NO_ROOM = "NoRoom: node node-b has too little of memory: 4Gi is requested, 62Gi of 64Gi is taken"
-EVIDENCE = "ShareManagerPod: claim root: pod share-manager-root is on node node-b"
-PREFERRED = f"preferred on node-b: {EVIDENCE}; not required, because {NO_ROOM}"
+PREFERRED = builders.recorded("preferred", "node-b", because=NO_ROOM)
 NO_NODE = "ShareManagerNoNode: claim root: the share-manager of volume root is on no node yet (state stopped)"
+NAMED = "TargetNamed: the migration names the node of its target"
+NO_CONSUMER = "NoConsumer: claim root: no known virt-launcher pod uses it"
 PLAN = "status --plan db01 -n vms"
 MIGRATE = "live-migrate the VM to node node-b, if it can run there"
 TARGET = {"labels": {"kubevirt.io/migrationJobUID": "3f"}}
 
 
-def vm(decision: str | None = None, at: str | None = EARLY, *claims: str, **parts: Any) -> Pod:
+def vm(decision: Mapping[str, str] | None = None, at: str | None = EARLY, *claims: str, **parts: Any) -> Pod:
     """The pod of a VM on node-a since this time, with this decision; it uses claim root."""
-    annotations = {} if decision is None else {builders.DECISION: decision}
     return launcher(
         *(claims or ("root",)),
         created=at,
-        annotations=annotations,
+        annotations=decision,
         nodeName="node-a",
         conditions=[scheduled(at)] if at else [],
         **parts,
     )
 
 
-def share_manager(at: str | None = EARLY, decision: str | None = None, node: str = "node-b") -> list[Object]:
+def share_manager(
+    at: str | None = EARLY, decision: Mapping[str, str] | None = None, node: str = "node-b"
+) -> list[Object]:
     """The share-manager of claim root, on node-b since this time; with None its pod shows no time."""
     manager, pod = served("root", node, at or EARLY)
     if at is None:
         del pod["status"]["conditions"]
     if decision is not None:
-        pod["metadata"]["annotations"][builders.DECISION] = decision
+        pod["metadata"]["annotations"] |= decision
     return [*disk("root"), manager, pod]
 
 
@@ -54,14 +57,14 @@ CAUSES = [
         id="preferred, and the scheduler chose another node",
     ),
     pytest.param(
-        vm("preferred on node-b: cut", LATER),
+        vm(builders.recorded("preferred", "node-b"), LATER),
         share_manager(),
         "VmPreferred: at the VM's start the webhook preferred node-b and did not require it, because a reason that "
         "the annotation does not show; kube-scheduler chose node node-a",
         id="preferred, and the reason is cut off",
     ),
     pytest.param(
-        vm("unchanged: NodeNotReady: node node-b is not Ready", LATER),
+        vm(builders.recorded("unchanged", because="NodeNotReady: node node-b is not Ready"), LATER),
         share_manager(),
         "VmLeftUnchanged: at the VM's start the webhook left the pod unchanged, because NodeNotReady: node node-b is "
         "not Ready",
@@ -82,7 +85,7 @@ CAUSES = [
         id="live-migrated",
     ),
     pytest.param(
-        vm("unchanged: TargetNamed: the migration names the node of its target", LATER, **TARGET),
+        vm(builders.recorded("unchanged", because=NAMED), LATER, **TARGET),
         share_manager(),
         f"VmLiveMigrated: the VM was live-migrated to node node-a at {LATER}, and the share-manager of claim root "
         "stayed on node node-b; for the target the webhook left the pod unchanged, because TargetNamed: the migration "
@@ -90,21 +93,21 @@ CAUSES = [
         id="live-migrated, and the webhook was asked",
     ),
     pytest.param(
-        vm(f"required on node-a: {EVIDENCE}"),
+        vm(builders.recorded("required", "node-a")),
         share_manager(LATER),
         "VmShareManagerMoved: at the VM's start the webhook required node-a; since then the share-manager of claim "
         f"root has taken node node-b at {LATER}",
         id="the share-manager moved",
     ),
     pytest.param(
-        vm(f"required on node-a: {EVIDENCE}"),
+        vm(builders.recorded("required", "node-a")),
         share_manager(None),
         "VmShareManagerMoved: at the VM's start the webhook required node-a; since then the share-manager of claim "
         "root has taken node node-b",
         id="the share-manager moved, and when is not known",
     ),
     pytest.param(
-        vm(f"preferred on node-c: {EVIDENCE}; not required, because {NO_ROOM}"),
+        vm(builders.recorded("preferred", "node-c", because=NO_ROOM)),
         share_manager(LATER),
         f"VmShareManagerMoved: at the VM's start the webhook preferred node-c, because {NO_ROOM}; since then the "
         f"share-manager of claim root has taken node node-b at {LATER}",
@@ -118,23 +121,23 @@ CAUSES = [
         id="live-migrated, and then the share-manager moved",
     ),
     pytest.param(
-        vm("preferred on node-a: x", EARLY, **TARGET),
+        vm(builders.recorded("preferred", "node-a"), EARLY, **TARGET),
         share_manager(LATER),
         "VmShareManagerMoved: at the VM's live migration the webhook preferred node-a; since then the share-manager of "
         f"claim root has taken node node-b at {LATER}",
         id="a live migration brought it together, and then the share-manager moved",
     ),
     pytest.param(
-        vm(f"unchanged: {NO_NODE}"),
-        share_manager(LATER, "preferred on node-a: ConsumerOnNode: x"),
+        vm(builders.recorded("unchanged", because=NO_NODE)),
+        share_manager(LATER, builders.recorded("preferred", "node-a", owner=builders.SHARE_MANAGER_UID)),
         f"VmShareManagerLater: the share-manager of claim root took node node-b at {LATER}, after the VM had taken "
         f"node node-a at {EARLY}; for the share-manager's pod the webhook preferred node-a, and kube-scheduler chose "
         "another node",
         id="a cold start, and the scheduler did not follow",
     ),
     pytest.param(
-        vm(f"unchanged: {NO_NODE}"),
-        share_manager(LATER, "unchanged: NoConsumer: claim root: no known virt-launcher pod uses it"),
+        vm(builders.recorded("unchanged", because=NO_NODE)),
+        share_manager(LATER, builders.recorded("unchanged", because=NO_CONSUMER, owner=builders.SHARE_MANAGER_UID)),
         f"VmShareManagerLater: the share-manager of claim root took node node-b at {LATER}, after the VM had taken "
         f"node node-a at {EARLY}; for the share-manager's pod the webhook left the pod unchanged, because NoConsumer: "
         "claim root: no known virt-launcher pod uses it",
@@ -149,21 +152,21 @@ CAUSES = [
         id="a cold start without the webhook",
     ),
     pytest.param(
-        vm("required on node-a, node-b: x", EARLY, "root", "data"),
+        vm(builders.recorded("required", "node-a", "node-b"), EARLY, "root", "data"),
         [*share_manager(), *disk("data"), *served("data", "node-a")],
         "VmShareManagersSpread: the VM's share-managers are on nodes node-a and node-b, and the VM can be on only one "
         "of them",
         id="share-managers on two nodes",
     ),
     pytest.param(
-        vm("required on node-c: x", LATER),
+        vm(builders.recorded("required", "node-c"), LATER),
         share_manager(),
         f"VmCauseNotKnown: it is not known why: the VM is on node node-a since {LATER}, the share-manager of claim "
         f"root on node node-b since {EARLY}, and at the VM's start the webhook required node-c",
         id="required elsewhere",
     ),
     pytest.param(
-        vm("preferred on node-c, node-d, node-e and 2 more: x; not required, because NoRoom: y", LATER),
+        vm(builders.recorded("preferred", "node-c", "node-d", "node-e", more=2, because="NoRoom: y"), LATER),
         share_manager(),
         f"VmCauseNotKnown: it is not known why: the VM is on node node-a since {LATER}, the share-manager of claim "
         f"root on node node-b since {EARLY}, and at the VM's start the webhook preferred node-c, node-d, node-e and 2 "
@@ -178,7 +181,7 @@ CAUSES = [
         id="nothing shows since when the VM is there",
     ),
     pytest.param(
-        vm("unchanged: NodeNotReady: x", LATER),
+        vm(builders.recorded("unchanged", because="NodeNotReady: x"), LATER),
         share_manager(None),
         f"VmCauseNotKnown: it is not known why: the VM is on node node-a since {LATER}, the share-manager of claim "
         "root on node node-b since an unknown time, and at the VM's start the webhook left the pod unchanged, because "

@@ -1,9 +1,11 @@
+import json
 from typing import Any
 
 import jsonpatch
 import pytest
 from msgspec import convert
-from support.objects.builders import DECISION, virt_launcher_pod
+from msgspec.structs import replace
+from support.objects.builders import DECISION, WRITTEN, virt_launcher_pod
 
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Pin, WeightedNode, decision_sentence
@@ -37,7 +39,8 @@ def patched(pod: Object, decision: Pin | Leave) -> Object:
     return result
 
 
-OURS = len(DECISION) + len(decision_sentence(LEFT))
+RECORD = '{"decided":"unchanged","reason":"NoClaims","because":"the pod has no PersistentVolumeClaim volume"}'
+OURS = len(DECISION) + len(decision_sentence(LEFT)) + len(WRITTEN) + len(RECORD)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +61,7 @@ def test_the_annotation_is_left_out_if_it_does_not_fit(annotations: dict[str, st
     """kube-apiserver rejects a pod with more than 256 KiB of annotations, so the VM would not start."""
     pod = {"metadata": {"annotations": annotations}, "spec": {}}
     after = patched(pod, LEFT)["metadata"]["annotations"]
-    assert (after.get(DECISION) == decision_sentence(LEFT)) is annotated
+    assert ((after.get(DECISION), after.get(WRITTEN)) == (decision_sentence(LEFT), RECORD)) is annotated
     size = sum(len(k.encode()) + len(v.encode()) for k, v in after.items())
     assert size <= LIMIT or after == annotations
 
@@ -69,3 +72,11 @@ def test_a_long_decision_is_cut() -> None:
     text = patched(virt_launcher_pod(), pin(*names))["metadata"]["annotations"][DECISION]
     assert len(text) == 1024
     assert text.startswith(f"required on {names[0]}, ")
+
+
+def test_the_record_of_a_long_decision_is_bounded() -> None:
+    """The names of three nodes, and a sentence that is cut."""
+    names = [f"{index}" + "n" * 250 for index in range(9)]
+    long = replace(pin(**dict.fromkeys(names, 1)), why=Reason.INTERNAL_ERROR.why(problem="p" * 9_999))
+    record = json.loads(patched(virt_launcher_pod(), long)["metadata"]["annotations"][WRITTEN])
+    assert (record["on"], record["more"], len(record["because"])) == (names[:3], 6, 1024)

@@ -54,7 +54,7 @@ def test_an_annotation_of_others_stays() -> None:
 
 
 def test_without_a_preference_of_ours_nothing_is_asked() -> None:
-    """A pod that already prefers the node gets the decision alone."""
+    """A pod that already prefers the node gets the decision alone, with its record."""
     affinity = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [near("n1", 100)]}}
     after = steered(share_manager_pod("h", phase=None, affinity=affinity), TO_N1_NEAR)
     assert KEY not in after["metadata"]["annotations"]

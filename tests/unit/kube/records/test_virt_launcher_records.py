@@ -1,6 +1,7 @@
 """The record of a virt-launcher pod has all that its VM's row shows."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -20,10 +21,10 @@ from webhook.kube.records.virt_launchers import WireVirtLauncher
 Object = dict[str, Any]
 
 
-def decided(told: str, node: str | None, *conditions: Object) -> Object:
-    """A pod that carries this decision."""
+def decided(told: str | Mapping[str, str], node: str | None, *conditions: Object) -> Object:
+    """A pod that carries this decision: its record, or the sentence of version 0.1.0."""
     pod = running_pod("db", "root", node)
-    pod["metadata"]["annotations"][builders.DECISION] = told
+    pod["metadata"]["annotations"] |= {builders.DECISION: told} if isinstance(told, str) else told
     pod["spec"]["affinity"] = builders.node_affinity(required=[builders.on_node("node-b")])
     pod["status"]["conditions"] = list(conditions) or pod["status"].get("conditions")
     return pod
@@ -40,6 +41,12 @@ PODS = [
     pytest.param(decided("unchanged: NoClaims: x", None), id="unchanged"),
     pytest.param(decided("whatever somebody has written there" * 9, None), id="not a decision of the webhook"),
     pytest.param(decided("required on node-b: x", "node-b"), id="pinned, and there"),
+    pytest.param(decided(builders.recorded("required", "node-b", owner=""), None), id="a record of no owner"),
+    pytest.param(decided(builders.recorded("required", "node-b"), None, unschedulable(LATER)), id="stuck, recorded"),
+    pytest.param(
+        decided(builders.recorded("preferred", "a", "b", "c", more=2, because="y: z"), None), id="a record of nodes"
+    ),
+    pytest.param(decided(builders.recorded("unchanged", because="y: z"), None), id="unchanged, recorded"),
     pytest.param(decided("", None, {"type": "PodScheduled", "status": "False"}), id="no decision"),
 ]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER_POD_PREFIX
-from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.pod import Pod, PodSpec, PodStatus
-from webhook.core.observe.past_decision import without_evidence
-from webhook.core.reasons import ANNOTATION_DECISION
+from webhook.core.observe.past_decision import PastDecision, as_annotation, recorded_decision
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION
 from webhook.kube.records.shared import pod_status, scheduled_at, share
 
 
@@ -17,9 +17,10 @@ class _WireSpec(Struct, rename="camel", gc=False):
 
 
 class _Annotations(Struct, gc=False):
-    """The webhook's annotation, and the one that marks the end of a streaming list."""
+    """The webhook's annotations, and the one that marks the end of a streaming list."""
 
     decision: str | None = field(name=ANNOTATION_DECISION, default=None)
+    written: str | None = field(name=ANNOTATION_APPLIED_PATCH, default=None)
     initial_events_end: str | None = field(name="k8s.io/initial-events-end", default=None)
 
 
@@ -32,6 +33,7 @@ class _WireMeta(Struct, rename="camel", gc=False):
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: _Annotations | None = None
+    owner_references: list[OwnerReference] | None = None
 
 
 class WireShareManagerPod(Struct, gc=False):
@@ -47,7 +49,7 @@ class _PodCommon(Struct, frozen=True, gc=False):
     deletion_timestamp: str | None
     node_name: str | None
     phase: str | None
-    decision: str | None
+    decision: PastDecision | None
 
 
 class ShareManagerPodRecord(Struct, frozen=True, gc=False):
@@ -61,13 +63,12 @@ def transform(wire: WireShareManagerPod) -> ShareManagerPodRecord:
     """Return the record of a share-manager pod: node, phase, deletion, decision, and since when it has its node."""
     meta, labels = wire.metadata, wire.metadata.labels or {}
     component = labels.get(LABEL_LONGHORN_COMPONENT)
-    decision = meta.annotations.decision if meta.annotations else None
     common = _PodCommon(
         None if component is None else {LABEL_LONGHORN_COMPONENT: component},
         meta.deletion_timestamp,
         wire.spec.node_name if wire.spec else None,
         wire.status.phase if wire.status else None,
-        None if decision is None else without_evidence(decision),
+        _decision(meta),
     )
     return ShareManagerPodRecord(scheduled_at(wire.status), share(common))
 
@@ -88,9 +89,16 @@ def to_object(key: str, record: ShareManagerPodRecord) -> Pod:
         metadata=ObjectMeta(
             name=name,
             labels=common.labels,
-            annotations=None if common.decision is None else {ANNOTATION_DECISION: common.decision},
+            annotations=None if common.decision is None else as_annotation(common.decision, owner=None),
             deletion_timestamp=common.deletion_timestamp,
         ),
         spec=PodSpec(node_name=common.node_name),
         status=pod_status(common.phase, record.scheduled_at),
     )
+
+
+def _decision(meta: _WireMeta) -> PastDecision | None:
+    if meta.annotations is None:
+        return None
+    annotations = {ANNOTATION_APPLIED_PATCH: meta.annotations.written, ANNOTATION_DECISION: meta.annotations.decision}
+    return recorded_decision(annotations, meta.owner_references, migrated=False)
