@@ -39,14 +39,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     keepalive_seconds: float = (
         120.0  # Go's client closes an idle connection after 90 s, and must be the first to close it
     )
-    head_seconds: float = 10.0  # for a head; the first includes the handshake, for which Go's client waits 10 s
-    call_seconds: float = 60.0  # twice the longest time that an API server waits for an answer
+    handshake_seconds: float = 10.0  # for which Go's client waits, too (TLSHandshakeTimeout)
     first_call_seconds: float = (
         1.0  # at the stop, for a client that has just connected: it dials in order to send a call
     )
     bodies_bytes: int = 256 * 1024 * 1024  # of all bodies that are being read: 12,000 ordinary ones
     connections: int = 1024  # an API server uses few; the rest is for scans and mistakes
-    connections_per_peer: int = 512  # half: one address can't use all, and NAT can give all API servers one address
 
 
 DEFAULT_LIMITS: Final = Limits()

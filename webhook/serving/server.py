@@ -1,7 +1,7 @@
 """A listening address: it accepts connections, drains them and stops.
 
-This module limits the number and the times of connections; `routes` decides the answers. Invariant: `stop` ends in
-time, and every call in flight that ends before that gets its answer.
+This module limits the number of connections and the time of handshakes; `routes` decides the answers. Invariant: `stop`
+ends in time, and every call in flight that ends before that gets its answer.
 
 Only an answer can ask a client to leave. If the server closes an idle connection, a call may already be on its way, and
 Go's client does not repeat a POST. So `begin_drain` closes no connection, and adds `Connection: close` to every answer.
@@ -11,28 +11,33 @@ Go's client does not repeat a POST. So `begin_drain` closes no connection, and a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 from collections.abc import Callable
+from math import inf
 from typing import Any, Final, cast
 
 from aiohttp import web
 
 from webhook.component_base.address import Address
 from webhook.serving.connection import CLOSE_SECONDS, Connection
-from webhook.serving.connection_slots import ConnectionSlots
 from webhook.serving.routes import DEFAULT_LIMITS, MAX_BODY_BYTES, Handler, Limits
 from webhook.serving.sockets import listen
 from webhook.telemetry.record import LOGGER
 
-_ACCEPT_AT_ONCE: Final = 64  # of a flood of connections, before the event loop's other work continues
 _NO_FILES_SECONDS: Final = 1.0  # as in asyncio's own server (base_events.py, ACCEPT_RETRY_DELAY)
 _NO_SECONDS: Final = 0.001  # for aiohttp a timeout of 0 means no timeout
 _POLL_SECONDS: Final = 0.01  # between two checks whether connections have ended
+_LOG_SECONDS: Final = 60.0  # between two log lines of a flood, so that the flood does not fill the log
 
 
 class Listener:
-    """One listening address with its HTTP server. Call `start` once, then `begin_drain`, then `stop` once."""
+    """One listening address with its HTTP server. Call `start` once, then `begin_drain`, then `stop` once.
+
+    Attributes:
+        connections: those that are open, from the longest to the shortest time since they were accepted or sent a call.
+    """
 
     def __init__(self, handler: Handler, *, tls: ssl.SSLContext | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
         self._loop = loop = asyncio.get_running_loop()
@@ -41,13 +46,15 @@ class Listener:
             return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
 
         self._http = web.Server(self._answer, request_factory=request)
-        self.connections: ConnectionSlots[Connection] = ConnectionSlots(limits, loop.time)
+        self.connections: dict[Connection, None] = {}
         self._handler = handler
         self._draining = False
         self._tls = tls
         self._limits = limits
         self._sockets: list[socket.socket] = []
         self._joining: set[asyncio.Task[None]] = set()
+        self._closed = 0
+        self._logged_at = -inf
 
     @property
     def listens(self) -> bool:
@@ -67,34 +74,55 @@ class Listener:
         return Address(address.host or host, port)
 
     def _accept(self, listening: socket.socket) -> None:
-        """Accept the connections that wait.
+        """Accept one connection. The event loop's other work continues before the next one.
 
         The event loop's own `create_server` reports a connection only after its TLS handshake, so that the listener
         could neither count nor close it before.
         """
-        for _ in range(_ACCEPT_AT_ONCE):
-            try:
-                accepted, (host, *_) = listening.accept()
-            except (BlockingIOError, ConnectionAbortedError):
-                return
-            except OSError as error:
-                self._no_files(listening, error)
-                return
-            peer = self.connections.reserve(host)
-            if peer is None:
-                accepted.close()
-                continue
-            accepted.settimeout(0)
-            connection = Connection(self._http, self.connections, accepted, peer, self._limits)
-            self.connections.add(connection)
-            task = self._loop.create_task(self._join(accepted, connection))
-            self._joining.add(task)
-            task.add_done_callback(self._joining.discard)
+        try:
+            accepted, _ = listening.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            self._no_files(listening, error)
+            return
+        if len(self.connections) >= self._limits.connections and not self._close_one():
+            accepted.close()
+            return
+        accepted.settimeout(0)
+        connection = Connection(self._http, accepted, self._limits, self._forget)
+        self.connections[connection] = None
+        task = self._loop.create_task(self._join(accepted, connection))
+        self._joining.add(task)
+        task.add_done_callback(self._joining.discard)
+
+    def _close_one(self) -> bool:
+        """Close the oldest connection without a request, or else the longest idle one. Return False if none is."""
+        self._log_flood()
+        silent = (each for each in self.connections if each.silent)
+        idle = (each for each in self.connections if each.idle)
+        chosen = next(silent, None) or next(idle, None)
+        if chosen is None:
+            return False
+        self._forget(chosen)
+        chosen.abort()
+        self._closed += 1
+        return True
+
+    def _log_flood(self) -> None:
+        now = self._loop.time()
+        if now >= self._logged_at + _LOG_SECONDS:
+            self._logged_at = now
+            fields = {"held": len(self.connections), "closed_so_far": self._closed}
+            LOGGER.warning("too many connections", extra={"fields": fields})
+
+    def _forget(self, connection: Connection) -> None:
+        self.connections.pop(connection, None)
 
     def _no_files(self, listening: socket.socket, error: OSError) -> None:
         """Close one connection, because the process can't open more files; accept the next one after that."""
         seconds = _POLL_SECONDS
-        if not self.connections.close_one():
+        if not self._close_one():
             LOGGER.error("can't accept connections", extra={"fields": {"because": error.strerror}})
             seconds = _NO_FILES_SECONDS
         self._loop.remove_reader(listening)
@@ -106,20 +134,28 @@ class Listener:
 
     async def _join(self, accepted: socket.socket, connection: Connection) -> None:
         """Give the connection to the event loop. With TLS this ends with the handshake."""
-        seconds = CLOSE_SECONDS if self._tls else None
+        tls = self._tls
         try:
             await self._loop.connect_accepted_socket(
-                lambda: connection, accepted, ssl=self._tls, ssl_shutdown_timeout=seconds
+                lambda: connection,
+                accepted,
+                ssl=tls,
+                ssl_handshake_timeout=self._limits.handshake_seconds if tls else None,
+                ssl_shutdown_timeout=CLOSE_SECONDS if tls else None,
             )
         except OSError:  # the client left, or its handshake failed: the module `handshakes` has logged that
-            connection.release()
+            self._forget(connection)
             accepted.close()
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
-        cast("Connection", request.protocol).begin_request()
+        connection = cast("Connection", request.protocol)
+        connection.silent = connection.idle = False
+        if connection in self.connections:  # it is not closed for another
+            self.connections[connection] = self.connections.pop(connection)
         response = await self._handler(request)
         if self._draining:
             response.force_close()
+        await connection.send(request, response)
         return response
 
     def begin_drain(self) -> None:
@@ -142,24 +178,23 @@ class Listener:
             self._loop.remove_reader(each)
             each.close()
         self._sockets = []
-        await self._until_none(
-            lambda connection: connection.no_request_yet, min(grace_seconds, self._limits.first_call_seconds)
-        )
-        for connection in self.connections:
-            if connection.idle:
-                connection.force_close()
-        in_time = await self._until_none(lambda connection: connection.busy, end - self._loop.time())
-        await self._http.shutdown(CLOSE_SECONDS if in_time else _NO_SECONDS)
-        for connection in self.connections:
-            if not connection.handshake_done:
-                connection.abort()
+        first_calls = min(grace_seconds, self._limits.first_call_seconds)
+        await self._wait_while(lambda: any(each.silent for each in self.connections), first_calls)
+        await self._wait_while(self._end_idle, end - self._loop.time())
+        await self._http.shutdown(_NO_SECONDS)
+        for connection in list(self.connections):
+            connection.abort()
 
-    async def _until_none(self, still: Callable[[Connection], bool], seconds: float) -> bool:
-        """Wait until `still` holds for no connection. Return False if that takes more than `seconds`."""
-        try:
+    def _end_idle(self) -> bool:
+        """Close the idle connections. Return whether connections are open."""
+        for connection in list(self.connections):
+            if connection.idle:
+                connection.end()
+        return bool(self.connections)
+
+    async def _wait_while(self, still: Callable[[], bool], seconds: float) -> None:
+        """Wait until `still` no longer holds, up to `seconds`."""
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while any(map(still, self.connections)):  # noqa: ASYNC110 - an event would cost each call time
+                while still():  # noqa: ASYNC110 - an event would cost each call time
                     await asyncio.sleep(_POLL_SECONDS)
-        except TimeoutError:
-            return False
-        return True

@@ -13,6 +13,7 @@ from support.drivers.http_calls import PATH, Reply, request
 from support.fakes.wire import Listening, Wire, listening
 from support.waits import MAX_WAIT_SECONDS
 
+from webhook.serving.connection import Connection
 from webhook.serving.deadline import DEFAULT_TIMEOUT_SECONDS, MARGIN
 from webhook.serving.routes import DEFAULT_LIMITS, Limits, webhook_handler
 
@@ -79,28 +80,28 @@ async def test_while_draining_old_and_new_connections_are_answered_for_the_last_
         await assert_last(await quiet.ask(CALL), quiet)
 
 
-BEGUN: Final = {  # what was said, and whether the server is idle and busy then
-    "a handshake to come": (None, False, False),
-    "nothing said": (b"", True, False),
-    "half a head": (CALL[:40], True, False),
-    "half a body": (CALL[:-1], False, True),
+BEGUN: Final = {  # what was said, and whether the connection is set up, silent and idle then
+    "a handshake to come": (None, (False, True, True)),
+    "nothing said": (b"", (True, True, True)),
+    "half a head": (CALL[:40], (True, True, False)),
+    "half a body": (CALL[:-1], (True, False, False)),
 }
 
 
 @pytest.mark.parametrize("stops", [False, True], ids=["draining", "stopping"])
-@pytest.mark.parametrize(("begun", "idle", "busy"), BEGUN.values(), ids=BEGUN.keys())
+@pytest.mark.parametrize(("begun", "state"), BEGUN.values(), ids=BEGUN.keys())
 async def test_what_had_begun_is_answered(
     tmp_path: Path,
     begun: bytes | None,
-    idle: bool,  # noqa: FBT001 - a row
-    busy: bool,  # noqa: FBT001 - a row
+    state: tuple[bool, bool, bool],
     stops: bool,  # noqa: FBT001 - a row
 ) -> None:
     """A caller that connected before the stop gets an answer, however much of its first call had arrived."""
     async with gated(tmp_path, opened=True) as (_, server):
         async with await Wire.open(server.port, None if begun is None else server.trust) as wire:
             await wire.send(begun or b"")
-            await until(lambda: [(each.idle, each.busy) for each in server.listener.connections] == [(idle, busy)])
+            [connection] = await _connections(server)
+            await until(lambda: (connection.transport is not None, connection.silent, connection.idle) == state)
             server.listener.begin_drain()
             stopping = asyncio.create_task(server.listener.stop(MAX_WAIT_SECONDS)) if stops else None
             if stopping:
@@ -111,6 +112,11 @@ async def test_what_had_begun_is_answered(
             assert server.listener.listens is not stops
         if stopping:
             await stopping
+
+
+async def _connections(server: Listening) -> list[Connection]:
+    await until(lambda: len(server.listener.connections) > 0)
+    return list(server.listener.connections)
 
 
 async def test_pipelined_calls_behind_the_last_answer_are_dropped(tmp_path: Path) -> None:

@@ -91,12 +91,19 @@ def _secured(server: Server, port: int, number: int) -> socket.socket:  # noqa: 
     return Client(port, server.trust).socket
 
 
+def _asked(server: Server, port: int, number: int) -> socket.socket:  # noqa: ARG001 - Flooding
+    client = Client(port)
+    assert client.ask(HEALTH).status == 200
+    return client.socket
+
+
 FLOODS: Final[dict[str, tuple[str, Flooding, bool]]] = {
     "silent, at the health port": ("health", _silent, False),
     "silent, at the webhook": ("webhook", _silent, False),
     "silent after the handshake": ("webhook", _secured, False),
     "silent, from many addresses, at the health port": ("health", _from_everywhere, False),
     "silent, from many addresses, at the webhook": ("webhook", _from_everywhere, False),
+    "kept after an answer, at the health port": ("health", _asked, False),
     "a byte at a time, at the health port": ("health", _silent, True),
     "a byte at a time, at the webhook": ("webhook", _secured, True),
 }
@@ -188,7 +195,7 @@ def test_a_process_without_a_file_to_spare_answers(
         with Client(server.port(listener), server.trust if listener == "webhook" else None) as new:
             assert new.ask(request(BODY) if listener == "webhook" else PROBE).status == 200
         assert kept.ask(request(BODY)).response["allowed"] is True
-        assert time.monotonic() - began < DEFAULT_LIMITS.head_seconds  # nobody waits for the end of a silent one
+        assert time.monotonic() - began < DEFAULT_LIMITS.handshake_seconds  # nobody waits for the end of a silent one
 
 
 def test_without_a_connection_to_close_new_ones_are_accepted_later(

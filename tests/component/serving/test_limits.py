@@ -10,14 +10,12 @@ from typing import Any, Final, Self
 
 import pytest
 from support.drivers.http_calls import PATH, request
-from support.fakes.api_server import until
 from support.fakes.wire import Wire, listening
 from support.objects import builders
 
 from webhook.app.handler import admit_function
 from webhook.component_base.log_line import JSONFormatter
 from webhook.core.opt_in import Policy
-from webhook.serving.connection import Connection
 from webhook.serving.routes import Limits, webhook_handler
 from webhook.telemetry.record import AdmissionRecord
 
@@ -64,38 +62,16 @@ async def test_a_body_that_does_not_come_is_waited_for_no_longer(tmp_path: Path,
 
 async def test_a_handshake_that_does_not_come_is_waited_for_no_longer(tmp_path: Path) -> None:
     """A connection that never starts TLS is closed."""
-    limits = Limits(head_seconds=_SOON_SECONDS)
+    limits = Limits(handshake_seconds=_SOON_SECONDS)
     handler = webhook_handler({PATH: same})
     async with listening(handler, tmp_path, limits) as server, await Wire.open(server.port) as wire:
-        assert await wire.rest() == b""
-
-
-@pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS.keys())
-async def test_a_first_head_that_does_not_come_is_waited_for_no_longer(tmp_path: Path, beginning: bytes) -> None:
-    """The time counts from the connection on, even if parts of the head arrive."""
-    limits = Limits(head_seconds=4 * _LATER_SECONDS)  # the handshake is a part of it
-    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
-        await wire.send(beginning)
-        assert await wire.rest() == b""
-
-
-async def test_a_first_head_that_is_due_as_the_handshake_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine the time can end in the same turn of the event loop in which the connection is made."""
-    made = Connection.connection_made
-
-    def made_and_due(connection: Connection, transport: asyncio.BaseTransport) -> None:
-        made(connection, transport)
-        connection._head_due()
-
-    monkeypatch.setattr(Connection, "connection_made", made_and_due)
-    async with listening(webhook_handler({PATH: same}), tmp_path) as server, await server.connect() as wire:
         assert await wire.rest() == b""
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["at first", "after an answer"])
 async def test_a_head_that_comes_byte_by_byte_is_cut_off(tmp_path: Path, again: bool) -> None:  # noqa: FBT001 - a row
     """More bytes do not extend the time of a head, neither of the first nor of a later one."""
-    limits = Limits(head_seconds=_LATER_SECONDS)
+    limits = Limits(keepalive_seconds=_LATER_SECONDS)
     async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
         if again:
             assert (await wire.ask(request(b"{}"))).status == 200
@@ -113,29 +89,22 @@ async def _dribble(wire: Wire) -> None:
 
 
 async def test_an_api_servers_spare_connection_is_left_alone(tmp_path: Path) -> None:
-    """An address that has sent requests may keep a connection longer than a head's time: Go's client does that."""
-    async with (
-        listening(webhook_handler({PATH: same}), tmp_path) as server,
-        await server.connect() as used,
-        await server.connect() as spare,
-        await server.connect() as slow,
-    ):
-        assert (await used.ask(request(b"1"))).status == 200
-        for connection in server.listener.connections:
-            connection._head_due()
-        assert (await spare.ask(request(b"2"))).body == b"2"
-        [begun] = (each for each in server.listener.connections if each.no_request_yet)
-        await slow.send(b"POST")
-        await until(lambda: begun._timer is not None)
-        begun._head_due()
-        assert await slow.rest() == b""  # but a head that has begun must come
+    """A connection may be silent for longer than a handshake may take: Go's client dials some for later."""
+    limits = Limits(handshake_seconds=_LATER_SECONDS)
+    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as spare:
+        async with await Wire.open(server.port) as raw:
+            assert await raw.rest() == b""
+        assert (await spare.ask(request(b"1"))).body == b"1"
 
 
-async def test_a_new_connection_takes_the_slot_of_a_silent_one(tmp_path: Path) -> None:
-    """First a connection in its handshake, then a silent one. Calls in flight and idle callers stay."""
-    gate, limits = asyncio.Event(), Limits(connections=4)
+async def test_a_new_connection_takes_the_place_of_an_unused_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """First of the oldest without a request, then of the one that is idle for longest. A call in flight stays."""
+    gate, asked, limits = asyncio.Event(), asyncio.Event(), Limits(connections=5)
 
     async def waits(body: bytes, _deadline: float) -> bytes:
+        asked.set()
         await gate.wait()
         return body
 
@@ -143,24 +112,28 @@ async def test_a_new_connection_takes_the_slot_of_a_silent_one(tmp_path: Path) -
         AsyncExitStack() as stack,
         listening(webhook_handler({PATH: same, "/wait": waits}), tmp_path, limits) as server,
         await server.connect() as busy,
+        await server.connect() as used,
         await server.connect() as idle,
         await Wire.open(server.port) as raw,
         await server.connect() as silent,
     ):
         await busy.send(request(b"1", head="POST /wait HTTP/1.1"))
-        assert (await idle.ask(request(b"2"))).body == b"2"
-        for gone in (raw, silent):
+        await asked.wait()
+        for each in (used, idle, used):
+            assert (await each.ask(request(b"2"))).body == b"2"
+        for gone in (raw, silent, idle, used):
             new = await stack.enter_async_context(await server.connect())
             assert (await new.ask(request(b"3"))).body == b"3"
             assert await gone.rest() == b""
-        assert (await idle.ask(request(b"4"))).body == b"4"
         gate.set()
         assert (await busy.reply()).body == b"1"
+    [line] = caplog.records
+    assert (line.getMessage(), vars(line)["fields"]) == ("too many connections", {"held": 5, "closed_so_far": 0})
 
 
 async def test_a_new_connection_is_refused_if_all_have_calls_in_flight(tmp_path: Path) -> None:
-    """At the limit of its address or of the listener, until one call is answered."""
-    asked, gate, limits = asyncio.Semaphore(0), asyncio.Event(), Limits(connections_per_peer=2)
+    """Until one call is answered."""
+    asked, gate, limits = asyncio.Semaphore(0), asyncio.Event(), Limits(connections=2)
 
     async def waits(body: bytes, _deadline: float) -> bytes:
         asked.release()
@@ -181,24 +154,6 @@ async def test_a_new_connection_is_refused_if_all_have_calls_in_flight(tmp_path:
         assert (await first.reply()).body == b"1"
         async with await server.connect() as new:
             assert (await new.ask(request(b"2"))).body == b"2"
-
-
-async def test_a_call_that_nobody_waits_for_any_more_gives_way(tmp_path: Path) -> None:
-    """A caller that does not read its answers keeps its slot only for a limited time."""
-    asked, limits = asyncio.Event(), Limits(connections=1, call_seconds=0)
-
-    async def waits(body: bytes, _deadline: float) -> bytes:
-        if body == b"1":
-            asked.set()
-            await asyncio.Event().wait()
-        return body
-
-    async with listening(webhook_handler({PATH: waits}), tmp_path, limits) as server, await server.connect() as stuck:
-        await stuck.send(request(b"1"))
-        await asked.wait()
-        async with await server.connect() as new:
-            assert (await new.ask(request(b"2"))).body == b"2"
-            assert await stuck.rest() == b""
 
 
 async def test_bodies_that_are_read_at_once_are_bounded(tmp_path: Path) -> None:
