@@ -7,25 +7,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from random import Random
 from typing import Any, Final
 
 from support.drivers.http_calls import request
-from support.strategies.fuzz_shapes import SHAPES, WORDS, any_value, bases
+from support.objects import corpus
 
+_KEYS: Final = ("metadata.name", "kubernetes.io/arch", "a", "", "/", "a b", "\u00e9", "metadata.uid")
+_WORDS: Final = (
+    *("", "true", "required", "preferred", "false", "0", "-1", "node-a", "-", "Exists", "Gt", "NoSchedule"),
+    *("\x00", "\n", "\u2028", "~1/", "\U0001f600", "Not A Name", "x" * 300),
+)
+_NUMBERS: Final = (
+    *(0, -1, 1, 100, 101, 2**31, 2**63, 2**64, -(2**63) - 1, 10**400),
+    *(1e308, -0.0, 1.5, float("nan"), float("inf")),
+)
+_LENGTHS: Final = (10, 1000, 10_000, 100_000)
 _MARKS: Final = (
-    rb"\ud800",
-    b"\xff",
-    b"\xc3\x28",
-    b"\xed\xa0\x80",
-    b"\xf4\x90\x80\x80",
-    b"\x00",
-    b"\xef\xbb\xbf",
-    b"\\u",
-    b'"',
-    b"}",
-    b"]",
-    b",",
+    *(rb"\ud800", b"\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\x00", b"\xef\xbb\xbf"),
+    *(b"\\u", b'"', b"}", b"]", b","),
 )
 _HTTP_SHARE: Final = 0.02  # of all cases; each takes a connection of its own
 _POD_SHARE: Final = 0.7  # of the changes at random places: most of the rules look at the pod
@@ -49,32 +50,73 @@ def case(seed: int, index: int) -> Case:
     if rng.random() < _HTTP_SHARE:
         return Case(b"", _http(rng, json.dumps(tree).encode()))
     pod = tree["request"]["object"]
-    for mutate in rng.choices(SHAPES, k=rng.choice((0, 1, 1, 2, 4))):
-        mutate(rng, pod)
+    for _ in range(rng.choice((0, 1, 1, 2, 4))):
+        _cross(rng, pod)
     for mutate in rng.choices(_TREES, k=rng.choice((0, 0, 0, 1, 2))):
         mutate(rng, pod if rng.random() < _POD_SHARE else tree)
     body = json.dumps(tree, separators=(",", ":"), ensure_ascii=rng.random() < 0.9).encode(errors="surrogatepass")
-    for mutate in rng.choices(_BYTES, k=rng.choice((0, 0, 0, 0, 1, 2))):
-        body = mutate(rng, body)
+    for change in rng.choices(_BYTES, k=rng.choice((0, 0, 0, 0, 1, 2))):
+        body = change(rng, body)
     return Case(body)
 
 
-def _pick(rng: Random, tree: Any) -> tuple[Any, Any]:
-    """Return (container, key) of some place in the tree."""
-    holder, key = {"": tree}, ""
-    while isinstance(inner := holder[key], dict | list) and inner and (holder is tree or rng.random() < 0.85):
+@cache
+def bases() -> tuple[str, ...]:
+    """The reviews of the corpus at the entry of start pods: right ones, and together they take every rule."""
+    return tuple(json.dumps(case.review) for case in corpus.load() if case.entry == corpus.VIRT_LAUNCHER)
+
+
+def _any_value(rng: Random, depth: int = 3) -> Any:
+    """Some JSON value, seldom the one that belongs there."""
+    kind = rng.randrange(9)
+    if kind < 2 or not depth:
+        return rng.choice(_WORDS)
+    if kind == 2:
+        return rng.choice(_NUMBERS)
+    if kind == 3:
+        return rng.choice((None, True, False))
+    if kind == 4:
+        return "x" * rng.choice(_LENGTHS)
+    if kind == 5:
+        return [_any_value(rng, 0)] * rng.choice(_LENGTHS[:3])
+    if kind == 6:
+        return [_any_value(rng, depth - 1) for _ in range(rng.randrange(4))]
+    return {rng.choice(_WORDS + _KEYS): _any_value(rng, depth - 1) for _ in range(rng.randrange(4))}
+
+
+def _cross(rng: Random, pod: Any) -> None:
+    """Give the pod a field of another row's pod: rules meet that no row has together."""
+    other = json.loads(rng.choice(bases()))["request"]["object"]
+    parent = rng.choice(("metadata", "spec", "spec"))
+    if all(isinstance(each, dict) and isinstance(each.get(parent), dict) and each[parent] for each in (pod, other)):
+        field = rng.choice(list(other[parent]))
+        pod[parent][field] = other[parent][field]
+
+
+def _pick(rng: Random, tree: Any, deeper: float = 0.85) -> tuple[Any, Any]:
+    """Return (container, key) of some place in the tree; `deeper` is how likely a place inside another one is."""
+    holder: Any = {"": tree}
+    key: Any = ""
+    while isinstance(inner := holder[key], dict | list) and inner and (holder is tree or rng.random() < deeper):
         holder, key = inner, rng.choice(list(inner) if isinstance(inner, dict) else range(len(inner)))
     return holder, key
 
 
 def _replace(rng: Random, tree: Any) -> None:
     holder, key = _pick(rng, tree)
-    holder[key] = any_value(rng)
+    holder[key] = _any_value(rng)
 
 
-def _null(rng: Random, tree: Any) -> None:
+def _odd_leaf(rng: Random, tree: Any) -> None:
+    holder, key = _pick(rng, tree, deeper=1)
+    holder[key] = rng.choice((*_WORDS, *_NUMBERS))
+
+
+def _long(rng: Random, tree: Any) -> None:
+    """Repeat the items of a list, or a text, up to a length in characters."""
     holder, key = _pick(rng, tree)
-    holder[key] = None
+    if isinstance(value := holder[key], str | list) and value:
+        holder[key] = value * (rng.choice(_LENGTHS) // len(json.dumps(value)) + 1)
 
 
 def _remove(rng: Random, tree: Any) -> None:
@@ -84,7 +126,7 @@ def _remove(rng: Random, tree: Any) -> None:
 
 
 def _retype(rng: Random, tree: Any) -> None:
-    """Replace a value by the same content of another type: a list, a text, its only item."""
+    """Replace a value by the same content of another type, or by null: a list, a text, its only item."""
     holder, key = _pick(rng, tree)
     value = holder[key]
     only = (
@@ -92,12 +134,12 @@ def _retype(rng: Random, tree: Any) -> None:
         if isinstance(value, dict | list)
         else {"a": value}
     )
-    holder[key] = rng.choice(([value], str(value)[:1000], only, [value] * 3))
+    holder[key] = rng.choice(([value], str(value)[:1000], only, [value] * 3, None))
 
 
 def _swap(rng: Random, tree: Any) -> None:
     """Swap two fields of the envelope."""
-    asked = tree.get("request")
+    asked = tree.get("request") if isinstance(tree, dict) else None
     if isinstance(asked, dict) and len(asked) > 1:
         one, other = rng.sample(list(asked), 2)
         asked[one], asked[other] = asked[other], asked[one]
@@ -106,7 +148,7 @@ def _swap(rng: Random, tree: Any) -> None:
 def _rename(rng: Random, tree: Any) -> None:
     holder, key = _pick(rng, tree)
     if isinstance(holder, dict) and holder is not tree and isinstance(key, str):
-        holder[rng.choice((key.upper(), key + "s", rng.choice(WORDS)))] = holder.pop(key)
+        holder[rng.choice((key.upper(), key + "s", rng.choice(_WORDS)))] = holder.pop(key)
 
 
 def _graft(rng: Random, tree: Any) -> None:
@@ -143,7 +185,9 @@ def _twice(rng: Random, body: bytes) -> bytes:
     """Write a key twice, in the object that begins after some brace."""
     place = body.find(b"{", rng.randrange(len(body))) + 1
     key = rng.choice(("uid", "request", "object", "metadata", "spec", "affinity", "kind", "annotations", "name"))
-    return body[:place] + json.dumps(key).encode() + b":" + json.dumps(any_value(rng, 1)).encode() + b"," + body[place:]
+    return (
+        body[:place] + json.dumps(key).encode() + b":" + json.dumps(_any_value(rng, 1)).encode() + b"," + body[place:]
+    )
 
 
 def _deep(rng: Random, body: bytes) -> bytes:
@@ -198,5 +242,5 @@ def cases(seed: int, count: int) -> Iterator[Case]:
     return (case(seed, index) for index in range(count))
 
 
-_TREES: Final = (_replace, _replace, _null, _remove, _retype, _swap, _rename, _graft)
+_TREES: Final = (_replace, _replace, _odd_leaf, _odd_leaf, _long, _remove, _retype, _swap, _rename, _graft)
 _BYTES: Final = (_flip, _flip, _cut, _repeat, _mark, _twice, _deep)

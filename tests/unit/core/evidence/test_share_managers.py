@@ -123,3 +123,25 @@ def test_a_volume_that_two_claims_share_is_asked_for_once() -> None:
         cluster(*BOUND, twin, RUNNING), dict.fromkeys([SHARE_MANAGER, SHARE_MANAGER_POD], NoObject.NOT_CACHED)
     )
     assert find_share_managers(pod("disk", "twin"), "vms", view) == NeedObjects((SHARE_MANAGER, SHARE_MANAGER_POD))
+
+
+def test_each_claim_has_one_finding() -> None:
+    """Also one without a name, and a generic ephemeral volume, whose claim is not named yet."""
+    nameless = [{"name": "x", "persistentVolumeClaim": {}}]
+    found = find_share_managers(pod("b", "a", "b", ephemeral=["scratch"], volumes=nameless), "vms", cluster())
+    assert isinstance(found, list)
+    assert [(one.claim, one.why.reason) for one in found] == [
+        ("b", Reason.CLAIM_NOT_FOUND),
+        ("a", Reason.CLAIM_NOT_FOUND),
+        ("", Reason.CLAIM_NOT_FOUND),
+        ("scratch", Reason.EPHEMERAL_CLAIM),
+    ]
+
+
+def test_a_volume_is_block_if_either_object_says_so() -> None:
+    """Its claim or its PersistentVolume."""
+    block = {"volume_mode": "Block"}
+    claims = [persistent_volume_claim("disk", volume_name="pv", **parts) for parts in (block, {})]
+    volumes = [persistent_volume("pv", claim="disk", handle="h", **parts) for parts in ({}, block)]
+    for bound in zip(claims, volumes, strict=True):
+        assert finding(*bound).why.reason is Reason.VOLUME_IS_BLOCK
