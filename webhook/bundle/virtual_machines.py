@@ -108,6 +108,7 @@ class _VirtualMachineSpec(Struct, rename="camel", frozen=True, kw_only=True):
 
 class _VirtualMachineStatus(kubevirt.Status, rename="camel", frozen=True, kw_only=True):
     start_failure: virtual_machine.StartFailure | None = None
+    created: bool | None = None
 
 
 class KeptVirtualMachine(Struct, rename="camel", frozen=True, kw_only=True):

@@ -157,10 +157,16 @@ def _collections(path: str) -> tuple[str, str]:
 def _selected(value: Object, query: Mapping[str, str]) -> bool:
     """Select by labels, and by the fields that the programs use: a node, a kind, and phases that are left out."""
     labels = value["metadata"].get("labels") or {}
-    wanted = (label.partition("=") for label in filter(None, query.get("labelSelector", "").split(",")))
-    return all(labels.get(name) == equal for name, _, equal in wanted) and all(
+    return all(_labelled(labels, wanted) for wanted in filter(None, query.get("labelSelector", "").split(","))) and all(
         _has(value, field) for field in filter(None, query.get("fieldSelector", "").split(","))
     )
+
+
+def _labelled(labels: Mapping[str, str], wanted: str) -> bool:
+    name, _, equal = wanted.partition("=")
+    if not equal:
+        return name in labels if not name.startswith("!") else name[1:] not in labels
+    return labels.get(name) == equal
 
 
 def _has(value: Object, selected: str) -> bool:

@@ -52,7 +52,6 @@ def objects() -> list[Object]:
 
 COLD: Final = ("off", "out", "over", "sized", "two")
 STOPPED: Final = ["asks", "off", "out", "over", "sized", "two"]
-STATES: Final = {**dict.fromkeys(STOPPED, "stopped"), "web": "apart"}
 
 
 def items(told: Ran) -> dict[str, Any]:

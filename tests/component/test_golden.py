@@ -1,0 +1,164 @@
+"""What users read: tests/golden/*.txt are transcripts of commands over a cluster of YAML, and each is played again.
+
+`UPDATE_GOLDEN=1 pytest tests/component/test_golden.py` writes them again: the difference in git is what users will see.
+docs/tests.md says what a line means.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from support.drivers.environment import CLUSTER, remove_settings
+from support.drivers.serving import ROOT, Client, issue, serving, write_cluster
+from support.fakes.static_api import StaticApi
+
+from webhook import cli
+from webhook.candidates.settings import CANDIDATES
+from webhook.explain.settings import EXPLAIN
+from webhook.status.settings import STATUS
+
+GOLDEN: Final = ROOT / "tests" / "golden"
+NOW: Final = datetime(2026, 3, 4, 12, tzinfo=UTC)
+"""The time of each transcript. Times are moved to the real one before a command runs, and back in its output."""
+_SLACK: Final = timedelta(minutes=2)
+_TIME: Final = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
+_INDENT: Final = "    "
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the settings and the cluster of the user who runs the tests."""
+    remove_settings(monkeypatch, [*STATUS, *EXPLAIN, *CANDIDATES], *CLUSTER)
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in GOLDEN.glob("*.txt")))
+def test_a_transcript_is_what_users_read(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line that has changed shows as a difference."""
+    file = GOLDEN / f"{name}.txt"
+    before = file.read_text(encoding="utf-8")
+    after = "\n".join(line for part in _parts(before) for line in Player(tmp_path, capsys).play(part)).rstrip() + "\n"
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.write_text(after, encoding="utf-8")
+        return
+    changed = "\n".join(difflib.unified_diff(before.splitlines(), after.splitlines(), str(file), "now", lineterm=""))
+    assert not changed, f"{changed}\n\nas it should be? UPDATE_GOLDEN=1 pytest tests/component/test_golden.py"
+
+
+def _parts(text: str) -> Iterator[list[str]]:
+    """The lines of each heading, without output. The lines before the first heading begin each part."""
+    lines = [line for line in text.splitlines() if line and not line.startswith(_INDENT)]
+    starts = [number for number, line in enumerate(lines) if line.startswith("## ")]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        yield [*(lines[: starts[0]] if start == starts[0] else _silent(lines[: starts[0]])), *lines[start:end]]
+
+
+def _silent(lines: list[str]) -> list[str]:
+    return [f"\0{line}" for line in lines]
+
+
+class Player:
+    """Plays one part of a transcript, with an API server of its own."""
+
+    def __init__(self, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._directory, self._capsys, self._files = directory, capsys, directory / "cluster.json"
+        self._moved = datetime.now(UTC).replace(microsecond=0) - NOW
+
+    def play(self, lines: list[str]) -> Iterator[str]:
+        """The lines again, each command with its output."""
+        with StaticApi([]) as api:
+            self._kubeconfig = api.kubeconfig(self._directory / "kubeconfig", namespace="vms")
+            for line in lines:
+                word, _, rest = line.lstrip("\0").partition(" ")
+                if word == "##":
+                    yield ""
+                if not line.startswith("\0"):
+                    yield line
+                if word == "$":
+                    yield from self._output(self._run(rest, api), api)
+                elif word == "GET":
+                    yield from self._output(self._page(rest, api), api)
+                elif word not in ("#", "##"):
+                    self._change(api, word, rest)
+
+    def _change(self, api: StaticApi, word: str, rest: str) -> None:
+        path, _, value = rest.partition(" ")
+        match word:
+            case "cluster":
+                objects = yaml.load_all(self._now((GOLDEN / path).read_text(encoding="utf-8")), yaml.CSafeLoader)
+                with StaticApi(objects) as described:
+                    api.objects |= described.objects
+            case "patch":
+                patch = yaml.load(self._now(value), yaml.CSafeLoader)
+                api.objects[path] = _merged(api.objects.get(path, {}), patch)
+            case "delete":
+                del api.objects[path]
+            case "refuse":
+                code, _, message = value.partition(" ")
+                api.refuse(path, int(code), message)
+            case _:
+                raise AssertionError(f"{word}: no such line of a transcript")
+
+    def _run(self, words: str, api: StaticApi) -> str:
+        command, _, pattern = words.partition(" | grep ")
+        if "FILES" in command:
+            write_cluster(self._files, list(api.objects.values()))
+        command = command.replace("FILES", str(self._files))
+        cluster = [] if "--manifests" in command else ["--kubeconfig", str(self._kubeconfig)]
+        code = cli.main([*shlex.split(command), *cluster])
+        out, err = self._capsys.readouterr()
+        lines = [*out.splitlines(), *(f"! {line}" for line in err.splitlines())]
+        return "\n".join([*filter(re.compile(pattern).search, lines), *([f"[{code}]"] if code else [])])
+
+    def _page(self, path: str, api: StaticApi) -> str:
+        """What the page of `serve --manifests` gets for this path."""
+        manifests, pair = write_cluster(self._files, list(api.objects.values())), issue(self._directory)
+        tls = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file)
+        with (
+            serving(*tls, "--manifests", manifests, log=self._directory / "log") as server,
+            Client(server.health_port) as reader,
+        ):
+            body = reader.ask(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()).body
+            found: dict[str, Any] = json.loads(gzip.decompress(body))
+        found |= {name: "..." for name in ("cursor", "replica", "started") if name in found}
+        return json.dumps(found, indent=2)
+
+    def _output(self, text: str, api: StaticApi) -> Iterator[str]:
+        for known, shown in (
+            (f" --kubeconfig {self._kubeconfig}", ""),
+            (api.url.removeprefix("http://"), "api.example.com"),
+            (str(self._files), "FILES"),
+        ):
+            text = text.replace(known, shown)
+        moved = _TIME.sub(lambda found: self._then(found.group()), text)
+        yield from (f"{_INDENT}{line}".rstrip() for line in moved.split("\n") if line)
+
+    def _now(self, text: str) -> str:
+        return _TIME.sub(lambda found: _shown(datetime.fromisoformat(found.group()) + self._moved), text)
+
+    def _then(self, time: str) -> str:
+        at = datetime.fromisoformat(time) - self._moved
+        return _shown(NOW if abs(at - NOW) < _SLACK else at)
+
+
+def _shown(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _merged(value: Any, patch: Any) -> Any:
+    """A JSON merge patch (RFC 7386)."""
+    if not isinstance(patch, dict):
+        return patch
+    old = value if isinstance(value, dict) else {}
+    merged = {**old, **{name: _merged(old.get(name), each) for name, each in patch.items()}}
+    return {name: each for name, each in merged.items() if each is not None}
