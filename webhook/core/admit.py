@@ -48,17 +48,6 @@ from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 
-_WRONG_VALUES: Final = (Reason.BAD_CO_SCHEDULE, Reason.BAD_NAMESPACE_LABEL)
-_OTHER_PODS: Final = frozenset(  # which the entry is not for: nothing in them is touched
-    {
-        Reason.NOT_VIRT_LAUNCHER,
-        Reason.MIGRATION_TARGET,
-        Reason.NOT_MIGRATION_TARGET,
-        Reason.MIGRATION_RECEIVER,
-        Reason.EPHEMERAL_PROVISIONING,
-        Reason.NOT_SHARE_MANAGER,
-    }
-)
 AGAIN: Final = "again-"
 """Prefix of the audit annotations' keys if the API server calls the webhook for the same pod a second time."""
 
@@ -164,7 +153,7 @@ def _vm_exists(creation: PodCreation, view: ClusterView) -> bool | NeedObjects:
 
 
 def _carried_out(creation: PodCreation, decision: Decision, policy: Policy) -> Answer:
-    if decision.why.reason in _OTHER_PODS:
+    if decision.why.reason.columns.other_pod:
         return _encode(creation.request, creation.pod, decision, [])
     operations = decision_patch.for_decision(creation.before, decision)
     if isinstance(operations, Why):
@@ -227,4 +216,4 @@ def _keyed(audit_annotations: Mapping[str, str], pod: Pod | None) -> Mapping[str
 
 
 def _warnings(decision: Decision) -> list[str]:
-    return [decision.why.sentence] if decision.why.reason in _WRONG_VALUES else []
+    return [decision.why.sentence] if decision.why.reason.columns.wrong_value else []

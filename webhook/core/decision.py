@@ -12,14 +12,6 @@ from webhook.core.opt_in import Mode, OptedInBy
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why
 from webhook.core.scheduler.state.pod_requests import Usage
 
-_FITS: Final = (Reason.NODE_FEASIBLE, Reason.NO_SHARE, Reason.OTHERS_ON_WAY, Reason.CROWD_BEFORE)
-EXCLUDES: Final = (  # as long as the node and the pod are as they are, whatever runs there
-    Reason.NODE_SELECTOR_MISMATCH,
-    Reason.NODE_AFFINITY_MISMATCH,
-    Reason.TAINT_NOT_TOLERATED,
-    Reason.VOLUME_AFFINITY_MISMATCH,
-    Reason.VOLUME_ZONE_MISMATCH,
-)
 NODES_SHOWN: Final = 3  # in the annotations; explain and the log show all nodes
 TOP_WEIGHT: Final = 100  # v1.PreferredSchedulingTerm: weights are 1..100
 
@@ -45,12 +37,12 @@ class NodeFit(Struct, frozen=True):
     @property
     def excluded(self) -> bool:
         """Whether kube-scheduler never takes this node, so that another start changes nothing."""
-        return self.why.reason in EXCLUDES
+        return self.why.reason.columns.excludes
 
     @property
     def fits(self) -> bool:
         """Whether kube-scheduler would take this node now; other pods can still take its resources first."""
-        return self.why.reason in _FITS
+        return self.why.reason.columns.fits
 
 
 class WeightedNode(Struct, frozen=True):

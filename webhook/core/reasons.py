@@ -35,13 +35,42 @@ class Why(Struct, frozen=True, gc=False):
         return f"{self.reason.code}: {self.sentence}"
 
 
+class Columns(Struct, frozen=True, kw_only=True, gc=False):
+    """What the code asks of a reason. Each column is false for most reasons.
+
+    Attributes:
+        other_pod: the entry is not for such a pod, in which nothing is touched.
+        not_opted_in: nobody said whether the VM takes part.
+        opted_out: somebody said that the VM takes no part.
+        wrong_value: somebody tried to opt in, by a value that means nothing. The client gets a warning.
+        unread: an object could not be read.
+        no_share_manager: the volume is attached on the pod's own node.
+        fits: kube-scheduler would take this node now; other pods can still take its resources first.
+        excludes: kube-scheduler never takes this node, as long as the node and the pod are as they are.
+        intended: the VM has no share-manager, or not yet; or somebody wants it so. The Event is no warning.
+        fault: the webhook has a fault.
+    """
+
+    other_pod: bool = False
+    not_opted_in: bool = False
+    opted_out: bool = False
+    wrong_value: bool = False
+    unread: bool = False
+    no_share_manager: bool = False
+    fits: bool = False
+    excludes: bool = False
+    intended: bool = False
+    fault: bool = False
+
+
 @unique
 class Reason(Enum):
-    """Every reason: its code and the template of its sentence. The members are grouped by rule."""
+    """Every reason: its code, the template of its sentence, and its columns. The members are grouped by rule."""
 
-    def __init__(self, code: str, template: str) -> None:
+    def __init__(self, code: str, template: str, columns: Columns = Columns()) -> None:  # noqa: B008 - it is frozen
         self.code = code
         self.template = template
+        self.columns = columns
 
     def why(self, **names: object) -> Why:
         """Return this reason with the names that its template needs."""
@@ -52,27 +81,35 @@ class Reason(Enum):
     NOT_A_CREATE = "NotACreate", "the operation is {operation}, not CREATE"
     SUBRESOURCE = "Subresource", "the request is for the subresource {subresource}"
     POD_TOO_LARGE = "PodTooLarge", "the pod has {count} {what}; the webhook evaluates a pod with at most {most}"
-    NOT_VIRT_LAUNCHER = "NotVirtLauncher", "the pod has no label kubevirt.io=virt-launcher"
+    NOT_VIRT_LAUNCHER = "NotVirtLauncher", "the pod has no label kubevirt.io=virt-launcher", Columns(other_pod=True)
     MIGRATION_TARGET = (
         "MigrationTarget",
         "the pod is a live-migration target (label kubevirt.io/migrationJobUID)",
+        Columns(other_pod=True),
     )
     MIGRATION_RECEIVER = (
         "MigrationReceiver",
         "the pod receives a decentralized migration (annotation kubevirt.io/create-migration-target)",
+        Columns(other_pod=True),
     )
     EPHEMERAL_PROVISIONING = (
         "EphemeralProvisioning",
         "the pod only provisions a disk (annotation kubevirt.io/ephemeral-provisioning)",
+        Columns(other_pod=True),
     )
     NODE_ALREADY_SET = "NodeAlreadySet", "spec.nodeName is already {node}, so kube-scheduler does not choose a node"
     NOT_MIGRATION_TARGET = (
         "NotMigrationTarget",
         "the pod is not a live-migration target (no label kubevirt.io/migrationJobUID)",
+        Columns(other_pod=True),
     )
 
-    NOT_OPTED_IN = "NotOptedIn", f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}, and its Namespace no such label"
-    OPTED_OUT = "OptedOut", f"the annotation {ANNOTATION_CO_SCHEDULE} is false"
+    NOT_OPTED_IN = (
+        "NotOptedIn",
+        f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}, and its Namespace no such label",
+        Columns(not_opted_in=True),
+    )
+    OPTED_OUT = "OptedOut", f"the annotation {ANNOTATION_CO_SCHEDULE} is false", Columns(opted_out=True)
     MODE_OFF = "ModeOff", f"the cluster's mode is off, and {ANNOTATION_CO_SCHEDULE} is true"
     BAD_CO_SCHEDULE = (
         "BadCoSchedule",
@@ -80,11 +117,13 @@ class Reason(Enum):
             f"annotation {ANNOTATION_CO_SCHEDULE}: got {{value}}, expected true, false, required or preferred; "
             "the pod stays unchanged; correct spec.template.metadata.annotations of the VirtualMachine"
         ),
+        Columns(wrong_value=True),
     )
 
     NAMESPACE_OPTED_OUT = (
         "NamespaceOptedOut",
         f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}, and this label of Namespace {{namespace}} is false",
+        Columns(opted_out=True),
     )
     BAD_NAMESPACE_LABEL = (
         "BadNamespaceLabel",
@@ -92,6 +131,7 @@ class Reason(Enum):
             f"label {LABEL_CO_SCHEDULE} of Namespace {{namespace}}: got {{value}}, expected true, false, required or "
             "preferred; the pod stays unchanged; correct the label, or annotate the VM"
         ),
+        Columns(wrong_value=True),
     )
     NAMESPACE_LOOKUP_FAILED = (
         "NamespaceLookupFailed",
@@ -99,29 +139,42 @@ class Reason(Enum):
             f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}, and whether a label of Namespace {{namespace}} opts "
             "it in is not known: the Namespace could not be read ({problem})"
         ),
+        Columns(unread=True),
     )
 
     # Rule 5: from each claim to its share-manager. The further down, the closer to a node.
-    NO_CLAIMS = "NoClaims", "the pod has no PersistentVolumeClaim volume"
+    NO_CLAIMS = "NoClaims", "the pod has no PersistentVolumeClaim volume", Columns(intended=True)
     EPHEMERAL_CLAIM = (
         "EphemeralClaim",
         "volume {volume} is a generic ephemeral volume, whose claim is created after the pod",
+        Columns(intended=True),
     )
-    CLAIM_LOOKUP_FAILED = "ClaimLookupFailed", "claim {claim}: its {kind} could not be read ({problem})"
+    CLAIM_LOOKUP_FAILED = (
+        "ClaimLookupFailed",
+        "claim {claim}: its {kind} could not be read ({problem})",
+        Columns(unread=True),
+    )
     CLAIM_NOT_FOUND = "ClaimNotFound", "claim {claim}: namespace {namespace} has no PersistentVolumeClaim of this name"
-    CLAIM_NOT_BOUND = "ClaimNotBound", "claim {claim}: it is not bound to a PersistentVolume (phase {phase})"
+    CLAIM_NOT_BOUND = (
+        "ClaimNotBound",
+        "claim {claim}: it is not bound to a PersistentVolume (phase {phase})",
+        Columns(intended=True),
+    )
     VOLUME_NOT_FOUND = "VolumeNotFound", "claim {claim}: its PersistentVolume {volume} does not exist"
     CLAIM_NOT_READ_WRITE_MANY = (
         "ClaimNotReadWriteMany",
         "claim {claim}: its access modes are {modes}; a share-manager serves only ReadWriteMany and ReadOnlyMany",
+        Columns(no_share_manager=True, intended=True),
     )
     VOLUME_NOT_LONGHORN = (
         "VolumeNotLonghorn",
         "claim {claim}: PersistentVolume {volume} is not a volume of driver.longhorn.io",
+        Columns(no_share_manager=True, intended=True),
     )
     VOLUME_IS_BLOCK = (
         "VolumeIsBlock",
         "claim {claim}: volume {volume} is {what}; Longhorn attaches it as a block device, without a share-manager",
+        Columns(no_share_manager=True, intended=True),
     )
     VOLUME_STRICT_LOCAL = (
         "VolumeStrictLocal",
@@ -129,12 +182,18 @@ class Reason(Enum):
             "claim {claim}: volume {volume} is strict-local; Longhorn attaches it without a share-manager, "
             "only on the node of its replica, which the webhook does not know"
         ),
+        Columns(no_share_manager=True, intended=True),
     )
     CDROM_CLAIM = "CdromClaim", "claim {claim} is a CD-ROM of the VM, whose share-manager pulls the VM nowhere"
-    SHARE_MANAGER_NOT_FOUND = "ShareManagerNotFound", "claim {claim}: volume {volume} has no ShareManager"
+    SHARE_MANAGER_NOT_FOUND = (
+        "ShareManagerNotFound",
+        "claim {claim}: volume {volume} has no ShareManager",
+        Columns(intended=True),
+    )
     SHARE_MANAGER_NO_NODE = (
         "ShareManagerNoNode",
         "claim {claim}: the share-manager of volume {volume} is on no node yet (state {state})",
+        Columns(intended=True),
     )
     NODE_NAME_INVALID = (
         "NodeNameInvalid",
@@ -148,6 +207,7 @@ class Reason(Enum):
             "claim {claim}: the share-manager pod of volume {volume} could not be read ({problem}); "
             "ShareManager ownerID {node} is only a hint"
         ),
+        Columns(unread=True),
     )
     SHARE_MANAGER_UNSCHEDULED = (
         "ShareManagerUnscheduled",
@@ -169,14 +229,23 @@ class Reason(Enum):
     NOT_SHARE_MANAGER = (
         "NotShareManager",
         "the pod is not a share-manager pod of Longhorn (namespace {namespace}, label longhorn.io/component)",
+        Columns(other_pod=True),
     )
-    VOLUME_LOOKUP_FAILED = "VolumeLookupFailed", "volume {volume}: its {kind} could not be read ({problem})"
+    VOLUME_LOOKUP_FAILED = (
+        "VolumeLookupFailed",
+        "volume {volume}: its {kind} could not be read ({problem})",
+        Columns(unread=True),
+    )
     VOLUME_UNCLAIMED = "VolumeUnclaimed", "volume {volume}: no PersistentVolume with this handle has a claim"
     NO_CONSUMER = (
         "NoConsumer",
         "claim {claim}: no known virt-launcher pod uses it, and no csi-attacher ticket leads to such a pod",
     )
-    CONSUMER_NOT_OPTED_IN = "ConsumerNotOptedIn", "claim {claim}: VM {vm} uses it, and {because}"
+    CONSUMER_NOT_OPTED_IN = (
+        "ConsumerNotOptedIn",
+        "claim {claim}: VM {vm} uses it, and {because}",
+        Columns(not_opted_in=True),
+    )
     CONSUMER_ON_NO_NODE = (
         "ConsumerOnNoNode",
         "claim {claim}: VM {vm} uses it, and is on no node yet; no csi-attacher ticket names a node",
@@ -203,6 +272,7 @@ class Reason(Enum):
     TARGET_NAMED = (
         "TargetNamed",
         "the migration names the node of its target: the pod has {label} in its nodeSelector",
+        Columns(intended=True),
     )
     SOURCE_UNKNOWN = (
         "SourceUnknown",
@@ -211,10 +281,12 @@ class Reason(Enum):
     SHARE_MANAGER_AT_SOURCE = (
         "ShareManagerAtSource",
         "claim {claim}: the share-manager is on node {node}, which the VM leaves",
+        Columns(intended=True),
     )
     SOURCE_POD_UNREAD = (
         "SourcePodUnread",
         "whether somebody chose node {node}, which the VM leaves, is not known: its pod could not be read ({problem})",
+        Columns(unread=True),
     )
     SOURCE_POD_NOT_FOUND = (
         "SourcePodNotFound",
@@ -226,6 +298,7 @@ class Reason(Enum):
             "somebody chose node {node}, which the VM leaves: its pod {pod} has {label} in its nodeSelector, "
             "and the new pod does not"
         ),
+        Columns(intended=True),
     )
     MIGRATION_PREFERS = (
         "MigrationPrefers",
@@ -233,20 +306,30 @@ class Reason(Enum):
     )
 
     # Rule 7: can this pod run on that node?
-    NODE_LOOKUP_FAILED = "NodeLookupFailed", "node {node}: its {kind} could not be read ({problem})"
+    NODE_LOOKUP_FAILED = (
+        "NodeLookupFailed",
+        "node {node}: its {kind} could not be read ({problem})",
+        Columns(unread=True),
+    )
     NODE_NOT_FOUND = "NodeNotFound", "node {node} does not exist"
     NODE_BEING_DELETED = "NodeBeingDeleted", "node {node} is being deleted"
     NODE_NOT_READY = "NodeNotReady", "node {node} is not Ready"
     NODE_LEAVING = "NodeLeaving", "node {node} is being drained or removed: it has the taint {taint}"
     NODE_CORDONED = "NodeCordoned", "node {node} is cordoned"
-    TAINT_NOT_TOLERATED = "TaintNotTolerated", "node {node} has the taint {taint}, which the pod does not tolerate"
+    TAINT_NOT_TOLERATED = (
+        "TaintNotTolerated",
+        "node {node} has the taint {taint}, which the pod does not tolerate",
+        Columns(excludes=True),
+    )
     NODE_SELECTOR_MISMATCH = (
         "NodeSelectorMismatch",
         "node {node} does not have the label {label} of the pod's nodeSelector",
+        Columns(excludes=True),
     )
     VOLUME_AFFINITY_MISMATCH = (
         "VolumeAffinityMismatch",
         "PersistentVolume {volume} of claim {claim} can't be used on node {node}",
+        Columns(excludes=True),
     )
     IN_TREE_VOLUME = (
         "InTreeVolume",
@@ -258,10 +341,12 @@ class Reason(Enum):
     VOLUME_ZONE_MISMATCH = (
         "VolumeZoneMismatch",
         "PersistentVolume {volume} of claim {claim} is labeled for another zone or region than node {node}",
+        Columns(excludes=True),
     )
     NODE_AFFINITY_MISMATCH = (
         "NodeAffinityMismatch",
         "the pod's own required node affinity excludes node {node}",
+        Columns(excludes=True),
     )
     LONGHORN_NOT_READY = (
         "LonghornNotReady",
@@ -288,7 +373,7 @@ class Reason(Enum):
             "so the volume of claim {claim} may not be mountable there"
         ),
     )
-    PODS_UNKNOWN = "PodsUnknown", "the free resources of node {node} are not known: {problem}"
+    PODS_UNKNOWN = "PodsUnknown", "the free resources of node {node} are not known: {problem}", Columns(unread=True)
     NO_ROOM = (
         "NoRoom",
         "node {node} has too little of {resource}: {asked} is requested, {used} of {allocatable} is taken{headroom}",
@@ -299,14 +384,17 @@ class Reason(Enum):
             "node {node} has too little of {resource} for a pod from each of the {replicas} replicas of the webhook: "
             "{asked} is requested, {used} of {allocatable} is taken{headroom}"
         ),
+        Columns(fits=True),
     )
     OTHERS_ON_WAY = (
         "OthersOnWay",
         "{count} more pods were just placed on node {node}, and kube-scheduler has not evaluated them yet",
+        Columns(fits=True),
     )
     CROWD_BEFORE = (
         "CrowdBefore",
         "several VMs were just placed on node {node}; other replicas of the webhook may not know yet where they run",
+        Columns(fits=True),
     )
     NODE_CONTESTED = (
         "NodeContested",
@@ -354,7 +442,7 @@ class Reason(Enum):
         "NodeDelinquent",
         "the share-manager pod has a preference of its own, from Longhorn, against node {node}",
     )
-    NODE_FEASIBLE = "NodeFeasible", "the pod can run on node {node}"
+    NODE_FEASIBLE = "NodeFeasible", "the pod can run on node {node}", Columns(fits=True)
 
     # Rule 7, for all nodes: rules of the pod that are not evaluated. The pod might not start on a required node.
     INTER_POD_AFFINITY = (
@@ -414,14 +502,26 @@ class Reason(Enum):
         "StartFailures",
         "VirtualMachine {vm} has {count} failed starts in a row (status.startFailure), so no node is required",
     )
-    AUDIT_REQUIRED = "AuditRequired", "the webhook only audits (--audit=on); it would write a requirement: {decision}"
-    AUDIT_PREFERRED = "AuditPreferred", "the webhook only audits (--audit=on); it would write a preference: {decision}"
-    PATCH_NOT_PROVEN = "PatchNotProven", "the patch does not apply ({problem}); please report this"
+    AUDIT_REQUIRED = (
+        "AuditRequired",
+        "the webhook only audits (--audit=on); it would write a requirement: {decision}",
+        Columns(intended=True),
+    )
+    AUDIT_PREFERRED = (
+        "AuditPreferred",
+        "the webhook only audits (--audit=on); it would write a preference: {decision}",
+        Columns(intended=True),
+    )
+    PATCH_NOT_PROVEN = "PatchNotProven", "the patch does not apply ({problem}); please report this", Columns(fault=True)
     ANNOTATIONS_FULL = (
         "AnnotationsFull",
         "the pod's annotations leave too little space for the record of the patch (Kubernetes accepts 256 KiB in all)",
     )
-    INTERNAL_ERROR = "InternalError", "the webhook failed on this pod ({problem}); please report this"
+    INTERNAL_ERROR = (
+        "InternalError",
+        "the webhook failed on this pod ({problem}); please report this",
+        Columns(fault=True),
+    )
 
     # A VM as it is now (status, metrics), if it is on no node. A VM that is together has the reason of a claim.
     VM_NOT_SCHEDULED = "VmNotScheduled", "pod {pod} is on no node yet"

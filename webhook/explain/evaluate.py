@@ -34,17 +34,7 @@ from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_re
 from webhook.invocation import AS_STARTED, Invocation
 from webhook.objects.documents import BadDocument
 
-_UNREAD: Final = frozenset(
-    reason.code
-    for reason in (
-        Reason.CLAIM_LOOKUP_FAILED,
-        Reason.SHARE_MANAGER_POD_UNREAD,
-        Reason.VOLUME_LOOKUP_FAILED,
-        Reason.NODE_LOOKUP_FAILED,
-        Reason.PODS_UNKNOWN,
-        Reason.NAMESPACE_LOOKUP_FAILED,
-    )
-)
+_UNREAD: Final = frozenset(reason.code for reason in Reason if reason.columns.unread)
 _YOUR_PERMISSIONS: Final = (
     "you may not read every object that explain needs; the webhook reads as its service account, and can decide "
     "otherwise"

@@ -48,7 +48,7 @@ _EXPLAINED: Final = frozenset(
     {V1_POD, REVIEW_KIND}
     | {(version, kind) for version in kubevirt.API_VERSIONS for kind in ("VirtualMachine", "VirtualMachineInstance")}
 )
-_NOT_OPTED_IN: Final = (Reason.NOT_OPTED_IN.code, Reason.CONSUMER_NOT_OPTED_IN.code)
+_NOT_OPTED_IN: Final = frozenset(reason.code for reason in Reason if reason.columns.not_opted_in)
 _DISKS: Final = (
     "PersistentVolumeClaim",
     "DataVolume",

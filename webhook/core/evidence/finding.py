@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
 
 from msgspec import Struct
 
@@ -11,15 +10,6 @@ from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
-
-WITHOUT_SHARE_MANAGER: Final = frozenset(  # the volume is attached on the pod's own node
-    {
-        Reason.CLAIM_NOT_READ_WRITE_MANY,
-        Reason.VOLUME_NOT_LONGHORN,
-        Reason.VOLUME_IS_BLOCK,
-        Reason.VOLUME_STRICT_LOCAL,
-    }
-)
 
 
 class ClaimUse(IntEnum):
@@ -74,7 +64,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     @property
     def may_have_share_manager(self) -> bool:
         """Whether the claim leads to a Longhorn volume that a share-manager serves when it is attached."""
-        return self.volume_handle is not None and self.why.reason not in WITHOUT_SHARE_MANAGER
+        return self.volume_handle is not None and not self.why.reason.columns.no_share_manager
 
     @property
     def why_not_required(self) -> Why:

@@ -24,7 +24,7 @@ from webhook.core.api.node_selector import is_node_name
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume, PersistentVolumeClaim
 from webhook.core.evidence import vm_facts
-from webhook.core.evidence.finding import WITHOUT_SHARE_MANAGER, Finding
+from webhook.core.evidence.finding import Finding
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, need_objects
@@ -87,7 +87,7 @@ def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
         ClaimVolume(
             found.claim,
             found.persistent_volume,
-            None if found.why.reason in WITHOUT_SHARE_MANAGER else found.node or "",
+            None if found.why.reason.columns.no_share_manager else found.node or "",
         )
         for found in findings
         if found.persistent_volume and found.in_pod

@@ -31,8 +31,6 @@ from webhook.core.view import ClusterView, NeedObjects
 _ASKS: Final = "true"  # the value of the annotation that a VM gets which opts in
 _CHANGE: Final = {"spec": {"template": {"metadata": {"annotations": {ANNOTATION_CO_SCHEDULE: _ASKS}}}}}
 
-_OUT: Final = (Reason.OPTED_OUT, Reason.NAMESPACE_OPTED_OUT, Reason.NAMESPACE_LOOKUP_FAILED)
-
 
 class NextStart(Struct, frozen=True, kw_only=True):
     """What the webhook would decide if the VM started now and asked for co-scheduling.
@@ -179,7 +177,7 @@ def opt_in_change(candidate: Candidate, owner: str | None) -> tuple[str, str]:
     why = candidate.not_opted_in
     if why is None:
         return "", ""
-    if why.reason in _OUT:
+    if why.reason.columns.opted_out or why.reason.columns.unread:
         return "", why.sentence
     if owner is None:
         return "", "no VirtualMachine owns this instance: its creator can set the annotation"

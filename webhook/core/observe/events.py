@@ -33,27 +33,6 @@ _MESSAGE_BYTES: Final = 1023  # kubernetes pkg/apis/core/validation/events.go, N
 _CUT: Final = b"..."
 _VMS_MAX: Final = 8  # of one volume
 
-_UNCLEAR_OPT_IN: Final = frozenset({Reason.BAD_CO_SCHEDULE, Reason.BAD_NAMESPACE_LABEL, Reason.NAMESPACE_LOOKUP_FAILED})
-_PROBLEM_WITHOUT_OPT_IN: Final = _UNCLEAR_OPT_IN | {Reason.INTERNAL_ERROR, Reason.PATCH_NOT_PROVEN}
-_NORMAL: Final = frozenset(  # the VM has no share-manager, or not yet; or somebody wants it so: no warning
-    {
-        Reason.NO_CLAIMS,
-        Reason.EPHEMERAL_CLAIM,
-        Reason.CLAIM_NOT_BOUND,
-        Reason.CLAIM_NOT_READ_WRITE_MANY,
-        Reason.VOLUME_NOT_LONGHORN,
-        Reason.VOLUME_IS_BLOCK,
-        Reason.VOLUME_STRICT_LOCAL,
-        Reason.SHARE_MANAGER_NOT_FOUND,
-        Reason.SHARE_MANAGER_NO_NODE,
-        Reason.SHARE_MANAGER_AT_SOURCE,
-        Reason.TARGET_NAMED,
-        Reason.NODE_CHOSEN,
-        Reason.AUDIT_REQUIRED,
-        Reason.AUDIT_PREFERRED,
-    }
-)
-
 
 class Outcome(Enum):
     """The result of one Event."""
@@ -79,10 +58,10 @@ class Event(Struct, frozen=True, kw_only=True):
 
 def may_have_events(answer: Answer) -> bool:
     """Whether the answer can have an Event. This check is cheap, because it runs for every call."""
-    decision = answer.decision
+    decision, columns = answer.decision, answer.decision.why.reason.columns
     if answer.request.dry_run:
         return False
-    return not isinstance(decision, Leave) or decision.opted_in or decision.why.reason in _PROBLEM_WITHOUT_OPT_IN
+    return not isinstance(decision, Leave) or decision.opted_in or columns.fault or _is_unclear(decision)
 
 
 def events_for(answer: Answer, entry: Entry) -> list[Event]:
@@ -116,12 +95,17 @@ def _of_virt_launcher(answer: Answer) -> Iterator[Event]:
 
 
 def _warns(decision: Decision) -> bool:
-    return isinstance(decision, Leave) and decision.why.reason not in _NORMAL
+    return isinstance(decision, Leave) and not decision.why.reason.columns.intended
 
 
 def _is_asked_for(annotation: str | None, decision: Leave) -> bool:
     """Whether the VM asked for co-scheduling, somebody tried to by a wrong value, or its Namespace can't be read."""
-    return decision.why.reason in _UNCLEAR_OPT_IN or opts_in(annotation)
+    return _is_unclear(decision) or opts_in(annotation)
+
+
+def _is_unclear(decision: Decision) -> bool:
+    reason = decision.why.reason
+    return reason.columns.wrong_value or reason is Reason.NAMESPACE_LOOKUP_FAILED
 
 
 def _of_share_manager(answer: Answer) -> Iterator[Event]:

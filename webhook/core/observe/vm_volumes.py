@@ -18,7 +18,6 @@ from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, NeedObjects, NoObject
 
 STARTING: Final = "starting"
-_UNREAD: Final = (Reason.CLAIM_LOOKUP_FAILED, Reason.SHARE_MANAGER_POD_UNREAD)
 
 
 class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
@@ -49,7 +48,7 @@ class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
     @property
     def unread(self) -> bool:
         """Whether an object on the way from the claim to the node could not be read."""
-        return self.why.reason in _UNREAD
+        return self.why.reason.columns.unread
 
 
 def volumes_of(pod: Pod, view: ClusterView) -> tuple[VMVolumeStatus, ...]:

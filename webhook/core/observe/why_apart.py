@@ -11,13 +11,12 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.api.pod import Pod
-from webhook.core.decision import EXCLUDES
 from webhook.core.observe.past_decision import Decided, PastDecision
 from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, NoObject
 
-_EXCLUDES: Final = frozenset(reason.code for reason in EXCLUDES)
+_EXCLUDES: Final = frozenset(reason.code for reason in Reason if reason.columns.excludes)
 _UNREADABLE: Final = "a reason that the annotation does not show"
 _PLAN: Final = "status --plan {vm} -n {namespace}"
 _MIGRATE: Final = "live-migrate the VM to node {node}, if it can run there"

@@ -29,7 +29,6 @@ from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView, NeedObjects
 
-_UNKNOWN: Final = (Reason.NODE_LOOKUP_FAILED, Reason.PODS_UNKNOWN)
 _NODES_MAX: Final = 8  # of one volume; kube-scheduler compares a pod affinity term for each with every pod
 
 
@@ -123,7 +122,7 @@ def share_manager_fit(node: str, cycle: CycleState, view: ClusterView) -> NodeFi
     A node that could not be read, or whose pods are not known, is still preferred: such a preference does no harm.
     """
     node_fit = feasibility.evaluate(node, cycle, view)
-    if isinstance(node_fit, NeedObjects) or node_fit.why.reason in _UNKNOWN:
+    if isinstance(node_fit, NeedObjects) or node_fit.why.reason.columns.unread:
         return node_fit
     if node_fit.fits and shortlist.pod_prefers_against(node, cycle.incoming.pod, view):
         return NodeFit(node, Reason.NODE_DELINQUENT.why(node=node), preferable=False)
