@@ -26,7 +26,8 @@ def install_files(image: Image) -> Iterator[tuple[str, bytes]]:
     """
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)
-        shutil.copytree(ROOT / "manifests", directory / "manifests")
+        for part in ("manifests", f"charts/{NAME}/files"):
+            shutil.copytree(ROOT / part, directory / part)
         for name, folder in INSTALLS.items():
             kustomization = {
                 "apiVersion": "kustomize.config.k8s.io/v1beta1",

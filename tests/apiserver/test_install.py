@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -213,7 +212,7 @@ def test_monitoring_goes_as_the_page_says(plane: ControlPlane, admin: Kubectl, t
 
 def test_what_is_misspelt_is_refused(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
     """The API server is strict here: else the tests above would be satisfied with anything."""
-    folder = shutil.copytree(MANIFESTS, tmp_path / "spoilt")
+    folder = rendering.copied(tmp_path)
     certificate = folder / CERT_MANAGER / "certificate.yaml"
     certificate.write_text(certificate.read_text(encoding="utf-8").replace("dnsNames:", "dnsName:"), encoding="utf-8")
     said = admin.said(*SERVER_SIDE, folder / CERT_MANAGER)

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from support.control_plane.installed import MANIFESTS, NAME, Installed
+from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
+from support.control_plane.rendering import SHARED
 from support.objects import builders
 from support.scenarios.admitting import until
 
@@ -55,7 +56,7 @@ def pod(name: str, **parts: Any) -> Object:
 def confined(request: pytest.FixtureRequest) -> Iterator[Confined]:
     """On the newest and on the oldest Kubernetes that we build."""
     installed: Installed = request.getfixturevalue("installed" if request.param == "newest" else "installed_on_old")
-    component = MANIFESTS / "components" / "restart-stuck"
+    component = SHARED / "restart-stuck"
     objects = [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": NAME}},
         *(each for name in ("rbac", "policy") for each in yaml.safe_load_all((component / f"{name}.yaml").read_text())),

@@ -129,15 +129,6 @@ def test_components_stand_together_as_in_the_manifests(tmp_path: Path) -> None:
     assert together == switched(tmp_path, DEFAULT, several)
 
 
-@pytest.mark.parametrize("name", ["prometheus-rule.yaml", f"{NAME}.json"])
-def test_the_copies_are_copies(name: str) -> None:
-    """Helm reads only files of the chart, so the chart has copies of two files of components/monitoring."""
-    original = MANIFESTS / "components" / "monitoring" / name
-    assert (CHART / "files" / name).read_bytes() == original.read_bytes(), (
-        f"the chart's copy is another one: run cp manifests/components/monitoring/{name} charts/{NAME}/files/{name}"
-    )
-
-
 def test_the_chart_has_this_version() -> None:
     """The version of the chart, of the program, and of the image."""
     described = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))

@@ -21,6 +21,8 @@ from support.control_plane.rendering import (
     INSTALLS,
     MONITORING,
     NAME,
+    ROOT,
+    SHARED,
     at,
     identity,
     installed,
@@ -172,7 +174,7 @@ def test_each_alert_links_its_section_by_an_absolute_address(install: str) -> No
 def test_one_line_changes_the_address_of_every_alert(tmp_path: Path) -> None:
     """A user writes the address of their copy of the runbook."""
     folder = with_component(MONITORING, tmp_path)
-    file = folder / MONITORING / "prometheus-rule.yaml"
+    file = tmp_path / SHARED.relative_to(ROOT) / "monitoring" / "prometheus-rule.yaml"
     text = file.read_text(encoding="utf-8")
     (line,) = (each for each in text.splitlines() if each.strip().startswith("url: "))
     file.write_text(text.replace(line, f"{line.partition('url:')[0]}url: https://wiki.here/runbook?page=1"), "utf-8")

@@ -10,6 +10,31 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
+{{/*
+The objects of a file in files/, which the manifests have, too, in the namespaces and with the labels of the release.
+In: a list of the chart's context and the file.
+*/}}
+{{- define "kubevirt-coschedule.objects" -}}
+{{- $root := index . 0 }}
+{{- $namespace := $root.Release.Namespace }}
+{{- $account := printf ":serviceaccount:%s:" $namespace }}
+{{- $text := $root.Files.Get (print "files/" (index . 1)) | replace ":serviceaccount:kubevirt-coschedule:" $account }}
+{{- range regexSplit "(?m)^---$" $text -1 }}
+{{- $object := fromYaml . }}
+{{- with $object.metadata }}
+{{- if .namespace }}
+{{- $_ := set . "namespace" (ternary $root.Values.longhorn.namespace $namespace (eq .namespace "longhorn-system")) }}
+{{- end }}
+{{- $_ := set . "labels" (include "kubevirt-coschedule.labels" $root | fromYaml | merge (.labels | default dict)) }}
+{{- end }}
+{{- range $object.subjects }}
+{{- $_ := set . "namespace" $namespace }}
+{{- end }}
+---
+{{ toYaml $object }}
+{{ end }}
+{{- end }}
+
 {{/* A word that may be `off`: YAML reads an off without quotes as false. */}}
 {{- define "kubevirt-coschedule.word" -}}
 {{ ternary "off" . (eq (toString .) "false") }}

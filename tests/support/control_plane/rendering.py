@@ -15,6 +15,8 @@ Object = dict[str, Any]
 ROOT: Final = Path(__file__).resolve().parents[3]
 MANIFESTS: Final = ROOT / "manifests"
 NAME: Final = "kubevirt-coschedule"
+SHARED: Final = ROOT / "charts" / NAME / "files"
+"""What manifests/ and the chart both have."""
 CERTS: Final = f"{NAME}-certs"
 TLS: Final = f"{NAME}-tls"
 DEFAULT: Final = "."
@@ -38,7 +40,8 @@ def installed(install: str = DEFAULT) -> Sequence[Mapping[str, Any]]:
 
 
 def copied(directory: Path) -> Path:
-    """A copy of manifests/ to change, in a directory of its own."""
+    """A copy of manifests/ to change, in a directory of its own, beside what it shares with the chart."""
+    shutil.copytree(SHARED, directory / SHARED.relative_to(ROOT), dirs_exist_ok=True)
     return shutil.copytree(MANIFESTS, directory / "manifests")
 
 

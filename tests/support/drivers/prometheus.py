@@ -12,13 +12,13 @@ from xml.etree import ElementTree as ET
 
 import yaml
 from controlplane import build
-from support.control_plane.rendering import MANIFESTS
+from support.control_plane.rendering import ROOT, SHARED
 from support.waits import MAX_WAIT_SECONDS
 
-ALERTS: Final = MANIFESTS / "components" / "monitoring" / "prometheus-rule.yaml"
-DASHBOARD: Final = MANIFESTS / "components" / "monitoring" / "kubevirt-coschedule.json"
+ALERTS: Final = SHARED / "monitoring" / "prometheus-rule.yaml"
+DASHBOARD: Final = SHARED / "monitoring" / "kubevirt-coschedule.json"
 
-RUNBOOK: Final = MANIFESTS.parent / "docs" / "operate" / "runbook.md"
+RUNBOOK: Final = ROOT / "docs" / "operate" / "runbook.md"
 
 # What Grafana puts in.
 _GRAFANA: Final = {"$__rate_interval": "5m", "$__range": "5m", "$cluster": "", "$namespace": ".*"}
