@@ -59,6 +59,6 @@ def test_the_policy_names_what_the_code_names(tmp_path: Path) -> None:
     assert f"'system:serviceaccount:{NAME}:{ACCOUNT}'" in condition["expression"]
     expressions = " ".join(each["expression"] for each in policy["validations"])
     assert f"?labels[?'{LABEL_APP}'].orValue('') == '{VIRT_LAUNCHER}'" in expressions
-    assert f"?annotations[?'{ANNOTATION_APPLIED_PATCH}'].hasValue()" in expressions
+    assert f"?annotations[?'{ANNOTATION_APPLIED_PATCH}'].orValue('').contains('\"nodes\":')" in expressions
     assert policy["failurePolicy"] == "Fail"
     assert binding == {"policyName": RESTART_STUCK, "validationActions": ["Deny"]}
