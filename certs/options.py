@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from webhook.component_base.options import ADDRESS, FILE, OneOf, Option, Parsed, kubeconfig_options, seconds
+from webhook.component_base.options import ADDRESS, FILE, ClusterSettings, OneOf, Option, Parsed, parameters, seconds
 
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_CERTS_"
 _NAME: Final = "kubevirt-coschedule"
@@ -70,7 +70,7 @@ _NAMES: Final = Parsed("NAMES", dns_names)
 _LIFETIME: Final = Parsed("DURATION", duration)
 _SECONDS: Final = Parsed("SECONDS", lambda text: timedelta(seconds=seconds(text)))
 
-KUBECONFIG: Final = kubeconfig_options(ENVIRONMENT_PREFIX)
+KUBECONFIG: Final = parameters(ClusterSettings, ENVIRONMENT_PREFIX)
 OBJECT_NAMES: Final = (
     _option(
         "--namespace", default=_NAME, metavar="NAMESPACE", type=_DNS, help="Namespace of the Service and of the Secret."

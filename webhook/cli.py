@@ -9,18 +9,18 @@ from typing import Final
 import click
 
 from webhook import commands
-from webhook.app.settings import SERVE
-from webhook.bundle.settings import BUNDLE
-from webhook.candidates.settings import CANDIDATES
+from webhook.app.settings import ServeSettings
+from webhook.bundle.settings import BundleSettings
+from webhook.candidates.settings import CandidatesSettings
 from webhook.cluster_options import ENVIRONMENT_PREFIX
 from webhook.component_base import command_line, completion
 from webhook.component_base.command_line import Command
-from webhook.component_base.options import Argument
+from webhook.component_base.options import parameters
 from webhook.component_base.program import program
-from webhook.explain.settings import EXPLAIN
+from webhook.explain.settings import ExplainSettings
 from webhook.invocation import EXECUTABLE, PLUGIN, PROGRAM
-from webhook.reunite.settings import REUNITE
-from webhook.status.settings import STATUS
+from webhook.reunite.settings import ReuniteSettings
+from webhook.status.settings import StatusSettings
 
 COMMANDS: Final = (
     Command(
@@ -37,7 +37,7 @@ COMMANDS: Final = (
   --tls-cert-file tls.crt --tls-private-key-file tls.key""",
         exit_codes="0 after SIGTERM or SIGINT, 1 when a second signal ended it early, 2 for a setting, file, "
         "certificate or address that can't be used.",
-        params=[*SERVE],
+        params=parameters(ServeSettings, ENVIRONMENT_PREFIX),
         callback=commands.run_serve,
     ),
     Command(
@@ -75,15 +75,7 @@ no kubectl; with --manifests it reads files instead.""",
 {PROGRAM} explain vm/db01 -n prod-vms --manifests cluster.json -o json""",
         exit_codes="0 when every object gets an affinity (required or preferred), 1 when one is left unchanged. 2 for "
         "bad input, for an object that does not exist, and for a cluster that can't be reached.",
-        params=[
-            Argument(
-                ["names"],
-                nargs=-1,
-                metavar="[TYPE/NAME ...]",
-                help="Objects of the cluster. TYPE is vm, vmi, pod or volume.",
-            ),
-            *EXPLAIN,
-        ],
+        params=parameters(ExplainSettings, ENVIRONMENT_PREFIX),
         callback=commands.run_explain,
     ),
     Command(
@@ -115,10 +107,7 @@ no kubectl; with --manifests it reads files instead.""",
 {PROGRAM} status -A --manifests cluster.json""",
         exit_codes="0 when no VM is apart or stuck, 1 when one is, 2 for bad input, for a VM that does not exist, and "
         "where something could not be read.",
-        params=[
-            Argument(["names"], nargs=-1, metavar="[VM ...]", help="Names of VMs. Without one: all VMs."),
-            *STATUS,
-        ],
+        params=parameters(StatusSettings, ENVIRONMENT_PREFIX),
         callback=commands.run_status,
     ),
     Command(
@@ -147,10 +136,7 @@ the pods of all namespaces, and VirtualMachines for those that are stopped.""",
 {PROGRAM} candidates -A --manifests cluster.json -o json""",
         exit_codes="0 when the report is complete, 1 when something could not be read, which the report says. 2 for "
         "bad input, for a VM that does not exist, and for a cluster that can't be reached.",
-        params=[
-            Argument(["names"], nargs=-1, metavar="[VM ...]", help="Names of VMs. Without one: all VMs."),
-            *CANDIDATES,
-        ],
+        params=parameters(CandidatesSettings, ENVIRONMENT_PREFIX),
         callback=commands.run_candidates,
     ),
     Command(
@@ -168,7 +154,7 @@ the pods of all namespaces, and VirtualMachines for those that are stopped.""",
 {PROGRAM} explain vm/db01 -n prod-vms --manifests cluster.json""",
         exit_codes="0 when the file is complete, 1 when something could not be read, which the file says. 2 for bad "
         "input, for a cluster that can't be reached, and for a file that can't be written.",
-        params=[*BUNDLE],
+        params=parameters(BundleSettings, ENVIRONMENT_PREFIX),
         callback=commands.run_bundle,
     ),
     Command(
@@ -191,7 +177,7 @@ moving away. Without --dry-run off it only says what it would do.""",
 {PROGRAM} reunite --dry-run off --windows 'Mon-Fri 22:00-04:00,Sat 01:00-05:00' --time-zone Europe/Berlin""",
         exit_codes="0 after SIGTERM, SIGINT or --once, 1 when a part of the program ended early, 2 for bad input and "
         "for a cluster that can't be reached.",
-        params=[*REUNITE],
+        params=parameters(ReuniteSettings, ENVIRONMENT_PREFIX),
         callback=commands.run_reunite,
     ),
     Command(

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from webhook.component_base.options import FILE, NAMESPACE, OneOf, Option, Parsed, kubeconfig_options
+from webhook.component_base.errors import BadSettings
+from webhook.component_base.options import FILE, NAMESPACE, ClusterSettings, OneOf, Parsed, option
 
 if TYPE_CHECKING:
+    from webhook.core.opt_in import OptInAll
     from webhook.core.scheduler.matching.label_selector import Selector
 
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_"
-option: Final = partial(Option, ENVIRONMENT_PREFIX)
 
 
 def headroom(text: str) -> Mapping[str, int]:
@@ -49,13 +50,9 @@ def selector(text: str) -> Selector:
     return parse_query(text)
 
 
-KUBECONFIG, CONTEXT = kubeconfig_options(ENVIRONMENT_PREFIX)
-
-
-def manifests_option(*short: str) -> Option:
-    """`--manifests`, and a short form of it where a command has one."""
+def manifests_option(*short: str) -> Any:
+    """Declare `manifests`, with a short form of the flag where a command has one."""
     return option(
-        "--manifests",
         *short,
         metavar="DIR",
         type=FILE,
@@ -65,67 +62,112 @@ def manifests_option(*short: str) -> Option:
     )
 
 
-MANIFESTS: Final = manifests_option()
-MODE: Final = option(
-    "--mode",
-    default="required",
-    type=OneOf("required", "preferred", "off"),
-    help="Mode of a VM whose annotation kubevirt-scheduler/co-schedule, or whose Namespace's label of that name, is "
-    '"true": required, preferred or off. A VM for which it is required or preferred gets that mode.',
-)
-OPT_IN_ALL: Final = option(
-    "--opt-in-all",
-    default="off",
-    type=OneOf("off", "true", "required", "preferred"),
-    help="Opts in every VM without the annotation kubevirt-scheduler/co-schedule whose Namespace has no such label "
-    "either: off, true (with --mode), required or preferred. The API server sends the pods of these VMs only with "
-    "manifests/components/opt-in-all, which sets this option.",
-)
-CLUSTER_OPT_IN_ALL: Final = option(
-    "--opt-in-all",
-    type=OneOf("off", "true", "required", "preferred"),
-    help="Which VMs without the annotation kubevirt-scheduler/co-schedule, in Namespaces without that label, count as "
-    "opted in: off, true (with --mode), required or preferred. Without this option the program reads it from the "
-    "annotation kubevirt-scheduler/opt-in-all of the MutatingWebhookConfiguration of the webhook.",
-)
-WATCH_PODS: Final = option(
-    "--watch-pods",
-    default="all",
-    type=OneOf("all", "virt-launcher", "none"),
-    help="Pods that the webhook watches, in all namespaces. all: a VM gets a required affinity only for a node that "
-    "has room for it beside the pods that are there. virt-launcher: the webhook does not look for room. none: in "
-    "addition, the webhook does not steer a share-manager pod to the node of its VM.",
-)
-HEADROOM: Final = option(
-    "--headroom",
-    default="",
-    type=Parsed("RESOURCES", headroom),
-    help="What must stay free on a node for which a VM gets a required affinity, as RESOURCE=QUANTITY,...: "
-    "cpu=500m,memory=2Gi. Without this option a VM may take all that is left.",
-)
-SHORTLIST: Final = option(
-    "--shortlist",
-    default="auto",
-    type=OneOf("auto", "off"),
-    help="Whether a preference in a cluster of more than 100 nodes comes with a short list of required nodes, so that "
-    "kube-scheduler scores the preferred one: auto or off. An autoscaler makes no node for a pod with such a list. "
-    "auto: no list beside Karpenter's nodes (label karpenter.sh/nodepool), and none beside cluster-autoscaler "
-    "(ConfigMap cluster-autoscaler-status). If another autoscaler runs, choose off.",
-)
-LONGHORN_NAMESPACE: Final = option(
-    "--longhorn-namespace",
-    default="longhorn-system",
-    type=NAMESPACE,
-    help="Namespace of Longhorn's own objects.",
-)
-SELECTOR: Final = option(
-    "--selector",
-    "-l",
-    type=Parsed("SELECTOR", selector),
-    help="Show only VMs whose pods have these labels, as kubectl takes a label selector: app=db,tier!=test. "
-    "KubeVirt copies the labels of a VM's template to its pods.",
-)
-NO_HEADERS: Final = option("--no-headers", is_flag=True, help="Print the table without the line of its column names.")
+def opt_in_all_option() -> Any:
+    """Declare `opt_in_all` of a program that decides: the cluster's choice."""
+    return option(
+        default="off",
+        type=OneOf("off", "true", "required", "preferred"),
+        help="Opts in every VM without the annotation kubevirt-scheduler/co-schedule whose Namespace has no such label "
+        "either: off, true (with --mode), required or preferred. The API server sends the pods of these VMs only with "
+        "manifests/components/opt-in-all, which sets this option.",
+    )
+
+
+def read_opt_in_all_option() -> Any:
+    """Declare `opt_in_all` of a command that reads a cluster: None for what the cluster says."""
+    return option(
+        type=OneOf("off", "true", "required", "preferred"),
+        help="Which VMs without the annotation kubevirt-scheduler/co-schedule, in Namespaces without that label, count "
+        "as opted in: off, true (with --mode), required or preferred. Without this option the program reads it from "
+        "the annotation kubevirt-scheduler/opt-in-all of the MutatingWebhookConfiguration of the webhook.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LonghornSettings(ClusterSettings):
+    """Which live cluster a command asks, and where Longhorn is in it."""
+
+    longhorn_namespace: str = option(
+        default="longhorn-system", type=NAMESPACE, help="Namespace of Longhorn's own objects."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionSettings(LonghornSettings):
+    """How the webhook decides, for itself and for a program that explains it."""
+
+    mode: Literal["required", "preferred", "off"] = option(
+        default="required",
+        type=OneOf("required", "preferred", "off"),
+        help="Mode of a VM whose annotation kubevirt-scheduler/co-schedule, or whose Namespace's label of that name, "
+        'is "true": required, preferred or off. A VM for which it is required or preferred gets that mode.',
+    )
+    watch_pods: Literal["all", "virt-launcher", "none"] = option(
+        default="all",
+        type=OneOf("all", "virt-launcher", "none"),
+        help="Pods that the webhook watches, in all namespaces. all: a VM gets a required affinity only for a node "
+        "that has room for it beside the pods that are there. virt-launcher: the webhook does not look for room. none: "
+        "in addition, the webhook does not steer a share-manager pod to the node of its VM.",
+    )
+    headroom: Mapping[str, int] = option(
+        default="",
+        type=Parsed("RESOURCES", headroom),
+        help="What must stay free on a node for which a VM gets a required affinity, as RESOURCE=QUANTITY,...: "
+        "cpu=500m,memory=2Gi. Without this option a VM may take all that is left.",
+    )
+    shortlist: Literal["auto", "off"] = option(
+        default="auto",
+        type=OneOf("auto", "off"),
+        help="Whether a preference in a cluster of more than 100 nodes comes with a short list of required nodes, so "
+        "that kube-scheduler scores the preferred one: auto or off. An autoscaler makes no node for a pod with such a "
+        "list. auto: no list beside Karpenter's nodes (label karpenter.sh/nodepool), and none beside "
+        "cluster-autoscaler (ConfigMap cluster-autoscaler-status). If another autoscaler runs, choose off.",
+    )
+    manifests: Path | None = manifests_option()
+
+
+@dataclass(frozen=True, kw_only=True)
+class VMListSettings(LonghornSettings):
+    """Which VMs of which cluster a command lists. `names`: none for all of them.
+
+    Raises:
+        BadSettings: two options that exclude each other.
+    """
+
+    names: tuple[str, ...] = option(
+        is_argument=True, nargs=-1, metavar="[VM ...]", help="Names of VMs. Without one: all VMs."
+    )
+    namespace: str | None = option(
+        "-n",
+        type=NAMESPACE,
+        help="Namespace of the VMs. Without this option: the namespace of the kubeconfig's context, else default.",
+    )
+    all_namespaces: bool = option("-A", is_flag=True, help="Show the VMs of all namespaces.")
+    selector: Selector | None = option(
+        "-l",
+        type=Parsed("SELECTOR", selector),
+        help="Show only VMs whose pods have these labels, as kubectl takes a label selector: app=db,tier!=test. "
+        "KubeVirt copies the labels of a VM's template to its pods.",
+    )
+    no_headers: bool = option(is_flag=True, help="Print the table without the line of its column names.")
+    manifests: Path | None = manifests_option("-f")
+    opt_in_all: OptInAll | None = read_opt_in_all_option()
+
+    def __post_init__(self) -> None:
+        """Report all contradictions at once."""
+        problems = [f"got {flags}: expected one of the two" for flags, given in self.contradictions() if given]
+        problems += two_clusters(self.manifests, self.kubeconfig, self.context)
+        if problems:
+            raise BadSettings(*problems)
+
+    def contradictions(self) -> list[tuple[str, object]]:
+        """Return the options that exclude each other, and whether both were given."""
+        return [
+            ("--all-namespaces and --namespace", self.all_namespaces and self.namespace),
+            ("--selector and names of VMs", self.selector and self.names),
+        ]
+
+
 _TYPED: Final = re.compile(r"(vmi?s?|virtualmachine(instance)?s?)(\.(v1\.)?kubevirt\.io)?/", re.IGNORECASE)
 
 

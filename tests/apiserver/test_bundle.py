@@ -21,10 +21,6 @@ from support.scenarios.cold_start import PASSPHRASE, a_class, a_volume
 from support.scenarios.vm_scenes import STATES, scenes
 
 from webhook import cli
-from webhook.bundle.settings import BUNDLE
-from webhook.candidates.settings import CANDIDATES
-from webhook.explain.settings import EXPLAIN
-from webhook.status.settings import STATUS
 
 NAMESPACE: Final = builders.NAMESPACE
 DISKS: Final = {"db": "root", "moved": "page", "pinned": "mail", "cold": "cold", "off": "cold"}
@@ -48,7 +44,7 @@ NOT_SHOWN: Final = "so VMs that are stopped are not shown"
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings of the user who runs the tests."""
-    remove_settings(monkeypatch, (*STATUS, *EXPLAIN, *CANDIDATES, *BUNDLE))
+    remove_settings(monkeypatch)
 
 
 def instance_spec(vm: str) -> Object:

@@ -27,8 +27,6 @@ from support.scenarios.one_story_told import COUNTS, DECIDED, STATES, expected, 
 from webhook import cli
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State
-from webhook.explain.settings import EXPLAIN
-from webhook.status.settings import STATUS
 from webhook.telemetry.exposition import Family
 
 SUMMARY: Final = "4 VMs: 2 together, 1 apart, 1 stuck\n"
@@ -45,7 +43,7 @@ Run = Callable[[str], tuple[int, str, str]]
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings of the user who runs the tests."""
-    remove_settings(monkeypatch, (*STATUS, *EXPLAIN))
+    remove_settings(monkeypatch)
 
 
 @pytest.fixture(scope="module")

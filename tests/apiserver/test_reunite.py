@@ -28,7 +28,6 @@ from support.scenarios.vm_scenes import reasons_of, scenes
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook import cli
-from webhook.reunite.settings import REUNITE
 
 NAMESPACE: Final = builders.NAMESPACE
 KIND: Final = ("kubevirt.io/v1", "VirtualMachineInstanceMigration", NAMESPACE)
@@ -44,7 +43,7 @@ KUBEVIRT: Final = {
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings of the user who runs the tests."""
-    remove_settings(monkeypatch, REUNITE)
+    remove_settings(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,6 @@ from support.objects.fleets import EARLY, LATER, served
 from support.scenarios.vm_scenes import STATES, scenes
 
 from webhook import cli
-from webhook.status.settings import STATUS
 
 NAMESPACE: Final = builders.NAMESPACE
 NOT_ENOUGH: Final = "Insufficient cpu"
@@ -44,7 +43,7 @@ BINDING: Final = {
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings of the user who runs the tests."""
-    remove_settings(monkeypatch, STATUS)
+    remove_settings(monkeypatch)
 
 
 @pytest.fixture(scope="module")

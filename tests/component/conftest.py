@@ -13,13 +13,12 @@ from support.fakes.static_api import StaticApi
 from support.objects.builders import Object
 
 from webhook import cli
-from webhook.explain.settings import EXPLAIN
 
 
 @pytest.fixture
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings and the cluster of the user who runs the tests."""
-    remove_settings(monkeypatch, EXPLAIN, *CLUSTER)
+    remove_settings(monkeypatch, *CLUSTER)
 
 
 @pytest.fixture

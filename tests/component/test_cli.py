@@ -13,12 +13,9 @@ from support.drivers.serving import cluster, issue, write_cluster
 
 from webhook import __version__, cli
 from webhook.app import run
-from webhook.app.settings import SERVE as SERVE_OPTIONS
 from webhook.component_base.command_line import Command
 from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import Option
-from webhook.explain.settings import EXPLAIN
-from webhook.reunite.settings import REUNITE
 
 _EMPTY: Final = '""'
 _NAMES: Final = [
@@ -30,7 +27,7 @@ _NAMES: Final = [
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings of the user who runs the tests."""
-    remove_settings(monkeypatch, (*SERVE_OPTIONS, *EXPLAIN, *REUNITE))
+    remove_settings(monkeypatch)
 
 
 @pytest.mark.parametrize("words", [[], ["-h"], ["--help"], ["help"], ["help", "unheard-of"]], ids=" ".join)

@@ -14,10 +14,7 @@ from support.objects import builders
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 from support.objects.fleets import disk, running_pod, served
 
-from webhook.candidates.settings import CANDIDATES
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
-from webhook.explain.settings import EXPLAIN
-from webhook.status.settings import STATUS
 
 Run = Callable[..., Ran]
 TPM: Final = "persistent-state-for-w11-7hq2k"
@@ -30,8 +27,7 @@ MISPLACED: Final = (
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings and the cluster of the user who runs the tests."""
-    for command in (CANDIDATES, EXPLAIN, STATUS):
-        remove_settings(monkeypatch, command, *CLUSTER)
+    remove_settings(monkeypatch, *CLUSTER)
 
 
 def written(directory: Path, *objects: Object, label: str | None = None) -> str:

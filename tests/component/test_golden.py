@@ -24,9 +24,6 @@ from support.drivers.serving import ROOT, Client, issue, serving, write_cluster
 from support.fakes.static_api import StaticApi
 
 from webhook import cli
-from webhook.candidates.settings import CANDIDATES
-from webhook.explain.settings import EXPLAIN
-from webhook.status.settings import STATUS
 
 GOLDEN: Final = ROOT / "tests" / "golden"
 NOW: Final = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -39,7 +36,7 @@ _INDENT: Final = "    "
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings and the cluster of the user who runs the tests."""
-    remove_settings(monkeypatch, [*STATUS, *EXPLAIN, *CANDIDATES], *CLUSTER)
+    remove_settings(monkeypatch, *CLUSTER)
 
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in GOLDEN.glob("*.txt")))

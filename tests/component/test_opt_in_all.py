@@ -13,10 +13,7 @@ from support.drivers.status_runs import Object, objects, running_pod
 from support.fakes.static_api import StaticApi
 
 from webhook import cli
-from webhook.candidates.settings import CANDIDATES
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
-from webhook.explain.settings import EXPLAIN
-from webhook.status.settings import STATUS
 
 Run = Callable[..., dict[str, Any]]
 KIND: Final = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration"}
@@ -38,7 +35,7 @@ def _stored(setting: str | None) -> list[Object]:
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings and the cluster of the user who runs the tests."""
-    remove_settings(monkeypatch, (*STATUS, *EXPLAIN, *CANDIDATES), *CLUSTER)
+    remove_settings(monkeypatch, *CLUSTER)
 
 
 @pytest.fixture

@@ -13,11 +13,10 @@ from typing import Final, NamedTuple
 import pytest
 from support.control_plane import rendering
 from support.control_plane.rendering import CERTS, at, the
-from support.drivers.command_lines import by_flag
+from support.drivers.command_lines import command_defaults
 
 from certs import cli as certs_cli
 from webhook import __version__, cli
-from webhook.app.settings import SERVE
 
 ROOT: Final = rendering.ROOT
 
@@ -123,7 +122,7 @@ def test_it_needs_no_working_directory_no_named_user_and_no_place_to_write() -> 
 
 def test_it_names_the_ports_that_are_listened_on() -> None:
     """The defaults of the program."""
-    defaults = {flag: option.default for flag, option in by_flag(SERVE).items()}
+    defaults = command_defaults("serve")
     assert the_only("EXPOSE").split() == [
         str(defaults[flag]).removeprefix(":") for flag in ("--listen", "--health-listen")
     ]

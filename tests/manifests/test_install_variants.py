@@ -24,13 +24,12 @@ from support.control_plane.rendering import (
     with_client_verification,
     with_component,
 )
-from support.drivers.command_lines import by_flag, values
+from support.drivers.command_lines import command_defaults, values
 
 from certs import cli as certs_cli
 from certs.rotation import state
 from certs.settings import ControllerSettings
 from webhook import __version__, cli
-from webhook.app.settings import SERVE
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
 ACCOUNT: Final = {"kind": "ServiceAccount", "name": CERTS, "namespace": NAME}
@@ -201,7 +200,7 @@ def test_events_are_an_option_and_the_right_to_create_them(install: str, tmp_pat
     assert [key for key in before if before[key] != after[key]] == [deployment]
     arguments = f"{CONTAINER}.args"
     assert at(arguments, after[deployment]) == [*at(arguments, before[deployment]), "--events=on"]
-    assert by_flag(SERVE)["--events"].default == "off"
+    assert command_defaults("serve")["--events"] == "off"
     assert values(cli.COMMANDS, *at(arguments, after[deployment]))["events"] is True
 
 

@@ -31,9 +31,7 @@ from support.control_plane.rendering import (
     with_component,
 )
 from support.drivers import prometheus
-from support.drivers.command_lines import by_flag
-
-from webhook.app.settings import SERVE
+from support.drivers.command_lines import command_defaults
 
 GROUP: Final = "monitoring.coreos.com/"
 METRICS: Final = f"{NAME}-metrics"
@@ -129,7 +127,7 @@ def test_the_monitor_leads_to_the_health_port_of_every_pod(install: str) -> None
         assert selects({"matchLabels": service["spec"]["selector"]}, template["metadata"]["labels"])
         ports = {each["name"]: each["containerPort"] for each in at("spec.containers.0.ports", template)}
         assert ports[port["targetPort"]] == port["port"]
-    assert by_flag(SERVE)["--health-listen"].default == f":{port['port']}"
+    assert command_defaults("serve")["--health-listen"] == f":{port['port']}"
     assert pods(install).keys() == {NAME, CERTS} & {key[2] for key in map(identity, monitored(install))}
 
 

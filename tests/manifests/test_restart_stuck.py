@@ -8,12 +8,11 @@ from typing import Any, Final
 import pytest
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import DEFAULT, INSTALLS, NAME, at, copied, identity
-from support.drivers.command_lines import by_flag, values
+from support.drivers.command_lines import command_defaults, values
 
 from webhook import cli
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
-from webhook.reunite.settings import REUNITE
 
 RESTART_STUCK: Final = f"{NAME}-restart-stuck"
 ACCOUNT: Final = f"{NAME}-reunite"
@@ -47,7 +46,7 @@ def test_it_switches_the_option_on_and_grants_one_right(install: str, tmp_path: 
     assert found[binding]["subjects"] == [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAME}]
     arguments = at("spec.template.spec.containers.0.args", found[DEPLOYMENT])
     assert {ACCOUNT} == {each[DEPLOYMENT]["spec"]["template"]["spec"]["serviceAccountName"] for each in (before, found)}
-    assert by_flag(REUNITE)["--restart-stuck"].default == "off"
+    assert command_defaults("reunite")["--restart-stuck"] == "off"
     assert values(cli.COMMANDS, *arguments)["restart_stuck"] is True
 
 

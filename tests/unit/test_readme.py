@@ -16,7 +16,6 @@ from support import tested_versions
 
 from certs import cli as certs
 from webhook import cli
-from webhook.app.settings import SERVE
 from webhook.cluster_options import ENVIRONMENT_PREFIX
 from webhook.component_base.command_line import Command
 from webhook.core.observe.vm_status import State
@@ -56,7 +55,7 @@ def reunite_events() -> str:
 def serve() -> str:
     """The table of serve's flags."""
     return (
-        f"{_flags(SERVE)}\n\nEach flag is also an environment variable: "
+        f"{of(_COMMANDS['serve'])()}\n\nEach flag is also an environment variable: "
         f"`{ENVIRONMENT_PREFIX}LISTEN` for `--listen`, and so on. The flag wins."
     )
 

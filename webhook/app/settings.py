@@ -2,162 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
-from webhook.cluster_options import (
-    CONTEXT,
-    HEADROOM,
-    KUBECONFIG,
-    LONGHORN_NAMESPACE,
-    MANIFESTS,
-    MODE,
-    OPT_IN_ALL,
-    SHORTLIST,
-    WATCH_PODS,
-    option,
-    two_clusters,
-)
+from webhook.cluster_options import DecisionSettings, opt_in_all_option, two_clusters
 from webhook.component_base.address import Address
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import ADDRESS, FILE, NAME, SECONDS, OneOf, OnOrOff
+from webhook.component_base.options import ADDRESS, FILE, NAME, SECONDS, OneOf, OnOrOff, option
 
 if TYPE_CHECKING:
     from webhook.core.opt_in import OptInAll
 
 
-SERVE: Final = (
-    option(
-        "--tls-cert-file",
-        required=True,
-        type=FILE,
-        help="PEM file with the serving certificate, and after it the certificates of its issuers.",
-    ),
-    option(
-        "--tls-private-key-file",
-        required=True,
-        type=FILE,
-        help="PEM file with the certificate's private key. The webhook looks at both files each second, and serves a "
-        "new pair from then on. Where neither file is there at the start, or a kubelet writes them, the webhook waits "
-        "for a good pair.",
-    ),
-    option(
-        "--tls-server-name",
-        type=NAME,
-        help="DNS name that the certificate must be for, such as kubevirt-coschedule.kubevirt-coschedule.svc. The "
-        "webhook does not serve a certificate for other names only. Without this option the certificate may be for "
-        "any name.",
-    ),
-    option(
-        "--tls-min-version",
-        default="VersionTLS13",
-        type=OneOf("VersionTLS12", "VersionTLS13"),
-        help="Oldest TLS version that a caller may use: VersionTLS12 or VersionTLS13.",
-    ),
-    option(
-        "--client-ca-file",
-        type=FILE,
-        help="PEM file with the authorities that issue callers' certificates. The webhook looks at this file each "
-        "second, too, and refuses a caller without such a certificate. Without this option anybody who can connect "
-        "may call.",
-    ),
-    option(
-        "--client-name",
-        type=NAME,
-        help="Common name, or DNS name, that a caller's certificate must have. Without this option it may have any "
-        "name.",
-    ),
-    option(
-        "--listen",
-        default=":9443",
-        type=ADDRESS,
-        help="Address at which the API server calls the webhook (TLS).",
-    ),
-    option(
-        "--health-listen",
-        default=":8080",
-        type=ADDRESS,
-        help="Address of /healthz, /readyz, /metrics and the page (plain HTTP).",
-    ),
-    option(
-        "--page",
-        default="on",
-        type=OnOrOff(),
-        help="Whether the health address (--health-listen) also has the page with the VMs and the last decisions: on "
-        "or off. The page shows the names of VMs and nodes to everybody who can connect.",
-    ),
-    option(
-        "--drain-seconds",
-        default="15",
-        type=SECONDS,
-        help="How long after SIGTERM the webhook still accepts connections. Meanwhile /readyz says no, so that callers "
-        "move to other replicas. Calls that have begun get 10 s more; together that fits into the 30 s that Kubernetes "
-        "gives a pod.",
-    ),
-    MODE,
-    OPT_IN_ALL,
-    option(
-        "--audit",
-        default="off",
-        type=OnOrOff(),
-        help="Whether the webhook only audits: on or off. With on it decides as always, and tells each decision in the "
-        "pod's annotation kubevirt-scheduler/decision, the log, the metrics and the events. It changes nothing else.",
-    ),
-    WATCH_PODS,
-    HEADROOM,
-    SHORTLIST,
-    option(
-        "--events",
-        default="off",
-        type=OnOrOff(),
-        help="Whether an event on the VirtualMachineInstance tells what the webhook decided for its pod: on or off. "
-        "The webhook needs the right to create events, which manifests/components/events gives.",
-    ),
-    option(
-        "--log-level",
-        default="info",
-        type=OneOf("debug", "info", "warning", "error"),
-        help="Lowest level that the webhook logs: debug, info (with a line for each admission), warning or error.",
-    ),
-    LONGHORN_NAMESPACE,
-    KUBECONFIG,
-    CONTEXT,
-    MANIFESTS,
-)
-
-
-@dataclass(frozen=True, kw_only=True)  # no Struct: help and completion do without msgspec
-class ServeSettings:
+@dataclass(frozen=True, kw_only=True)
+class ServeSettings(DecisionSettings):
     """What `serve` runs with; with `manifests` nothing of a live cluster is read.
 
     Raises:
         BadSettings: two clusters at once, or a name of callers and nobody who vouches for it.
     """
 
-    tls_cert_file: Path
-    tls_private_key_file: Path
-    tls_server_name: str | None
-    tls_min_version: Literal["VersionTLS12", "VersionTLS13"]
-    client_ca_file: Path | None
-    client_name: str | None
-    listen: Address
-    health_listen: Address
-    page: bool
-    drain_seconds: float
-    mode: Literal["required", "preferred", "off"]
-    opt_in_all: OptInAll
-    audit: bool
-    watch_pods: Literal["all", "virt-launcher", "none"]
-    headroom: Mapping[str, int]
-    shortlist: Literal["auto", "off"]
-    events: bool
-    log_level: Literal["debug", "info", "warning", "error"]
-    longhorn_namespace: str
-    kubeconfig: Path | None
-    context: str | None
-    manifests: Path | None
+    tls_cert_file: Path = option(
+        required=True,
+        type=FILE,
+        help="PEM file with the serving certificate, and after it the certificates of its issuers.",
+    )
+    tls_private_key_file: Path = option(
+        required=True,
+        type=FILE,
+        help="PEM file with the certificate's private key. The webhook looks at both files each second, and serves a "
+        "new pair from then on. Where neither file is there at the start, or a kubelet writes them, the webhook waits "
+        "for a good pair.",
+    )
+    tls_server_name: str | None = option(
+        type=NAME,
+        help="DNS name that the certificate must be for, such as kubevirt-coschedule.kubevirt-coschedule.svc. The "
+        "webhook does not serve a certificate for other names only. Without this option the certificate may be for "
+        "any name.",
+    )
+    tls_min_version: Literal["VersionTLS12", "VersionTLS13"] = option(
+        default="VersionTLS13",
+        type=OneOf("VersionTLS12", "VersionTLS13"),
+        help="Oldest TLS version that a caller may use: VersionTLS12 or VersionTLS13.",
+    )
+    client_ca_file: Path | None = option(
+        type=FILE,
+        help="PEM file with the authorities that issue callers' certificates. The webhook looks at this file each "
+        "second, too, and refuses a caller without such a certificate. Without this option anybody who can connect "
+        "may call.",
+    )
+    client_name: str | None = option(
+        type=NAME,
+        help="Common name, or DNS name, that a caller's certificate must have. Without this option it may have any "
+        "name.",
+    )
+    listen: Address = option(
+        default=":9443",
+        type=ADDRESS,
+        help="Address at which the API server calls the webhook (TLS).",
+    )
+    health_listen: Address = option(
+        default=":8080",
+        type=ADDRESS,
+        help="Address of /healthz, /readyz, /metrics and the page (plain HTTP).",
+    )
+    page: bool = option(
+        default="on",
+        type=OnOrOff(),
+        help="Whether the health address (--health-listen) also has the page with the VMs and the last decisions: on "
+        "or off. The page shows the names of VMs and nodes to everybody who can connect.",
+    )
+    drain_seconds: float = option(
+        default="15",
+        type=SECONDS,
+        help="How long after SIGTERM the webhook still accepts connections. Meanwhile /readyz says no, so that callers "
+        "move to other replicas. Calls that have begun get 10 s more; together that fits into the 30 s that Kubernetes "
+        "gives a pod.",
+    )
+    opt_in_all: OptInAll = opt_in_all_option()
+    audit: bool = option(
+        default="off",
+        type=OnOrOff(),
+        help="Whether the webhook only audits: on or off. With on it decides as always, and tells each decision in the "
+        "pod's annotation kubevirt-scheduler/decision, the log, the metrics and the events. It changes nothing else.",
+    )
+    events: bool = option(
+        default="off",
+        type=OnOrOff(),
+        help="Whether an event on the VirtualMachineInstance tells what the webhook decided for its pod: on or off. "
+        "The webhook needs the right to create events, which manifests/components/events gives.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = option(
+        default="info",
+        type=OneOf("debug", "info", "warning", "error"),
+        help="Lowest level that the webhook logs: debug, info (with a line for each admission), warning or error.",
+    )
 
     def __post_init__(self) -> None:
         """Say every contradiction at once."""

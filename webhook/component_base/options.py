@@ -9,14 +9,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 from click.core import ParameterSource
 
 from webhook.component_base.address import address
 from webhook.component_base.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _COUNT: Final = re.compile("[0-9]{1,6}")
 _SECONDS: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
@@ -175,20 +179,47 @@ def problems(ctx: click.Context) -> dict[click.Parameter, str]:
     return cast("dict[click.Parameter, str]", ctx.meta.setdefault(__name__, {}))
 
 
-def kubeconfig_options(prefix: str) -> tuple[Option, Option]:
-    """`--kubeconfig` and `--context`, with the meaning that kubectl gives them."""
-    return (
-        Option(
-            prefix,
-            "--kubeconfig",
-            type=FILE,
-            help="kubeconfig file that names the cluster. Without this option the program takes the service account of "
-            "the pod that it runs in, else $KUBECONFIG, else ~/.kube/config.",
-        ),
-        Option(
-            prefix,
-            "--context",
-            type=NAME,
-            help="Context of the kubeconfig file. Without this option the program takes the current context.",
-        ),
+_DECLARED: Final = "option"
+
+
+def option(*short: str, **more: Any) -> Any:
+    """Declare a field of a class of settings, and with it the flag of that name: `log_level` is `--log-level`.
+
+    Args:
+        short: a short form of the flag, such as `-n`.
+        more: as for Option; `is_argument` is for words beside the options.
+    """
+    return field(metadata={_DECLARED: (short, more)})
+
+
+def parameters(settings: type[DataclassInstance], prefix: str) -> list[click.Parameter]:
+    """Return what a command takes: a parameter for each field of its settings, those of a base class after its own.
+
+    `prefix`: what the environment variables begin with. The field's value is what its parameter makes.
+    """
+    bases = [base for base in settings.__bases__ if is_dataclass(base)]
+    inherited = {each.name for base in bases for each in fields(base)}
+    own = [_parameter(each, prefix) for each in fields(settings) if each.name not in inherited]
+    return own + [each for base in bases for each in parameters(base, prefix)]
+
+
+def _parameter(declared: Field[Any], prefix: str) -> click.Parameter:
+    short, more = declared.metadata[_DECLARED]
+    if more.get("is_argument"):
+        return Argument([declared.name], **{name: value for name, value in more.items() if name != "is_argument"})
+    return Option(prefix, f"--{declared.name.replace('_', '-')}", *short, **more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterSettings:
+    """Which live cluster a command asks: as kubectl chooses it."""
+
+    kubeconfig: Path | None = option(
+        type=FILE,
+        help="kubeconfig file that names the cluster. Without this option the program takes the service account of "
+        "the pod that it runs in, else $KUBECONFIG, else ~/.kube/config.",
+    )
+    context: str | None = option(
+        type=NAME,
+        help="Context of the kubeconfig file. Without this option the program takes the current context.",
     )

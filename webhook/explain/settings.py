@@ -4,86 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from webhook.cluster_options import (
-    CLUSTER_OPT_IN_ALL,
-    CONTEXT,
-    HEADROOM,
-    KUBECONFIG,
-    LONGHORN_NAMESPACE,
-    MANIFESTS,
-    MODE,
-    SHORTLIST,
-    WATCH_PODS,
-    option,
-    two_clusters,
-)
+from webhook.cluster_options import DecisionSettings, read_opt_in_all_option, two_clusters
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import NAMESPACE, OneOf
+from webhook.component_base.options import NAMESPACE, OneOf, option
 
 if TYPE_CHECKING:
     from webhook.core.opt_in import OptInAll
 
-EXPLAIN: Final = (
-    option(
-        "--filename",
-        "-f",
-        metavar="FILE",
-        type=click.Path(readable=False),
-        help="YAML or JSON file with one or several objects to explain: Pod, VirtualMachine, VirtualMachineInstance or "
-        "AdmissionReview. - reads standard input.",
-    ),
-    option(
-        "--namespace",
-        "-n",
-        type=NAMESPACE,
-        help="Namespace of the names, and of objects in FILE that state none. Without this option: the namespace of "
-        "the kubeconfig's context, else default. The program looks up Longhorn's volumes in Longhorn's own namespace.",
-    ),
-    KUBECONFIG,
-    CONTEXT,
-    MANIFESTS,
-    option(
-        "--output",
-        "-o",
-        default="text",
-        type=OneOf("text", "yaml", "json"),
-        help="Output format.",
-    ),
-    MODE,
-    CLUSTER_OPT_IN_ALL,
-    WATCH_PODS,
-    HEADROOM,
-    SHORTLIST,
-    LONGHORN_NAMESPACE,
-)
 
-
-@dataclass(frozen=True, kw_only=True)  # no Struct: help and completion do without msgspec
-class ExplainSettings:
+@dataclass(frozen=True, kw_only=True)
+class ExplainSettings(DecisionSettings):
     """What `explain` runs with: `names` of objects in the cluster, or else a file of them.
 
     Raises:
         BadSettings: both or neither of these, or two clusters at once.
     """
 
-    names: tuple[str, ...]
-    filename: str | None
-    manifests: Path | None
-    kubeconfig: Path | None
-    context: str | None
-    namespace: str | None
-    output: Literal["text", "yaml", "json"]
-    mode: Literal["required", "preferred", "off"]
-    opt_in_all: OptInAll | None
-    watch_pods: Literal["all", "virt-launcher", "none"]
-    headroom: Mapping[str, int]
-    shortlist: Literal["auto", "off"]
-    longhorn_namespace: str
+    names: tuple[str, ...] = option(
+        is_argument=True,
+        nargs=-1,
+        metavar="[TYPE/NAME ...]",
+        help="Objects of the cluster. TYPE is vm, vmi, pod or volume.",
+    )
+    filename: str | None = option(
+        "-f",
+        metavar="FILE",
+        type=click.Path(readable=False),
+        help="YAML or JSON file with one or several objects to explain: Pod, VirtualMachine, VirtualMachineInstance or "
+        "AdmissionReview. - reads standard input.",
+    )
+    namespace: str | None = option(
+        "-n",
+        type=NAMESPACE,
+        help="Namespace of the names, and of objects in FILE that state none. Without this option: the namespace of "
+        "the kubeconfig's context, else default. The program looks up Longhorn's volumes in Longhorn's own namespace.",
+    )
+    output: Literal["text", "yaml", "json"] = option(
+        "-o",
+        default="text",
+        type=OneOf("text", "yaml", "json"),
+        help="Output format.",
+    )
+    opt_in_all: OptInAll | None = read_opt_in_all_option()
 
     @property
     def guard(self) -> Mapping[str, int] | None:

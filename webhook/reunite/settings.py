@@ -3,139 +3,99 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
-from webhook.cluster_options import CONTEXT, KUBECONFIG, LONGHORN_NAMESPACE, OPT_IN_ALL, option
+from webhook.cluster_options import LonghornSettings, opt_in_all_option
 from webhook.component_base.address import Address
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import ADDRESS, COUNT, NAME, SECONDS, OneOf, OnOrOff, Parsed
+from webhook.component_base.options import ADDRESS, COUNT, NAME, SECONDS, OneOf, OnOrOff, Parsed, option
 
 if TYPE_CHECKING:
     from webhook.core.opt_in import OptInAll
     from webhook.core.reunite.limits import ReuniteLimits
     from webhook.core.reunite.stuck import StuckLimits
 
-REUNITE: Final = (
-    option(
-        "--dry-run",
-        default="on",
-        type=OnOrOff(),
-        help="Whether the program only says what it would do: on or off. With off it creates and deletes migrations.",
-    ),
-    option(
-        "--once",
-        is_flag=True,
-        help="Print what the program would do with each VM that is apart, and why not yet, and exit. Writes nothing.",
-    ),
-    option(
-        "--default",
-        default="on",
-        type=OnOrOff(),
-        help="Whether a VM without the annotation kubevirt-scheduler/reunite takes part: on or off. The annotation "
-        "true lets a VM in, false keeps one out.",
-    ),
-    option("--apart-seconds", default="1800", type=SECONDS, help="How long a VM is apart before it is migrated."),
-    option("--at-once", default="2", type=COUNT, help="Most migrations of this program at one time."),
-    option(
-        "--at-once-per-node",
-        default="1",
-        type=COUNT,
-        help="Most migrations of this program at one time from or to one node.",
-    ),
-    option(
-        "--cooldown-seconds",
-        default="86400",
-        type=SECONDS,
-        help="How long a VM stays after this program has migrated it, or after an eviction that was no drain, even if "
-        "it is apart.",
-    ),
-    option(
-        "--backoff-seconds",
-        default="600",
-        type=SECONDS,
-        help="How long a VM stays after its migration failed; twice as long after each further failure, a day at most.",
-    ),
-    option(
-        "--failures",
-        default="5",
-        type=COUNT,
-        help="Failed migrations of this program within a day after which it starts no other.",
-    ),
-    option(
-        "--moved-away",
-        default="2",
-        type=COUNT,
-        help="How often others may move a VM away again before this program leaves it alone until its next start.",
-    ),
-    option(
-        "--windows",
-        default="",
-        type=Parsed("WINDOWS", str),
-        help="Times of the week at which migrations may start, separated by commas, such as "
-        "Sat 01:00-05:00,Mon-Fri 22:00-04:00. Without this option they may always start.",
-    ),
-    option(
-        "--restart-stuck",
-        default="off",
-        type=OnOrOff(),
-        help="Whether a stuck VM is restarted: on or off. The program deletes a pod that waits for nodes that the "
-        "webhook required, if another node would take it. manifests/components/restart-stuck gives the right.",
-    ),
-    option(
-        "--stuck-seconds",
-        default="60",
-        type=SECONDS,
-        help="How long kube-scheduler must have found no node for the pod of a stuck VM.",
-    ),
-    option("--time-zone", default="UTC", type=NAME, help="Time zone of --windows, such as Europe/Berlin."),
-    option(
-        "--health-listen",
-        default=":8080",
-        type=ADDRESS,
-        help="Address of /healthz, /readyz and /metrics (plain HTTP).",
-    ),
-    option(
-        "--log-level",
-        default="info",
-        type=OneOf("debug", "info", "warning", "error"),
-        help="Lowest level that the program logs: debug, info, warning or error.",
-    ),
-    LONGHORN_NAMESPACE,
-    OPT_IN_ALL,
-    KUBECONFIG,
-    CONTEXT,
-)
 
-
-@dataclass(frozen=True, kw_only=True)  # no Struct: help and completion do without msgspec
-class ReuniteSettings:
+@dataclass(frozen=True, kw_only=True)
+class ReuniteSettings(LonghornSettings):
     """What `reunite` runs with.
 
     Raises:
         BadSettings: a window or a time zone that is none.
     """
 
-    dry_run: bool
-    once: bool
-    default: bool
-    apart_seconds: float
-    at_once: int
-    at_once_per_node: int
-    cooldown_seconds: float
-    backoff_seconds: float
-    failures: int
-    moved_away: int
-    windows: str
-    time_zone: str
-    restart_stuck: bool
-    stuck_seconds: float
-    health_listen: Address
-    log_level: Literal["debug", "info", "warning", "error"]
-    longhorn_namespace: str
-    opt_in_all: OptInAll
-    kubeconfig: Path | None
-    context: str | None
+    dry_run: bool = option(
+        default="on",
+        type=OnOrOff(),
+        help="Whether the program only says what it would do: on or off. With off it creates and deletes migrations.",
+    )
+    once: bool = option(
+        is_flag=True,
+        help="Print what the program would do with each VM that is apart, and why not yet, and exit. Writes nothing.",
+    )
+    default: bool = option(
+        default="on",
+        type=OnOrOff(),
+        help="Whether a VM without the annotation kubevirt-scheduler/reunite takes part: on or off. The annotation "
+        "true lets a VM in, false keeps one out.",
+    )
+    apart_seconds: float = option(default="1800", type=SECONDS, help="How long a VM is apart before it is migrated.")
+    at_once: int = option(default="2", type=COUNT, help="Most migrations of this program at one time.")
+    at_once_per_node: int = option(
+        default="1",
+        type=COUNT,
+        help="Most migrations of this program at one time from or to one node.",
+    )
+    cooldown_seconds: float = option(
+        default="86400",
+        type=SECONDS,
+        help="How long a VM stays after this program has migrated it, or after an eviction that was no drain, even if "
+        "it is apart.",
+    )
+    backoff_seconds: float = option(
+        default="600",
+        type=SECONDS,
+        help="How long a VM stays after its migration failed; twice as long after each further failure, a day at most.",
+    )
+    failures: int = option(
+        default="5",
+        type=COUNT,
+        help="Failed migrations of this program within a day after which it starts no other.",
+    )
+    moved_away: int = option(
+        default="2",
+        type=COUNT,
+        help="How often others may move a VM away again before this program leaves it alone until its next start.",
+    )
+    windows: str = option(
+        default="",
+        type=Parsed("WINDOWS", str),
+        help="Times of the week at which migrations may start, separated by commas, such as "
+        "Sat 01:00-05:00,Mon-Fri 22:00-04:00. Without this option they may always start.",
+    )
+    time_zone: str = option(default="UTC", type=NAME, help="Time zone of --windows, such as Europe/Berlin.")
+    restart_stuck: bool = option(
+        default="off",
+        type=OnOrOff(),
+        help="Whether a stuck VM is restarted: on or off. The program deletes a pod that waits for nodes that the "
+        "webhook required, if another node would take it. manifests/components/restart-stuck gives the right.",
+    )
+    stuck_seconds: float = option(
+        default="60",
+        type=SECONDS,
+        help="How long kube-scheduler must have found no node for the pod of a stuck VM.",
+    )
+    health_listen: Address = option(
+        default=":8080",
+        type=ADDRESS,
+        help="Address of /healthz, /readyz and /metrics (plain HTTP).",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = option(
+        default="info",
+        type=OneOf("debug", "info", "warning", "error"),
+        help="Lowest level that the program logs: debug, info, warning or error.",
+    )
+    opt_in_all: OptInAll = opt_in_all_option()
 
     def __post_init__(self) -> None:
         """Say what is wrong with the windows before anything starts."""

@@ -13,8 +13,6 @@ from support.drivers.environment import remove_settings
 from support.drivers.status_runs import Object, Ran, objects
 from support.fakes.static_api import StaticApi
 
-from webhook.bundle.settings import BUNDLE
-
 pytestmark = pytest.mark.slow
 
 PODS: Final = "/api/v1/pods"
@@ -23,7 +21,7 @@ PODS: Final = "/api/v1/pods"
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings of the user who runs the tests."""
-    remove_settings(monkeypatch, BUNDLE)
+    remove_settings(monkeypatch)
 
 
 @pytest.fixture

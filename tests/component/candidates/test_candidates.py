@@ -13,8 +13,6 @@ from support.drivers.status_runs import Object, Ran
 from support.fakes.static_api import StaticApi
 from support.scenarios.stopped_vms import STOPPED, items, objects
 
-from webhook.candidates.settings import CANDIDATES
-
 Run = Callable[..., Ran]
 VMS: Final = "/apis/kubevirt.io/v1/virtualmachines"
 
@@ -22,7 +20,7 @@ VMS: Final = "/apis/kubevirt.io/v1/virtualmachines"
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings and the cluster of the user who runs the tests."""
-    remove_settings(monkeypatch, CANDIDATES, *CLUSTER)
+    remove_settings(monkeypatch, *CLUSTER)
 
 
 @pytest.fixture

@@ -9,13 +9,11 @@ from support.drivers.environment import CLUSTER, remove_settings
 from support.drivers.status_runs import Object, Status, objects
 from support.fakes.static_api import StaticApi
 
-from webhook.status.settings import STATUS
-
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the environment variables of the user who runs the tests: they can name settings and a cluster."""
-    remove_settings(monkeypatch, STATUS, *CLUSTER)
+    remove_settings(monkeypatch, *CLUSTER)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from webhook import cli
 from webhook.component_base.command_line import Command
 from webhook.component_base.options import Option
 
@@ -17,6 +18,7 @@ def values(commands: Iterable[Command], *words: str) -> dict[str, Any]:
         return context.params
 
 
-def by_flag(options: Iterable[Option]) -> Mapping[str, Option]:
-    """The options by their flags."""
-    return {option.opts[0]: option for option in options}
+def command_defaults(command: str) -> Mapping[str, object]:
+    """The defaults of this command's options, as texts, by flag."""
+    (found,) = (each for each in cli.COMMANDS if each.name == command)
+    return {param.opts[0]: param.default for param in found.params if isinstance(param, Option)}

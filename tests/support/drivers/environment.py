@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
 from typing import Final
 
 import pytest
 
-from webhook.component_base.options import Option
+from webhook.cluster_options import ENVIRONMENT_PREFIX
 
 CLUSTER: Final = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST")
 
 
-def remove_settings(monkeypatch: pytest.MonkeyPatch, options: Iterable[Option], *others: str) -> None:
-    """Remove the environment variables of these options, and the others that are named."""
-    for name in (*(str(option.envvar) for option in options), *others):
+def remove_settings(monkeypatch: pytest.MonkeyPatch, *others: str) -> None:
+    """Remove the variables of all options, and the others that are named."""
+    for name in (*(name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX)), *others):
         monkeypatch.delenv(name, raising=False)

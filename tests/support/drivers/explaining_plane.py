@@ -12,7 +12,6 @@ from support.drivers.environment import remove_settings
 from support.objects import builders
 
 from webhook import cli
-from webhook.explain.settings import EXPLAIN
 
 RBAC: Final = "rbac.authorization.k8s.io/v1"
 NAMESPACE: Final = builders.NAMESPACE
@@ -21,7 +20,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the environment variables of the user who runs the tests: they can name settings and a cluster."""
-    remove_settings(monkeypatch, EXPLAIN)
+    remove_settings(monkeypatch)
 
 
 def runner(plane: ControlPlane, directory: Path, capsys: pytest.CaptureFixture[str]) -> Run:

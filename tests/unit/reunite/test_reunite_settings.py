@@ -11,7 +11,7 @@ from support.drivers.environment import remove_settings
 from webhook import cli
 from webhook.core.reunite.limits import ReuniteLimits
 from webhook.reunite import run
-from webhook.reunite.settings import REUNITE, ReuniteSettings
+from webhook.reunite.settings import ReuniteSettings
 
 Given = list[ReuniteSettings]
 
@@ -19,7 +19,7 @@ Given = list[ReuniteSettings]
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> Given:
     """The settings that the command line makes."""
-    remove_settings(monkeypatch, REUNITE)
+    remove_settings(monkeypatch)
     found: Given = []
 
     def note(settings: ReuniteSettings, **_: object) -> int:
