@@ -119,7 +119,7 @@ TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "states": states,
     "compatibility": tested_versions.table,
 }
-PAGES: Final[Mapping[str, str]] = {"reunite-metrics": "metrics", "reunite-events": "events"}
+PAGES: Final = {"reunite-metrics": "metrics", "reunite-events": "states", "exit-codes": "states"}
 """The page of a table that has not the page's name."""
 
 

@@ -2,7 +2,7 @@
 
 A round begins only when the watch has shown what the round before created, or after a minute. That and the fixed name
 of each migration keep the budget of one process, and keep a VM from a second migration of any number of processes. What
-is lost by a restart costs at most one try too many, or one too few (docs/decisions/0015-reunite-program.md).
+is lost by a restart costs at most one try too many, or one too few (docs/decisions.md, 0015).
 """
 
 from __future__ import annotations
