@@ -56,7 +56,8 @@ def _issue(**values: Any) -> int:
 
     directory, names = values["dir"], values["name"]
     try:
-        pair = pki.issue(names, now=datetime.now(UTC), lifetime=values["lifetime"])
+        now, lifetime = datetime.now(UTC), values["lifetime"]
+        pair = pki.issue(pki.new_authority(now=now, lifetime=lifetime), names, now=now, lifetime=lifetime)
     except ValueError as error:
         raise BadSettings(f"--name: got {','.join(names)!r}, expected DNS names and addresses: {error}") from None
     files = (("tls.key", pair.key, 0o600), ("tls.crt", pair.certificate, 0o644), ("ca.crt", pair.authority, 0o644))

@@ -1,4 +1,4 @@
-"""Reads, watches and writes the Secret and the MutatingWebhookConfiguration of a live cluster.
+"""Reads, watches and writes the two Secrets and the MutatingWebhookConfiguration of a live cluster.
 
 Invariant: a write names the resourceVersion that it changes. Every failure is an ApiError, with one sentence that has
 nothing secret in it.
@@ -20,7 +20,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from msgspec import Struct
 
 from certs.rotation import state
-from certs.rotation.change import Change, CreateSecret, PatchConfiguration, PatchSecret
+from certs.rotation.change import Change, Kept, WriteSecret
 from certs.rotation.state import ClusterState
 from certs.settings import ObjectNames
 from webhook.component_base import api_client
@@ -42,26 +42,22 @@ class Conflict(Exception):
 
 
 class ObjectPaths(Struct, frozen=True, kw_only=True):
-    """The paths of the two objects."""
+    """The URL paths of the objects. `authority` is None for a reader that needs no key of an authority."""
 
-    namespace: str
-    secret: str
+    served: str
+    authority: str | None
     configuration: str
 
     @classmethod
-    def of(cls, names: ObjectNames) -> Self:
+    def of(cls, names: ObjectNames, authority_secret: str | None = None) -> Self:
         """Return the paths of the objects that the settings name."""
-        return cls(namespace=names.namespace, secret=names.secret, configuration=names.webhook_configuration)
-
-    @property
-    def secret_path(self) -> str:
-        """The URL path of the Secret."""
-        return f"/api/v1/namespaces/{self.namespace}/secrets/{self.secret}"
-
-    @property
-    def configuration_path(self) -> str:
-        """The URL path of the webhook configuration."""
-        return f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{self.configuration}"
+        secrets = f"/api/v1/namespaces/{names.namespace}/secrets/"
+        configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/"
+        return cls(
+            served=secrets + names.secret,
+            authority=secrets + authority_secret if authority_secret else None,
+            configuration=configurations + names.webhook_configuration,
+        )
 
 
 class _Request(Struct, frozen=True):
@@ -74,7 +70,7 @@ class _Request(Struct, frozen=True):
 
 
 class ClusterObjects:
-    """Both objects of a cluster, through one connection pool."""
+    """The objects of a cluster, through one connection pool."""
 
     def __init__(self, client: ApiClient, paths: ObjectPaths) -> None:
         self._client, self._paths = client, paths
@@ -82,21 +78,26 @@ class ClusterObjects:
         self._owner = f"kubevirt-coschedule-certs-{secrets.token_hex(4)}"
 
     async def read(self) -> ClusterState:
-        """Return both objects as they are now.
+        """Return the objects as they are now.
 
-        The configuration is read first. So the Secret, which decides what leaves the bundle, is at least as new.
+        The configuration is read first. So the Secrets, which decide what leaves the bundle, are at least as new.
 
         Raises:
             ApiError: an object could not be read, or there is no configuration.
         """
-        configuration = await self.find(self._paths.configuration_path)
+        configuration = await self.find(self._paths.configuration)
         if configuration is None:
             raise ApiError(
-                f"MutatingWebhookConfiguration {self._paths.configuration} does not exist; apply the manifests, or "
-                "name the right one with --webhook-configuration"
+                f"MutatingWebhookConfiguration {self._paths.configuration.rpartition('/')[2]} does not exist; apply "
+                "the manifests, or name the right one with --webhook-configuration"
             )
-        secret = await self.find(self._paths.secret_path)
-        return ClusterState(state.read_secret(secret) if secret else None, state.read_configuration(configuration))
+        served = await self.find(self._paths.served)
+        authority = await self.find(self._paths.authority) if self._paths.authority else None
+        return ClusterState(
+            served=state.read_secret(served),
+            authority=state.read_secret(authority),
+            configuration=state.read_configuration(configuration),
+        )
 
     async def write(self, change: Change) -> None:
         """Make one change.
@@ -105,20 +106,19 @@ class ClusterObjects:
             Conflict: the object has changed since it was read.
             ApiError: the API server refused the change, or its answer did not arrive.
         """
-        if isinstance(change, CreateSecret):
-            empty = {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "metadata": {"name": self._paths.secret, "namespace": self._paths.namespace},
-                "type": "Opaque",
-            }
-            # An apply instead of a POST: RBAC can permit a creation by name only if the name is in the path.
+        if not isinstance(change, WriteSecret):
+            await self._call(_Request("PATCH", self._paths.configuration, {}, change.body, _MERGE))
+            return
+        path = self._paths.served if change.secret is Kept.SERVED else self._paths.authority
+        if path is None:
+            raise ValueError("got an authority to write, expected a Secret for it")
+        if change.version is None:
+            # An apply instead of a POST: RBAC can permit a creation by name only if the name is in the path. If another
+            # client has created the Secret meanwhile, this is a conflict.
             query = {"fieldManager": self._owner}
-            await self._call(_Request("PATCH", self._paths.secret_path, query, empty, _APPLY))
-        elif isinstance(change, PatchSecret):
-            await self._call(_Request("PATCH", self._paths.secret_path, {}, change.body, _MERGE))
-        elif isinstance(change, PatchConfiguration):
-            await self._call(_Request("PATCH", self._paths.configuration_path, {}, change.body, _MERGE))
+            await self._call(_Request("PATCH", path, query, state.new_secret(path, change.pair), _APPLY))
+        else:
+            await self._call(_Request("PATCH", path, {}, state.secret_patch(change.version, change.pair), _MERGE))
 
     async def changed(self, seen: ClusterState, at_most: timedelta) -> None:
         """Wait until one of the objects may differ from `seen`, or until `at_most` is over.
@@ -126,9 +126,15 @@ class ClusterObjects:
         Raises:
             ApiError: they can't be watched.
         """
-        watched = [(self._paths.configuration_path, seen.configuration.version)]
-        if seen.secret:
-            watched.append((self._paths.secret_path, seen.secret.version))
+        watched = [
+            (path, version)
+            for path, version in (
+                (self._paths.configuration, seen.configuration.version),
+                (self._paths.served, seen.served.version),
+                (self._paths.authority, seen.authority.version),
+            )
+            if path and version
+        ]
         seconds = max(at_most.total_seconds(), 0)
         tasks = [asyncio.create_task(self._event(path, version, seconds)) for path, version in watched]
         try:
@@ -149,7 +155,7 @@ class ClusterObjects:
         return await self._call(_Request("GET", path))
 
     async def _event(self, path: str, version: str, seconds: float) -> None:
-        """Wait for the first event after this version. Its content is not used, because both objects are read again."""
+        """Wait for the first event after this version. Its content is not used, because the objects are read again."""
         collection, _, name = path.rpartition("/")
         query = {
             "watch": "1",

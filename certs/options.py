@@ -94,6 +94,13 @@ OBJECT_NAMES: Final = (
 )
 KEEP: Final = (
     *OBJECT_NAMES,
+    _option(
+        "--authority-secret",
+        default=f"{_NAME}-certs-ca",
+        type=_DNS,
+        help="Secret of the authority that issues the certificates. No server mounts it. Without it the certificate "
+        "controller makes a new authority.",
+    ),
     _option("--lifetime", default="30d", type=_LIFETIME, help="How long a certificate is valid: 30d, 12h, 15m or 90s."),
     _option(
         "--renew-at",
@@ -106,8 +113,8 @@ KEEP: Final = (
         default="120",
         type=_SECONDS,
         help="How long after a write of caBundle until every API server has seen it. API servers watch it, which takes "
-        "milliseconds; an API server that lost its watch asks again after at most 60 s. Servers get a new certificate "
-        "only after this time.",
+        "milliseconds; an API server that lost its watch asks again after at most 60 s. Servers get a certificate of a "
+        "new authority only after this time.",
     ),
     _option(
         "--retire-seconds",

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from msgspec import Struct
 
-from certs.rotation import bundle
+from certs.rotation import plan
 from certs.rotation.plan import RotationPolicy
 from certs.x509 import pki
 from webhook.component_base.errors import BadSettings
@@ -34,6 +34,7 @@ class ControllerSettings(ObjectNames, frozen=True, kw_only=True):
         BadSettings: times that can't work together.
     """
 
+    authority_secret: str
     lifetime: timedelta
     renew_at: float
     propagation_seconds: timedelta
@@ -52,21 +53,14 @@ class ControllerSettings(ObjectNames, frozen=True, kw_only=True):
         if left <= needed:
             raise BadSettings(
                 f"--lifetime: got {_shown(self.lifetime)}, of which {_shown(left)} are left when it is renewed; "
-                f"expected more than the {_shown(needed)} that a renewal takes (--propagation-seconds and "
+                f"expected more than the {_shown(needed)} that another authority takes (--propagation-seconds and "
                 "--retire-seconds): choose a longer lifetime, or renew earlier with --renew-at"
             )
-        renewed_after, least = self.lifetime - left, self._least_renewed_after
-        if renewed_after < least:
+        if self.lifetime > plan.AUTHORITY_LIFETIME / 2:
             raise BadSettings(
-                f"--renew-at: got {self.renew_at:g}, which renews after {_shown(renewed_after)}; expected "
-                f"{_shown(least)} or more (the longer of --propagation-seconds and a sixteenth of --retire-seconds): "
-                "renew later, or choose a longer --lifetime"
+                f"--lifetime: got {_shown(self.lifetime)}, expected at most {_shown(plan.AUTHORITY_LIFETIME / 2)}, "
+                "half of the authority's"
             )
-
-    @property
-    def _least_renewed_after(self) -> timedelta:
-        """The shortest time between renewals: one rotation ends before the next begins, and the bundle stays small."""
-        return max(self.propagation_seconds, self.retire_seconds / (bundle.OTHERS_AT_MOST / 2))
 
     @property
     def renew_before(self) -> timedelta:

@@ -1,3 +1,3 @@
-"""The certificate controller: reads the Secret and the webhook configuration, takes the next step of a rotation, and
+"""The certificate controller: reads the Secrets and the webhook configuration, takes the next step of a rotation, and
 waits. Which step is next is the matter of `certs.rotation`.
 """

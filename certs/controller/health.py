@@ -59,7 +59,7 @@ def liveness(status: ControllerStatus, now: datetime) -> tuple[int, str]:
 
 
 def readiness(status: ControllerStatus) -> tuple[int, str]:
-    """Return status and text of /readyz: 200 if the last attempt could read and write both objects."""
+    """Return status and text of /readyz: 200 if the last attempt could read and write the objects."""
     return (503, status.problem) if status.problem else (200, "ok")
 
 

@@ -1,7 +1,6 @@
 """The controller's loop: read, plan, write or wait, until it is canceled.
 
-No decision depends on the memory of the process. It remembers only what it has logged, so that it does not log that
-twice, and what its health and metrics show.
+It remembers since when it has seen what in the bundles. A process that starts knows nothing of that, and waits again.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from msgspec import Struct
 
 from certs.cluster import ApiError, Conflict
 from certs.rotation import change, plan
-from certs.rotation.bundle import Bundle
+from certs.rotation.bundle import Bundle, BundleHistory
 from certs.rotation.change import Change
-from certs.rotation.plan import Create, Issue, Promote, Publish, RotationPolicy, Stage, Unstage, WaitUntil, Write
+from certs.rotation.plan import Issue, NewAuthority, Publish, RotationPolicy, WaitUntil, Write
 from certs.rotation.state import ClusterState
 from certs.x509 import pki
 from webhook.component_base.errors import UserError
@@ -32,7 +31,7 @@ _FIRST_PAUSE_SECONDS: Final = 0.5
 _LONGEST_PAUSE_SECONDS: Final = 15.0
 _UNWATCHED_SECONDS: Final = 5.0  # between two reads if the objects can't be watched
 _RETRYING: Final = "can't read or write the objects, trying again"
-_MANY_WRITES: Final = 20  # that repair something
+_MANY_WRITES: Final = 20  # a new authority takes four
 _MANY_WRITES_IN: Final = timedelta(seconds=20)
 
 
@@ -40,7 +39,7 @@ class Objects(Protocol):
     """What the controller needs of a cluster: see `certs.cluster.ClusterObjects`."""
 
     async def read(self) -> ClusterState:
-        """Return both objects as they are now."""
+        """Return the objects as they are now."""
         ...
 
     async def write(self, change: Change) -> None:
@@ -62,7 +61,7 @@ class ControllerStatus(Struct):
     """The values that health and metrics show."""
 
     reconciled_at: datetime | None = None  # when the last attempt began
-    succeeded_at: datetime | None = None  # when both objects were last found correct
+    succeeded_at: datetime | None = None  # when the objects were last found correct
     problem: str | None = "the objects were not read yet"
     expires_at: datetime | None = None
     rotations: int = 0
@@ -81,7 +80,8 @@ class Controller:
         self._sleep = sleep
         self._connect, self._policy, self._clock, self._note = connect, policy, clock, note
         self._logged: dict[str, object] = {}
-        self._repairs: deque[datetime] = deque(maxlen=_MANY_WRITES)
+        self._history = BundleHistory()
+        self._writes: deque[datetime] = deque(maxlen=_MANY_WRITES)
 
     async def run(self) -> None:
         """Reconcile until this is canceled."""
@@ -98,7 +98,7 @@ class Controller:
             failures += 1
 
     async def reconcile(self, objects: Objects) -> None:
-        """Read both objects, then take the one step that is due, or wait for a change.
+        """Read the objects, then take the one step that is due, or wait for a change.
 
         Raises:
             ApiError: an object could not be read or written.
@@ -106,7 +106,7 @@ class Controller:
         self.status.reconciled_at = self._clock()
         seen = await objects.read()
         now = self._clock()
-        step = plan.next_step(seen, self._policy, now)
+        step = plan.next_step(seen, self._history, self._policy, now)
         self._observe(seen, step, now)
         if isinstance(step, WaitUntil):
             self._log_once("waiting", reason=step.reason, until=step.until)
@@ -122,7 +122,7 @@ class Controller:
             self._note("another client wrote first, reading again", step=type(step).__name__)
             return
         self._done(step)
-        await self._slow_down(step, now)
+        await self._slow_down(now)
 
     async def _wait(self, objects: Objects, seen: ClusterState, at_most: timedelta) -> None:
         try:
@@ -132,10 +132,10 @@ class Controller:
             await self._sleep(min(at_most.total_seconds(), _UNWATCHED_SECONDS))
 
     def _observe(self, seen: ClusterState, step: plan.RotationStep, now: datetime) -> None:
-        found = pki.read_certificates(seen.secret.current.certificate) if seen.secret else []
+        found = pki.read_certificates(seen.served.pair.certificate)
         self.status.expires_at = found[0].not_valid_after_utc if found else None
         if self.status.problem and self.status.errors:
-            self._note("both objects can be read again")
+            self._note("the objects can be read again")
             self._logged.pop(_RETRYING, None)
         self.status.problem = None
         if isinstance(step, WaitUntil):
@@ -149,18 +149,11 @@ class Controller:
     def _done(self, step: Write) -> None:
         self.status.writes += 1
         match step:
-            case Create(reason):
-                self._note("Secret created", reason=reason)
+            case NewAuthority(reason):
+                self._note("authority made", reason=reason)
             case Issue(reason):
                 self.status.rotations += 1
                 self._note("certificate issued", reason=reason)
-            case Stage(reason):
-                self._note("next certificate staged", reason=reason)
-            case Unstage(reason):
-                self._note("next certificate removed", reason=reason)
-            case Promote(reason):
-                self.status.rotations += 1
-                self._note("certificate replaced by the next one", reason=reason)
             case Publish(bundle):
                 self._published(bundle)
 
@@ -169,28 +162,21 @@ class Controller:
             self._note("authority published", authority=each.authority, reason=each.because)
         for each in bundle.dropped:
             self._note("authority dropped", authority=each.authority, reason=each.because)
-        for each in bundle.leaving:
-            self._note("authority will be dropped", authority=each.authority, reason=each.because, until=each.until)
-        if bundle.tidied:
+        if not bundle.added and not bundle.dropped:
             self._note("caBundle had text that is not a certificate, or a certificate twice: written again")
-        if not (bundle.added or bundle.dropped or bundle.leaving or bundle.tidied):
-            self._note("caBundle marks written", authorities=sorted(bundle.marks))
 
     def _log_once(self, message: str, level: int = logging.INFO, **fields: object) -> None:
         if self._logged.get(message) != fields:
             self._logged[message] = fields
             self._note(message, level, **fields)
 
-    async def _slow_down(self, step: Write, now: datetime) -> None:
-        """Pause after 20 repairs in 20 s, because another client undoes them. A completed rotation is not a repair."""
-        if isinstance(step, Promote):
-            self._repairs.clear()
-        elif not isinstance(step, Publish) or step.bundle.is_repair:
-            self._repairs.append(now)
-        if len(self._repairs) == _MANY_WRITES and now - self._repairs[0] < _MANY_WRITES_IN:
-            self._repairs.clear()
+    async def _slow_down(self, now: datetime) -> None:
+        """Pause after 20 writes in 20 s, because another client undoes them."""
+        self._writes.append(now)
+        if len(self._writes) == _MANY_WRITES and now - self._writes[0] < _MANY_WRITES_IN:
+            self._writes.clear()
             self._note(
-                "the objects change back after each write: does another client write the caBundle or the Secret?",
+                "the objects change back after each write: does another client write the caBundle or a Secret?",
                 logging.WARNING,
             )
             await self._sleep(_UNWATCHED_SECONDS)

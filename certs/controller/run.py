@@ -32,7 +32,7 @@ def run(settings: ControllerSettings, *, listen: Address, kubeconfig: Kubeconfig
 
 
 async def _run(settings: ControllerSettings, listen: Address, kubeconfig: Kubeconfig) -> int:
-    open_cluster = partial(connect_objects, kubeconfig, ObjectPaths.of(settings))
+    open_cluster = partial(connect_objects, kubeconfig, ObjectPaths.of(settings, settings.authority_secret))
     async with open_cluster():
         pass  # a kubeconfig that can't be used ends the process now
     controller = Controller(open_cluster, settings.policy, clock=_now, note=log.note)
@@ -40,6 +40,7 @@ async def _run(settings: ControllerSettings, listen: Address, kubeconfig: Kubeco
     log.note(
         "keeping",
         secret=f"{settings.namespace}/{settings.secret}",
+        authority_secret=f"{settings.namespace}/{settings.authority_secret}",
         webhook_configuration=settings.webhook_configuration,
         names=settings.policy.names,
         listen=[f"http://{Address(*each[:2])}" for each in listener.addresses],

@@ -6,7 +6,6 @@ from typing import Any
 
 from certs.cluster import ApiError, ClusterObjects, ObjectPaths, connect_objects
 from certs.inspect.findings import Material
-from certs.rotation import state
 from certs.settings import ObjectNames
 from webhook.component_base.address import Address
 from webhook.component_base.errors import UserError
@@ -25,19 +24,19 @@ def read_material(kubeconfig: Kubeconfig, names: ObjectNames) -> tuple[Material,
         UserError: the cluster can't be reached, a permission is missing, or there is no webhook configuration.
     """
     with TerminalRunner() as runner:
-        return runner.run(_read(kubeconfig, ObjectPaths.of(names), names.service))
+        return runner.run(_read(kubeconfig, names))
 
 
-async def _read(kubeconfig: Kubeconfig, paths: ObjectPaths, service: str) -> tuple[Material, Address | None]:
+async def _read(kubeconfig: Kubeconfig, names: ObjectNames) -> tuple[Material, Address | None]:
+    service = f"/api/v1/namespaces/{names.namespace}/services/{names.service}"
     try:
-        async with connect_objects(kubeconfig, paths) as cluster:
+        async with connect_objects(kubeconfig, ObjectPaths.of(names)) as cluster:
             seen = await cluster.read()
-            address = await _address(cluster, f"/api/v1/namespaces/{paths.namespace}/services/{service}")
+            address = await _address(cluster, service)
     except ApiError as error:
         raise CantReadCluster(str(error)) from None
-    secret = seen.secret or state.Secret(version="")
     bundles = {hook.name: hook.bundle for hook in seen.configuration.webhooks}
-    return Material(pair=secret.current, following=secret.next, bundles=bundles), address
+    return Material(pair=seen.served.pair, bundles=bundles), address
 
 
 async def _address(cluster: ClusterObjects, path: str) -> Address | None:

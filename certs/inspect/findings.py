@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from certs.inspect.handshake import Handshake
 from certs.x509 import pki, verify
-from certs.x509.pki import NO_PAIR, Pair
+from certs.x509.pki import Pair
 from certs.x509.verify import timestamp
 
 
@@ -35,7 +35,6 @@ class Material(Struct, frozen=True, kw_only=True):
     """The material to check. `bundles`: the caBundle of each webhook by its name; empty if a directory is checked."""
 
     pair: Pair
-    following: Pair = NO_PAIR
     bundles: Mapping[str, bytes] = {}
 
     @property
@@ -61,11 +60,6 @@ def findings(material: Material, names: Sequence[str], now: datetime) -> Iterato
     yield _authority("ca.crt", material.pair.authority, chain, name, now)
     for hook, bundle in material.bundles.items():
         yield _authority(f"caBundle of {hook}", bundle, chain, name, now)
-    if material.following:
-        next_chain = pki.read_certificates(material.following.certificate)
-        yield InspectFinding(
-            "next", Result.NOTE, describe(next_chain[0]) if next_chain else "next.crt holds no certificate"
-        )
 
 
 def handshake_finding(handshake: Handshake, pair: Pair) -> InspectFinding:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from certs.inspect import findings
 from certs.inspect.findings import InspectFinding, Material, Result
 from certs.inspect.handshake import Unreachable, shake_hands
-from certs.rotation.state import CURRENT_KEYS
+from certs.rotation.state import KEYS
 from certs.x509.pki import Pair
 from webhook.component_base.address import Address
 from webhook.component_base.errors import UserError
@@ -60,7 +60,7 @@ def read_directory(directory: Path) -> Material:
     if not directory.is_dir():
         raise CantRead(f"{directory}: no such directory; expected one with tls.crt, tls.key and ca.crt")
     contents = []
-    for name in CURRENT_KEYS:
+    for name in KEYS:
         try:
             contents.append((directory / name).read_bytes())
         except FileNotFoundError:

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, assert_never
+from enum import StrEnum
+from typing import Any
 
 from msgspec import Struct
 
 from certs.rotation import state
-from certs.rotation.plan import Create, Issue, Promote, Publish, RotationPolicy, Stage, Unstage, Write
+from certs.rotation.plan import Issue, NewAuthority, Publish, RotationPolicy, Write
 from certs.rotation.state import ClusterState
 from certs.x509 import pki
+from certs.x509.pki import Pair
 
 
-class CreateSecret(Struct, frozen=True):
-    """Create the Secret, empty, so that it overwrites nothing if another client creates it at the same time."""
+class Kept(StrEnum):
+    """One of the two Secrets."""
+
+    SERVED = "served"
+    AUTHORITY = "authority"
 
 
-class PatchSecret(Struct, frozen=True):
-    """A JSON merge patch of the Secret, for one resourceVersion."""
+class WriteSecret(Struct, frozen=True):
+    """Put a pair into a Secret, for one resourceVersion. `version`: None to create the Secret."""
 
-    body: Mapping[str, Any]
-
-    def __repr__(self) -> str:
-        return "PatchSecret(...)"  # the body has a private key
+    secret: Kept
+    version: str | None
+    pair: Pair
 
 
 class PatchConfiguration(Struct, frozen=True):
@@ -33,27 +37,17 @@ class PatchConfiguration(Struct, frozen=True):
     body: Mapping[str, Any]
 
 
-Change = CreateSecret | PatchSecret | PatchConfiguration
+Change = WriteSecret | PatchConfiguration
 
 
 def change_for(step: Write, seen: ClusterState, policy: RotationPolicy, now: datetime) -> Change:
     """Return the change that takes a step, which was planned from `seen`."""
-    if isinstance(step, Publish):
-        return PatchConfiguration(state.configuration_patch(seen.configuration, step.bundle.text, step.bundle.marks))
-    if seen.secret is None or isinstance(step, Create):
-        return CreateSecret()
     match step:
-        case Issue():
-            pair = pki.issue(policy.names, now=now, lifetime=policy.lifetime)
-            return PatchSecret(state.secret_patch(seen.secret, current=pair, placed_at=now))
-        case Stage(previous=previous):
-            pair = pki.issue(policy.names, now=now, lifetime=policy.lifetime)
-            return PatchSecret(state.secret_patch(seen.secret, following=pair, previous=pki.pem(previous)))
-        case Unstage():
-            return PatchSecret(state.secret_patch(seen.secret))
-        case Promote(previous=previous):
-            return PatchSecret(
-                state.secret_patch(seen.secret, current=seen.secret.next, previous=pki.pem(previous), placed_at=now)
-            )
-        case _:
-            assert_never(step)
+        case Publish(bundle):
+            return PatchConfiguration(state.configuration_patch(seen.configuration, bundle.text))
+        case NewAuthority():
+            authority = pki.new_authority(now=now, lifetime=policy.authority_lifetime)
+            return WriteSecret(Kept.AUTHORITY, seen.authority.version, authority.pair)
+        case Issue(authority=authority):
+            pair = pki.issue(authority, policy.names, now=now, lifetime=policy.lifetime)
+            return WriteSecret(Kept.SERVED, seen.served.version, pair)

@@ -1,37 +1,38 @@
-"""Decides the next step of a rotation from the state in the cluster: one step with its reason. Pure, without memory.
+"""Decides the next step from the state in the cluster: one step with its reason.
 
-A rotation. Each line is one write, and starts from the state that the line before leaves:
+One authority issues every certificate, and stays for ten years. So a renewal is one write: a new pair of the same
+authority, which every API server trusts already.
 
-    stage    write the next pair into the Secret, beside the current one    servers do not read it
-    publish  add its authority to the bundle, which is then read back       both authorities are in the bundle
-             wait until every API server has seen the bundle                `propagation`
-    promote  make the next pair the current one, in one write               servers reload; both pairs are trusted
-    publish  mark the old authority as leaving
-             wait until no server can still serve its certificate           `retire`
-    publish  remove it from the bundle
+An authority is replaced if its Secret is removed or damaged, or if it would expire before a new certificate. Each line
+is one write, and starts from the state that the line before leaves:
 
-Why the next pair is in the Secret, and not in memory until its authority is known: a controller can be killed at any
-point. The next one continues there with the same pair, and two controllers work on one pair instead of two. The staged
-key is stored where the current key is, for the same readers.
+    authority    write a new authority into its Secret                      nothing uses it yet
+    publish      add it to the bundle, beside the old one                   both authorities are in the bundle
+                 wait until every API server has seen the bundle            `propagation`
+    certificate  write a pair of the new authority                          servers reload; both pairs are trusted
+                 wait until no server can still serve the pair before it    `retire`
+    publish      remove the old authority from the bundle
 
-If no server can be serving, there is nothing to wait for, and the first pair becomes current at once. That is so if the
-Secret has no pair that can be served, and the bundle has no authority that is valid. The pair is written before its
-authority: a kubelet takes seconds to mount it, API servers milliseconds to see the bundle. Until both are done, calls
-fail open.
+A controller can be killed at any point. The next one continues there, and waits again for what it has not seen. The
+first start takes the same steps without the waits: if no pair can be served and no other authority is in the bundle,
+no call can be lost.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
-from cryptography import x509
 from msgspec import Struct
 
 from certs.rotation import bundle as bundles
-from certs.rotation.bundle import Bundle, BundleNeeds, ChangeReason
-from certs.rotation.state import ClusterState, Secret
-from certs.x509 import pki, verify
+from certs.rotation.bundle import Bundle, BundleHistory, BundleNeeds, ChangeReason
+from certs.rotation.state import ClusterState
+from certs.x509 import verify
+from certs.x509.pki import Authority
 from certs.x509.verify import Flaw, Servable
+
+AUTHORITY_LIFETIME: Final = timedelta(days=3650)
 
 
 class RotationPolicy(Struct, frozen=True, kw_only=True):
@@ -43,6 +44,7 @@ class RotationPolicy(Struct, frozen=True, kw_only=True):
         renew_before: a pair is renewed this long before it expires.
         propagation: the time from a write of the bundle until every API server has seen it.
         retire: the time from a write of the Secret until no server serves the pair before it.
+        authority_lifetime: how long a new authority is valid.
     """
 
     names: tuple[str, ...]
@@ -50,29 +52,11 @@ class RotationPolicy(Struct, frozen=True, kw_only=True):
     renew_before: timedelta
     propagation: timedelta
     retire: timedelta
+    authority_lifetime: timedelta = AUTHORITY_LIFETIME
 
 
-class Create(Struct, frozen=True):
-    """Create the Secret, empty."""
-
-    reason: str
-
-
-class Issue(Struct, frozen=True):
-    """Issue a pair, and make it the current one at once."""
-
-    reason: str
-
-
-class Stage(Struct, frozen=True):
-    """Issue a pair, and write it beside the current one. `previous`: the authorities that are published now."""
-
-    reason: str
-    previous: tuple[x509.Certificate, ...]
-
-
-class Unstage(Struct, frozen=True):
-    """Remove the next pair."""
+class NewAuthority(Struct, frozen=True):
+    """Write a new authority into its Secret."""
 
     reason: str
 
@@ -83,11 +67,11 @@ class Publish(Struct, frozen=True):
     bundle: Bundle
 
 
-class Promote(Struct, frozen=True):
-    """Make the next pair the current one. `previous`: the authorities that are published now."""
+class Issue(Struct, frozen=True):
+    """Issue a pair of this authority, and make it the current one."""
 
     reason: str
-    previous: tuple[x509.Certificate, ...]
+    authority: Authority
 
 
 class WaitUntil(Struct, frozen=True):
@@ -97,88 +81,72 @@ class WaitUntil(Struct, frozen=True):
     reason: str
 
 
-Write = Create | Issue | Stage | Unstage | Publish | Promote
+Write = NewAuthority | Publish | Issue
 RotationStep = Write | WaitUntil
 
 
-class _Seen(Struct, frozen=True):
-    """The Secret's two pairs, examined. `due`: why the current one must be replaced; None if it need not."""
-
-    current: Servable | Flaw
-    next: Servable | Flaw
-    due: str | None
-
-    @property
-    def next_authority(self) -> x509.Certificate | None:
-        """The authority of the next pair, if that pair can be served."""
-        return self.next.authority if isinstance(self.next, Servable) else None
-
-
-def next_step(state: ClusterState, policy: RotationPolicy, now: datetime) -> RotationStep:
-    """Return the step to take now."""
-    if state.secret is None:
-        return Create("the Secret does not exist")
-    seen = _examine(state.secret, policy, now)
-    bundle = bundles.plan_bundle(state.configuration, _needs(state.secret, seen, now), policy.retire, now)
+def next_step(state: ClusterState, history: BundleHistory, policy: RotationPolicy, now: datetime) -> RotationStep:
+    """Return the step to take now, and note in `history` what the bundles are."""
+    authority = _examine_authority(state, policy, now)
+    if isinstance(authority, Flaw):
+        return NewAuthority(authority.sentence)
+    current = verify.examine(state.served.pair, policy.names, now)
+    needed = {authority.certificate: ChangeReason.ISSUES}
+    if isinstance(current, Servable):
+        needed.setdefault(current.authority, ChangeReason.SERVED)
+    needs = BundleNeeds(needed, isinstance(current, Servable))
+    bundle = bundles.plan_bundle(state.configuration, needs, history, policy.retire, now)
     if bundle.differs:
         return Publish(bundle)
-    if not seen.due:
-        return _at_rest(state.secret, seen, bundle, policy)
-    others = tuple(each for each in bundle.authorities if each != seen.next_authority)
-    nobody_serves = isinstance(seen.current, Flaw) and not others
-    if isinstance(seen.next, Flaw):
-        return Issue(seen.due) if nobody_serves else Stage(seen.due, others)
-    seen_everywhere = bundle.marks[pki.short_fingerprint(seen.next.authority)].since + policy.propagation
-    if nobody_serves or now >= seen_everywhere:
-        return Promote(seen.due, others)
-    return WaitUntil(seen_everywhere, "API servers must see the next certificate's authority before it is served")
+    due = _why_due(current, authority, policy, now)
+    if due is None:
+        return _at_rest(current, authority, bundle, policy)
+    if _is_trusted_as_widely(authority, current, bundle):
+        return Issue(due, authority)
+    seen_everywhere = history.published.get(authority.certificate, now) + policy.propagation
+    if now >= seen_everywhere:
+        return Issue(due, authority)
+    return WaitUntil(seen_everywhere, "API servers must see the new authority before a certificate of it is served")
 
 
-def _examine(secret: Secret, policy: RotationPolicy, now: datetime) -> _Seen:
-    current = verify.examine(secret.current, policy.names, now)
-    following = verify.examine(secret.next, policy.names, now)
-    due = current.sentence if isinstance(current, Flaw) else _renewal_due(current, policy, now)
-    if isinstance(following, Servable) and _ends(following) <= now + policy.propagation + policy.retire:
-        following = Flaw("it would expire before it can be replaced")
-    return _Seen(current, following, due)
+def _examine_authority(state: ClusterState, policy: RotationPolicy, now: datetime) -> Authority | Flaw:
+    authority = verify.examine_authority(state.authority.pair, now)
+    if isinstance(authority, Flaw) or now < _replaced_at(authority, policy):
+        return authority
+    end = verify.timestamp(authority.certificate.not_valid_after_utc)
+    return Flaw(f"the authority expires at {end}, before a new certificate would")
 
 
-def renewal(pair: Servable, policy: RotationPolicy) -> datetime:
-    """Return the time at which a pair is renewed."""
-    return _ends(pair) - policy.renew_before
+def _replaced_at(authority: Authority, policy: RotationPolicy) -> datetime:
+    return authority.certificate.not_valid_after_utc - policy.lifetime
 
 
-def _ends(pair: Servable) -> datetime:
-    return min(pair.certificate.not_valid_after_utc, pair.authority.not_valid_after_utc)
+def _why_due(current: Servable | Flaw, authority: Authority, policy: RotationPolicy, now: datetime) -> str | None:
+    """Return why the current pair must be replaced; None if it need not."""
+    if isinstance(current, Flaw):
+        return current.sentence
+    if now >= _renewed_at(current, policy):
+        return f"tls.crt is due for renewal: it expires at {verify.timestamp(current.certificate.not_valid_after_utc)}"
+    return "another authority issued tls.crt" if current.authority != authority.certificate else None
 
 
-def _renewal_due(pair: Servable, policy: RotationPolicy, now: datetime) -> str | None:
-    if now < renewal(pair, policy):
-        return None
-    return f"tls.crt is due for renewal: it expires at {verify.timestamp(pair.certificate.not_valid_after_utc)}"
+def _renewed_at(pair: Servable, policy: RotationPolicy) -> datetime:
+    return min(pair.certificate.not_valid_after_utc, pair.authority.not_valid_after_utc) - policy.renew_before
 
 
-def _needs(secret: Secret, seen: _Seen, now: datetime) -> BundleNeeds:
-    needed = {}
-    if seen.due and seen.next_authority:
-        needed[seen.next_authority] = ChangeReason.NEXT
-    if isinstance(seen.current, Servable):
-        needed[seen.current.authority] = ChangeReason.SERVED
-    serves = isinstance(seen.current, Servable)
-    dated = secret.placed_at and secret.placed_at <= now  # only then do the previous authorities retire
-    return BundleNeeds(
-        needed=needed,
-        previous=pki.read_certificates(secret.previous) if dated or not serves else (),
-        placed_at=secret.placed_at,
-        someone_serves=serves,
-    )
+def _is_trusted_as_widely(authority: Authority, current: Servable | Flaw, bundle: Bundle) -> bool:
+    """Whether every API server that accepts what servers serve now also accepts a new pair of this authority."""
+    if isinstance(current, Servable):
+        return current.authority == authority.certificate
+    return bundle.authorities == (authority.certificate,)
 
 
-def _at_rest(secret: Secret, seen: _Seen, bundle: Bundle, policy: RotationPolicy) -> RotationStep:
-    if secret.next:
-        return Unstage("the current certificate can be served: no next one is needed")
-    assert isinstance(seen.current, Servable)  # noqa: S101 - for the type checker: otherwise it would be due
-    renew = renewal(seen.current, policy)
-    if bundle.next_change and bundle.next_change < renew:
-        return WaitUntil(bundle.next_change, "an authority leaves the bundle at that time")
-    return WaitUntil(renew, "the certificate is renewed at that time")
+def _at_rest(current: Servable | Flaw, authority: Authority, bundle: Bundle, policy: RotationPolicy) -> WaitUntil:
+    assert isinstance(current, Servable)  # noqa: S101 - for the type checker: otherwise it would be due
+    waits = [
+        WaitUntil(_renewed_at(current, policy), "the certificate is renewed at that time"),
+        WaitUntil(_replaced_at(authority, policy), "the authority is replaced at that time"),
+    ]
+    if bundle.next_change:
+        waits.append(WaitUntil(bundle.next_change, "an authority leaves the bundle at that time"))
+    return min(waits, key=lambda wait: wait.until)

@@ -1,7 +1,6 @@
-"""Issues a pair with its own authority, and reads certificates from PEM of any origin.
+"""Makes an authority and issues pairs of it, and reads certificates from PEM of any origin.
 
-No I/O, no clock; randomness is OpenSSL's. Invariant: an authority signs one certificate, and its key never leaves the
-function that made it.
+No I/O, no clock; randomness is OpenSSL's.
 """
 
 from __future__ import annotations
@@ -42,6 +41,18 @@ class Pair(Struct, frozen=True):
 NO_PAIR: Final = Pair()
 
 
+class Authority(Struct, frozen=True):
+    """The certificate and the key of an authority that can issue pairs."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+    @property
+    def pair(self) -> Pair:
+        """Both as PEM. The authority verifies itself."""
+        return Pair(pem([self.certificate]), _key_pem(self.key), pem([self.certificate]))
+
+
 def service_names(service: str, namespace: str, cluster_domain: str) -> tuple[str, ...]:
     """Return the DNS names of a Service, first `<service>.<namespace>.svc`, which API servers ask for."""
     return (
@@ -52,41 +63,39 @@ def service_names(service: str, namespace: str, cluster_domain: str) -> tuple[st
     )
 
 
-def issue(names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pair:
-    """Return a new pair for these DNS names and IP addresses, valid until `now + lifetime`.
+def new_authority(*, now: datetime, lifetime: timedelta) -> Authority:
+    """Return a new authority, valid until `now + lifetime`.
 
     Each authority has a different name, so that a lookup of the issuer by name finds only one in a bundle.
     """
-    authority_key = ec.generate_private_key(ec.SECP256R1())
+    key = ec.generate_private_key(ec.SECP256R1())
     serial = x509.random_serial_number()
-    issuer = _name(f"kubevirt-coschedule CA {serial:x}"[:40])
-    dates = now - BACKDATED, now + lifetime
-    authority_id = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
-    authority = (
-        _builder(issuer, issuer, authority_key.public_key(), dates)
+    name = _name(f"kubevirt-coschedule CA {serial:x}"[:40])
+    certificate = (
+        _builder(name, name, key.public_key(), (now - BACKDATED, now + lifetime))
         .serial_number(serial)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_key_usage(signs_certificates=True), critical=True)
-        .add_extension(authority_id, critical=False)
-        .sign(authority_key, hashes.SHA256())
+        .sign(key, hashes.SHA256())
     )
-    key = ec.generate_private_key(ec.SECP256R1())
+    return Authority(certificate, key)
+
+
+def issue(authority: Authority, names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pair:
+    """Return a new pair of this authority for these DNS names and IP addresses, valid until `now + lifetime`."""
+    key, dates = ec.generate_private_key(ec.SECP256R1()), (now - BACKDATED, now + lifetime)
+    authority_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
     certificate = (
-        _builder(_name(names[0][:_COMMON_NAME_CHARS]), issuer, key.public_key(), dates)
+        _builder(_name(names[0][:_COMMON_NAME_CHARS]), authority.certificate.subject, key.public_key(), dates)
         .serial_number(x509.random_serial_number())
         .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(authority_id), critical=False)
-        .sign(authority_key, hashes.SHA256())
+        .add_extension(authority_id, critical=False)
+        .sign(authority.key, hashes.SHA256())
     )
-    return Pair(
-        certificate=pem([certificate]),
-        key=key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
-        authority=pem([authority]),
-    )
+    return Pair(certificate=pem([certificate]), key=_key_pem(key), authority=pem([authority.certificate]))
 
 
 def read_certificates(text: bytes) -> list[x509.Certificate]:
@@ -108,7 +117,7 @@ def pem(chosen: Iterable[x509.Certificate]) -> bytes:
 
 
 def short_fingerprint(certificate: x509.Certificate) -> str:
-    """Return the start of the certificate's SHA-256 in hex, which names it in logs and in the marks."""
+    """Return the start of the certificate's SHA-256 in hex, which names it in logs."""
     return certificate.fingerprint(hashes.SHA256()).hex()[:_SHOWN_HEX]
 
 
@@ -128,7 +137,12 @@ def _builder(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, dates: tuple[datetime, datetime]
 ) -> x509.CertificateBuilder:
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
-    return builder.not_valid_before(dates[0]).not_valid_after(dates[1])
+    key_id = x509.SubjectKeyIdentifier.from_public_key(key)
+    return builder.not_valid_before(dates[0]).not_valid_after(dates[1]).add_extension(key_id, critical=False)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def _name(common_name: str) -> x509.Name:

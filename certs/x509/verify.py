@@ -11,12 +11,13 @@ from ipaddress import ip_address
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 from msgspec import Struct
 
 from certs.x509 import pki
-from certs.x509.pki import Pair
+from certs.x509.pki import Authority, Pair
 
 
 class Servable(Struct, frozen=True):
@@ -47,6 +48,21 @@ def examine(pair: Pair, names: Sequence[str], now: datetime) -> Servable | Flaw:
         if verifies(authority, found, names[0], now):
             return Servable(certificate, authority)
     return Flaw("no authority in ca.crt verifies tls.crt")
+
+
+def examine_authority(pair: Pair, now: datetime) -> Authority | Flaw:
+    """Check that an authority can issue pairs now."""
+    found = pki.read_certificates(pair.certificate)
+    if not found:
+        return Flaw("tls.crt holds no certificate" if pair else "there is no authority")
+    certificate = found[0]
+    wrong = key_problem(pair.key, certificate) or date_problem(certificate, now)
+    if wrong:
+        return Flaw(wrong)
+    key = load_pem_private_key(pair.key, password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or not _signs_certificates(certificate):
+        return Flaw("tls.crt is not an authority with an elliptic curve key")
+    return Authority(certificate, key)
 
 
 def key_problem(key: bytes, certificate: x509.Certificate) -> str | None:
@@ -87,6 +103,15 @@ def verifies(authority: x509.Certificate, chain: Sequence[x509.Certificate], nam
     except (VerificationError, ValueError, UnsupportedAlgorithm):
         return False
     return True
+
+
+def _signs_certificates(certificate: x509.Certificate) -> bool:
+    try:
+        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
+        usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
+    except x509.ExtensionNotFound:
+        return False
+    return constraints.ca and usage.key_cert_sign
 
 
 def timestamp(moment: datetime) -> str:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from support.control_plane.certs_install import CONFIGURATION, SECRET, CertsInstall
+from support.control_plane.certs_install import AUTHORITY_SECRET, CONFIGURATION, SECRET, CertsInstall
 from support.control_plane.installed import NAME, Installed
 from support.drivers.serving import ROOT, Pair
 
@@ -27,7 +27,7 @@ def test_the_api_server_takes_what_the_controller_made(
     """From nothing to a pod that was decided on over TLS, without a human touch."""
     with kept.keeping():
         kept.until(kept.is_good)
-        pair = kept.state().secret.current
+        pair = kept.state().served.pair
         mine = Pair(tmp_path / "tls.crt", tmp_path / "tls.key", ssl.create_default_context())
         mine.cert_file.write_bytes(pair.certificate)
         mine.key_file.write_bytes(pair.key)
@@ -48,39 +48,54 @@ def test_a_bundle_that_somebody_empties_is_restored_at_once(kept: CertsInstall) 
     assert took < MAX_RESTORED_SECONDS
 
 
-def test_a_secret_that_somebody_deletes_comes_back_with_a_pair_of_its_own(kept: CertsInstall) -> None:
-    """By name, without a permission to create any other; what servers may still serve stays published meanwhile."""
+def test_a_secret_that_somebody_deletes_comes_back_with_a_pair_of_the_same_authority(kept: CertsInstall) -> None:
+    """By name, without a permission to create any other; what API servers trust does not change."""
     with kept.keeping() as log:
         kept.until(kept.is_good)
-        before = kept.state().secret.current
+        before = kept.state()
         kept.api.delete(SECRET)
-        kept.until(lambda: kept.state().secret is not None)
+        kept.until(kept.is_good)
+        after = kept.state()
+    assert after.served.pair != before.served.pair
+    assert (after.authority, after.configuration.version) == (before.authority, before.configuration.version)
+    assert messages(log).count("certificate issued") == 2
+
+
+def test_an_authority_that_somebody_deletes_is_replaced_beside_the_old_one(kept: CertsInstall) -> None:
+    """What servers serve stays published meanwhile, and for a time after."""
+    with kept.keeping() as log:
+        kept.until(kept.is_good)
+        before = kept.state().served.pair
+        kept.api.delete(AUTHORITY_SECRET)
+        kept.until(lambda: kept.state().authority.version is not None)
         while not kept.is_good():
-            state = kept.state().configuration
-            assert all(before.authority in webhook.bundle for webhook in state.webhooks) or kept.is_good()
-        assert kept.state().secret.current.authority != before.authority
-    assert "Secret created" in messages(log)
+            state = kept.state()
+            served = state.served.pair.authority
+            assert all(served in webhook.bundle for webhook in state.configuration.webhooks)
+        assert kept.state().served.pair.authority != before.authority
+    assert messages(log).count("authority made") == 2
+    assert "authority dropped" in messages(log)
 
 
 def test_an_upgrade_keeps_the_pair(kept: CertsInstall) -> None:
-    """Applying the manifests again touches neither the Secret's data nor the bundle."""
+    """Applying the manifests again touches neither the Secrets' data nor the bundle."""
     with kept.keeping():
         kept.until(kept.is_good)
         before = kept.state()
         kept.plane.install([*kept.manifests, kept.configuration])
         after = kept.state()
-    assert after.secret.current == before.secret.current
+    assert (after.served.pair, after.authority.pair) == (before.served.pair, before.authority.pair)
     assert after.configuration.webhooks == before.configuration.webhooks
 
 
 def test_two_controllers_started_at_once_agree(kept: CertsInstall) -> None:
-    """On one pair, which is then left alone."""
+    """On one authority and one pair, which are then left alone."""
     with kept.keeping() as one, kept.keeping() as other:
         kept.until(kept.is_good)
         kept.until(lambda: all("waiting" in messages(log) for log in (one, other)))
         assert kept.is_good()
         said = messages(one) + messages(other)
-    assert said.count("certificate issued") == 1
+    assert (said.count("authority made"), said.count("certificate issued")) == (1, 1)
 
 
 def test_a_controller_waits_for_a_configuration_that_is_not_there(kept: CertsInstall) -> None:
@@ -103,7 +118,7 @@ def test_a_controller_outlives_its_api_server(kept: CertsInstall) -> None:
         kept.until(kept.is_good)
         kept.plane.restart_api_server()
         kept.api.delete(SECRET)
-        kept.until(lambda: kept.state().secret is not None and kept.is_good())
+        kept.until(lambda: kept.state().served.version is not None and kept.is_good())
     assert not [line for line in log.read_text().splitlines() if "Traceback" in line]
 
 

@@ -1,19 +1,19 @@
-"""The certificate controller killed before and after each write of a rotation, on a real API server."""
+"""The certificate controller killed before and after each write of a new authority, on a real API server."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
-from support.control_plane.certs_install import CONFIGURATION, NAMES, PATHS, SECRET, CertsInstall
+from support.control_plane.certs_install import CONFIGURATION, NAMES, SECRET, CertsInstall
+from support.control_plane.rendering import AUTHORITY, NAME, TLS
 
 from certs import cluster
-from certs.cluster import ClusterObjects
+from certs.cluster import ClusterObjects, ObjectPaths
 from certs.controller.reconciler import Controller
 from certs.rotation import state
 from certs.rotation.plan import RotationPolicy
@@ -28,12 +28,17 @@ QUICK: Final = RotationPolicy(
     propagation=timedelta(milliseconds=200),
     retire=timedelta(milliseconds=400),
 )
-WRITES_OF_A_ROTATION: Final = 5
+PATHS: Final = ObjectPaths(
+    served=f"/api/v1/namespaces/{NAME}/secrets/{TLS}",
+    authority=f"/api/v1/namespaces/{NAME}/secrets/{AUTHORITY}",
+    configuration=f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{NAME}",
+)
+WRITES: Final = 4
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("write", range(WRITES_OF_A_ROTATION))
-def test_a_controller_killed_at_any_write_of_a_rotation_is_continued(
+@pytest.mark.parametrize("write", range(WRITES))
+def test_a_controller_killed_at_any_write_of_a_new_authority_is_continued(
     kept: CertsInstall, write: int, moment: str
 ) -> None:
     """By the next one, on a real API server: at no moment is the pair in the Secret not published."""
@@ -67,24 +72,23 @@ class Dying:
             raise Killed
         await self._real.write(change)
         seen = self._kept.state()
-        assert all(seen.secret.current.authority in hook.bundle for hook in seen.configuration.webhooks), change
+        assert all(seen.served.pair.authority in hook.bundle for hook in seen.configuration.webhooks), change
         if self._left == 0:
             raise Killed
         self._left = self._left - 1 if self._left else None
 
 
 async def _crash(kept: CertsInstall, write: int, moment: str) -> None:
-    first = pki.issue(
-        NAMES, now=datetime.now(UTC), lifetime=timedelta(hours=7)
-    )  # due at once: eight hours are asked for
-    data = dict(zip(state.CURRENT_KEYS, (first.certificate, first.key, first.authority), strict=True))
-    kept.api.create({**SECRET, "data": {key: base64.b64encode(value).decode() for key, value in data.items()}})
+    """It takes over a pair of release 0.1.0, whose authority has no key here."""
+    now, lifetime = datetime.now(UTC), timedelta(days=1)
+    first = pki.issue(pki.new_authority(now=now, lifetime=lifetime), NAMES, now=now, lifetime=lifetime)
+    data = state.new_secret(PATHS.served, first)["data"]
+    kept.api.create({**SECRET, "data": data})
     hooks = kept.api.get(CONFIGURATION)["webhooks"]
     for hook in hooks:
-        hook["clientConfig"]["caBundle"] = base64.b64encode(first.authority).decode()
+        hook["clientConfig"]["caBundle"] = data["ca.crt"]
     kept.api.patch(CONFIGURATION, {"webhooks": hooks})
-    lives = [(write + 1, moment), (None, "")]  # one more: the first write marks what the bundle holds
-    for left, at in lives:
+    for left, at in ((write, moment), (None, "")):
 
         @asynccontextmanager
         async def connect(left: int | None = left, at: str = at) -> AsyncIterator[Dying]:
@@ -94,4 +98,4 @@ async def _crash(kept: CertsInstall, write: int, moment: str) -> None:
         keeper = Controller(connect, QUICK, clock=lambda: datetime.now(UTC), note=lambda *_, **__: None)
         with pytest.raises(Killed):
             await keeper.run()
-    assert kept.state().secret.current != first
+    assert kept.state().served.pair != first

@@ -1,11 +1,11 @@
-"""On a real API server the certificate controller's own service account may write two objects, and nothing else."""
+"""On a real API server the certificate controller's own service account may write three objects, and nothing else."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from support.control_plane.certs_install import CONFIGURATION, SECRET, CertsInstall
+from support.control_plane.certs_install import AUTHORITY_SECRET, CONFIGURATION, SECRET, CertsInstall
 from support.control_plane.installed import NAME
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api
@@ -52,6 +52,11 @@ def named(target: dict[str, Any], name: str, namespace: str | None = None) -> di
         ("create", SECRET, False),
         ("delete", SECRET, False),
         ("list", SECRET, False),
+        ("get", AUTHORITY_SECRET, True),
+        ("patch", AUTHORITY_SECRET, True),
+        ("apply", AUTHORITY_SECRET, True),
+        ("create", AUTHORITY_SECRET, False),
+        ("delete", AUTHORITY_SECRET, False),
         ("get", named(SECRET, "another", NAME), False),
         ("patch", named(SECRET, "another", NAME), False),
         ("apply", named(SECRET, "another", NAME), False),
@@ -73,7 +78,7 @@ def named(target: dict[str, Any], name: str, namespace: str | None = None) -> di
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
-def test_the_account_may_write_two_objects_and_nothing_else(
+def test_the_account_may_write_three_objects_and_nothing_else(
     kept: CertsInstall,
     verb: str,
     target: dict[str, Any],

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 from controlplane.build import HELM_MAJORS
-from support.control_plane.certs_process import CONFIGURATION, SECRET, keeper, trust
+from support.control_plane.certs_process import AUTHORITY_SECRET, CONFIGURATION, SECRET, keeper, trust
 from support.control_plane.chart import CHART, Helm, switch
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kube_api import Object
@@ -73,7 +73,7 @@ def test_a_release_comes_changes_and_goes(plane: ControlPlane, helm: Helm, tmp_p
     assert "--mode=required" in at(ARGUMENTS, plane.api.get(DEPLOYMENT))
     assert (plane.api.get(SECRET), trust(plane.api.get(CONFIGURATION))) == (secret, trusted)
     helm("uninstall", NAME)
-    assert grown(plane, before) == {NAMESPACE, identity(SECRET)}
+    assert grown(plane, before) == {NAMESPACE, identity(SECRET), identity(AUTHORITY_SECRET)}
 
 
 def test_a_new_entry_takes_its_place_and_no_trust(plane: ControlPlane, helm: Helm, tmp_path: Path) -> None:

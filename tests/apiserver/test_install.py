@@ -11,7 +11,7 @@ import pytest
 import yaml
 from controlplane import build
 from support.control_plane import rendering
-from support.control_plane.certs_process import CONFIGURATION, SECRET, keeper, trust
+from support.control_plane.certs_process import AUTHORITY_SECRET, CONFIGURATION, SECRET, keeper, trust
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kube_api import Object
 from support.control_plane.kubectl import Identity, Kubectl, end_namespace, everything
@@ -21,7 +21,6 @@ from support.control_plane.rendering import (
     INSTALLS,
     MANIFESTS,
     NAME,
-    TLS,
     identity,
     installed,
 )
@@ -40,6 +39,8 @@ SERVER_SIDE: Final = ("apply", "--validate=strict", "--server-side", "-k")
 BOTH: Final = {"client-side": CLIENT_SIDE, "server-side": SERVER_SIDE}
 OF_THE_OPERATOR: Final = ("ServiceMonitor", "PrometheusRule")
 OF_THE_API_SERVER: Final = ("IPAddress",)  # a Service's, made and deleted with it
+
+KEPT: Final = (SECRET, AUTHORITY_SECRET)
 
 each_install = pytest.mark.parametrize("install", INSTALLS)
 each_way = pytest.mark.parametrize("way", BOTH.values(), ids=BOTH)
@@ -108,18 +109,18 @@ def test_client_verification_can_be_applied(install: str, plane: ControlPlane, a
 def test_an_upgrade_keeps_the_certificate_and_its_trust(
     first: tuple[str, ...], second: tuple[str, ...], plane: ControlPlane, admin: Kubectl, tmp_path: Path
 ) -> None:
-    """The same version applied again, and then another: the Secret is not touched, nor what API servers trust."""
+    """The same version applied again, and then another: no Secret is touched, nor what API servers trust."""
     admin(*first, MANIFESTS)
     with keeper(plane, tmp_path):
         pass
-    kept, trusted = plane.api.get(SECRET), plane.api.get(CONFIGURATION)
+    kept, trusted = [plane.api.get(each) for each in KEPT], plane.api.get(CONFIGURATION)
     admin(*second, MANIFESTS)
     admin(*second, released(tmp_path, "9.9.9"))
     upgraded = plane.api.get(CONFIGURATION)
     assert upgraded["metadata"]["labels"]["app.kubernetes.io/version"] == "9.9.9"
-    assert (trust(upgraded), marks(upgraded)) == (trust(trusted), marks(trusted))
-    assert plane.api.get(SECRET) == kept
-    assert remove(plane, admin) == [("Secret", NAME, TLS)]
+    assert trust(upgraded) == trust(trusted)
+    assert [plane.api.get(each) for each in KEPT] == kept
+    assert set(remove(plane, admin)) == set(map(identity, KEPT))
 
 
 def released(directory: Path, version: str) -> Path:
@@ -130,20 +131,14 @@ def released(directory: Path, version: str) -> Path:
     return folder
 
 
-def marks(configuration: Object) -> dict[str, str]:
-    """The annotations that an apply has not made."""
-    annotations: dict[str, str] = configuration["metadata"]["annotations"]
-    return {key: value for key, value in annotations.items() if not key.startswith("kubectl.kubernetes.io/")}
-
-
 def test_nothing_comes_back_while_the_controller_still_runs(
     plane: ControlPlane, admin: Kubectl, tmp_path: Path
 ) -> None:
-    """Pods outlive the rights that they had: a certificate controller that finds its Secret deleted makes no other."""
+    """Pods outlive the rights that they had: the certificate controller makes no Secret in place of a deleted one."""
     before = everything(plane.api)
     admin(*CLIENT_SIDE, MANIFESTS)
     with keeper(plane, tmp_path) as says:
-        assert remove(plane, admin) == [("Secret", NAME, TLS)]
+        assert set(remove(plane, admin)) == set(map(identity, KEPT))
         says("can't read or write the objects, trying again")
         assert everything(plane.api).keys() == before.keys()
 
@@ -156,13 +151,13 @@ def test_cert_manager_can_take_over_and_give_back(plane: ControlPlane, admin: Ku
         pass
     admin(*CLIENT_SIDE, MANIFESTS / CERT_MANAGER)
     admin("delete", "-k", MANIFESTS / "certs")
-    assert grown(plane, before) == {*map(identity, installed(CERT_MANAGER)), identity(SECRET)}
+    assert grown(plane, before) == set(map(identity, [*installed(CERT_MANAGER), *KEPT]))
     assert "cert-manager.io/inject-ca-from" in plane.api.get(CONFIGURATION)["metadata"]["annotations"]
     admin(*CLIENT_SIDE, MANIFESTS)
     admin("delete", "-n", NAME, "certificates.cert-manager.io,issuers.cert-manager.io", "--all")
-    assert grown(plane, before) == {*map(identity, installed(DEFAULT)), identity(SECRET)}
+    assert grown(plane, before) == set(map(identity, [*installed(DEFAULT), *KEPT]))
     assert "cert-manager.io/inject-ca-from" not in plane.api.get(CONFIGURATION)["metadata"]["annotations"]
-    assert remove(plane, admin) == [identity(SECRET)]
+    assert set(remove(plane, admin)) == set(map(identity, KEPT))
 
 
 def grown(plane: ControlPlane, before: dict[Identity, Object]) -> set[Identity]:
@@ -178,7 +173,7 @@ def test_a_secret_made_by_hand_is_taken_over(plane: ControlPlane, admin: Kubectl
     admin(*SERVER_SIDE, MANIFESTS)
     with keeper(plane, tmp_path):
         plane.api.wait_for(SECRET, lambda found: (found or {})["data"]["tls.crt"] != data["tls.crt"], what="replaced")
-    assert remove(plane, admin) == [identity(SECRET)]
+    assert set(remove(plane, admin)) == set(map(identity, KEPT))
 
 
 def test_longhorn_can_come_later(plane: ControlPlane, admin: Kubectl) -> None:

@@ -11,10 +11,8 @@ import pytest
 from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
-from support.control_plane.rendering import CERTS, TLS
+from support.control_plane.rendering import AUTHORITY, CERTS, TLS
 from support.objects.builders import LONGHORN_NAMESPACE, NAMESPACE
-
-from certs.rotation import state
 
 AUTOSCALER: Final = "cluster-autoscaler-status"
 READ: Final = ("get", "list", "watch")
@@ -44,7 +42,10 @@ ALL_OF_THE_WEBHOOK_S: Final = {
 ALL_OF_THE_KEEPER_S: Final = {
     namespace: {(*CONFIGURATIONS, NAME, verb) for verb in KEPT}
     | (
-        {*(("", "secrets", TLS, verb) for verb in (*KEPT, "create")), ("", "services", NAME, "get")}
+        {
+            *(("", "secrets", name, verb) for name in (TLS, AUTHORITY) for verb in (*KEPT, "create")),
+            ("", "services", NAME, "get"),
+        }
         if namespace == NAME
         else set()
     )
@@ -113,7 +114,7 @@ def test_the_webhook_may_do_this_and_nothing_else(namespace: str, webhook: Api, 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
 def test_the_controller_may_do_this_and_nothing_else(namespace: str, keeper: Api, nobody: Api) -> None:
-    """Beyond what any account may: keep its one Secret and its one configuration, and look at one Service."""
+    """Beyond what any account may: keep its two Secrets and its one configuration, and look at one Service."""
     assert rules(keeper, namespace) - rules(nobody, namespace) == ALL_OF_THE_KEEPER_S[namespace]
 
 
@@ -181,7 +182,6 @@ def configuration(name: str = NAME, kind: str = "MutatingWebhookConfiguration") 
 
 
 LABEL: Final = {"metadata": {"labels": {"changed": "true"}}}
-MARKS: Final = {"metadata": {"annotations": {state.MARKS: "changed"}}}
 REFUSED: Final[dict[str, Callable[[Api], Any]]] = {
     "read another Secret": lambda api: api.get(secret("other")),
     "read a Secret of the name elsewhere": lambda api: api.get(secret(namespace=NAMESPACE)),
@@ -197,6 +197,7 @@ REFUSED: Final[dict[str, Callable[[Api], Any]]] = {
     "create its Secret elsewhere": lambda api: api.apply(secret(namespace=NAMESPACE)),
     "patch another Secret": lambda api: api.patch(secret("other"), LABEL),
     "delete its own Secret": lambda api: api.delete(secret()),
+    "delete its authority": lambda api: api.delete(secret(AUTHORITY)),
     "delete all Secrets": lambda api: api.call("DELETE", f"/api/v1/namespaces/{NAME}/secrets"),
     "read another configuration": lambda api: api.get(configuration("other")),
     "list the configurations": lambda api: api.items("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
@@ -224,18 +225,20 @@ def test_the_controller_is_refused(attempt: Callable[[Api], Any], keeper: Api) -
     assert caught.value.status == http.client.FORBIDDEN
 
 
-def test_the_controller_keeps_its_two_objects(keeper: Api, installed: Installed) -> None:
-    """It makes its Secret by apply, and reads, patches and watches the Secret and the configuration by name."""
+def test_the_controller_keeps_its_three_objects(keeper: Api, installed: Installed) -> None:
+    """It makes its Secrets by apply, and reads, patches and watches them and the configuration by name."""
     installed.enable()
-    keeper.apply(secret())
+    for name in (TLS, AUTHORITY):
+        keeper.apply(secret(name))
     try:
-        for mine in (secret(), configuration()):
-            keeper.patch(mine, MARKS)
-            assert keeper.get(mine)["metadata"]["annotations"][state.MARKS] == "changed"
+        for mine in (secret(), secret(AUTHORITY), configuration()):
+            keeper.patch(mine, {})
+            assert keeper.get(mine)["metadata"]["name"] == mine["metadata"]["name"]
             name, namespace = mine["metadata"]["name"], mine["metadata"].get("namespace")
             selected = {"fieldSelector": f"metadata.name={name}"}
             with closing(keeper.watch(mine["apiVersion"], mine["kind"], namespace, seconds=5, **selected)) as events:
                 assert next(events)["object"]["metadata"]["name"] == name
     finally:
-        installed.plane.api.delete(secret())
+        for name in (TLS, AUTHORITY):
+            installed.plane.api.delete(secret(name))
         installed.disable()

@@ -1,14 +1,17 @@
 """The last release is installed and upgraded to this checkout while pods are created: nobody notices.
 
 What was released are the manifests and the chart, with their rights, arguments and entries. The image of a release is
-not here: the processes before the upgrade are this checkout's, too, with the arguments and rights of the release.
+not here: the servers before the upgrade are this checkout's, too, with the arguments and rights of the release. What
+its certificate controller wrote is made by hand.
 """
 
 from __future__ import annotations
 
+import base64
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,11 +21,12 @@ from support.control_plane import releases
 from support.control_plane.chart import CHART, Helm, render
 from support.control_plane.chart import with_port as chart_with_port
 from support.control_plane.control_plane import ControlPlane
-from support.control_plane.kube_api import Object
+from support.control_plane.kube_api import Api, Object
 from support.control_plane.kubectl import Identity, Kubectl, everything
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import MANIFESTS, NAME, identity
 from support.control_plane.unattended import (
+    AUTHORITY_SECRET,
     CONFIGURATION,
     SECRET,
     Unattended,
@@ -43,8 +47,13 @@ from support.scenarios.admitting import (
 )
 from support.waits import MAX_WAIT_SECONDS
 
+from certs.x509 import pki
+
 CLIENTS: Final = 4
 BETWEEN: Final = 40  # pods, at least, before and after each step
+QUICK: Final = ("--propagation-seconds", "2", "--retire-seconds", "6")  # in place of 2 minutes and an hour
+LIFETIME: Final = timedelta(days=30)
+KEYS: Final = {"tls.crt", "tls.key", "ca.crt"}  # of the Secret, after the first write of this version
 DRAIN: Final = ("--drain-seconds", "5")  # in place of 15
 NAMESPACE: Final[Object] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}}
 OF_OTHERS: Final = ("IPAddress", "Event")  # the API server's for a Service, and what anybody reports
@@ -101,8 +110,17 @@ def ours(plane: ControlPlane, before: set[Identity]) -> set[Identity]:
     return {key for key in more if key[0] not in OF_OTHERS and not key[2].startswith(OF_HELM)}
 
 
+def ca_of(api: Api) -> str:
+    """The certificate of the authority, in base64."""
+    certificate: str = api.get(AUTHORITY_SECRET)["data"]["tls.crt"]
+    return certificate
+
+
 def roll_out(install: Unattended) -> list[int]:
-    """The rollout of both Deployments: a new process, then SIGTERM for the old one. Returns the exit codes."""
+    """The rollout of both Deployments: a new process, then SIGTERM for the old server. Returns the exit codes.
+
+    The certificate controller of the release is not here, and its last write was before.
+    """
     codes = []
     for index, old in enumerate(install.servers):
         leaving = install.endpoints[index]
@@ -112,39 +130,61 @@ def roll_out(install: Unattended) -> list[int]:
         old.process.send_signal(signal.SIGTERM)
         install.proxy.targets = tuple(install.endpoints)
         codes.append(old.process.wait(MAX_WAIT_SECONDS))
-    old = install.keepers[-1]
-    install.start_keeper().until_logged("keeping")
-    old.process.send_signal(signal.SIGTERM)
-    return [*codes, old.process.wait(MAX_WAIT_SECONDS)]
+    install.start_keeper(*QUICK).until_logged("keeping")
+    return codes
+
+
+def as_release_0_1_0_left_it(api: Api) -> str:
+    """The Secret and the bundle in the middle of a rotation of 0.1.0, which had a new authority for each certificate.
+
+    Returns the bundle.
+    """
+    now, names = datetime.now(UTC), pki.service_names(NAME, NAME, "cluster.local")
+    pairs = [
+        pki.issue(pki.new_authority(now=now, lifetime=LIFETIME), names, now=now, lifetime=LIFETIME) for _ in range(2)
+    ]
+    keys = ("tls.crt", "tls.key", "ca.crt", "next.crt", "next.key", "next-ca.crt")
+    files = [file for pair in pairs for file in (pair.certificate, pair.key, pair.authority)]
+    data = {key: base64.b64encode(file).decode() for key, file in zip(keys, files, strict=True)}
+    api.create({**SECRET, "data": {**data, "previous-ca.crt": data["ca.crt"]}})
+    bundle = base64.b64encode(b"".join(pair.authority for pair in pairs)).decode()
+    hooks = api.get(CONFIGURATION)["webhooks"]
+    for hook in hooks:
+        hook["clientConfig"]["caBundle"] = bundle
+    marks = {"metadata": {"annotations": {"kubevirt-coschedule.io/ca-bundle-marks": "{}"}}}
+    api.patch(CONFIGURATION, {**marks, "webhooks": hooks})
+    return bundle
 
 
 @pytest.mark.parametrize("way", [by_kubectl, by_helm])
 def test_no_call_is_lost_and_nothing_is_left_behind(
     way: Callable[[ControlPlane, Path], Way], plane: ControlPlane, tmp_path: Path
 ) -> None:
-    """Every pod gets its pin. Certificate and trust stay. Then the cluster has what a new install has, and no more."""
+    """Every pod gets its pin, also while the first authority that stays replaces those of 0.1.0.
+
+    Then the cluster has what a new install has, and no more.
+    """
     before = set(everything(plane.api))
     old, new, install_old, upgrade = way(plane, tmp_path)
     with Unattended(plane, tmp_path, objects=old, apply=install_old) as install:
+        old_bundle = as_release_0_1_0_left_it(plane.api)
         install.start_servers(*DRAIN)
-        install.start_keeper()
         install.until_serving()
         until(lambda: admitted(plane.api, "disk").decision, "a pod with a decision")
-        secret, bundle = plane.api.get(SECRET), bundle_of(plane.api.get(CONFIGURATION))
-        assert bundle
         counted = Counted(plane.api)
         with Admitting(plane.api, "disk", clients=CLIENTS) as admitting:
             admitting.until(more=BETWEEN)
             upgrade()
             admitting.until(more=BETWEEN)
             codes = roll_out(install)
+            until(lambda: bundle_of(plane.api.get(CONFIGURATION)) not in ("", old_bundle), "a new authority")
+            until(lambda: plane.api.get(SECRET)["data"].keys() == KEYS, "a certificate of it")
+            until(lambda: bundle_of(plane.api.get(CONFIGURATION)) == ca_of(plane.api), "its authority alone")
             admitting.until(more=BETWEEN)
         more = counted.more()
         assert (admitting.refused, admitting.away) == ([], [])
         assert (more(FAIL_OPEN, name=WEBHOOK), more(REJECTIONS, name=WEBHOOK)) == (0, 0)
         assert [pod.decision for pod in admitting.admissions if pod.required != ["node-a"]] == []
         assert set(codes) == {0}
-        until(lambda: bundle_of(plane.api.get(CONFIGURATION)) == bundle, "one trust in every entry, as before")
-        assert plane.api.get(SECRET) == secret
-        assert ours(plane, before) == {*map(identity, new), identity(SECRET)}
+        assert ours(plane, before) == set(map(identity, [*new, SECRET, AUTHORITY_SECRET]))
     print(f"{len(admitting.admissions)} pods")  # noqa: T201 - by pytest -rP

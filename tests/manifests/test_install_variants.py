@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import (
+    AUTHORITY,
     CERT_MANAGER,
     CERTS,
     DEFAULT,
@@ -27,7 +28,6 @@ from support.control_plane.rendering import (
 from support.drivers.command_lines import command_defaults, values
 
 from certs import cli as certs_cli
-from certs.rotation import state
 from certs.settings import ControllerSettings
 from webhook import __version__, cli
 
@@ -91,13 +91,13 @@ def test_the_installs_differ_in_who_keeps_the_certificate() -> None:
     assert configuration == {**without, "metadata": {**without["metadata"], **annotated}}
 
 
-def test_the_controller_may_write_one_secret_and_one_configuration() -> None:
+def test_the_controller_may_write_two_secrets_and_one_configuration() -> None:
     """By name, for its own account; nothing grants that account anything else."""
     assert the("Role", name=CERTS)["rules"] == [
         {
             "apiGroups": [""],
             "resources": ["secrets"],
-            "resourceNames": [TLS],
+            "resourceNames": [TLS, AUTHORITY],
             "verbs": ["get", "watch", "patch", "create"],
         },
         {"apiGroups": [""], "resources": ["services"], "resourceNames": [NAME], "verbs": ["get"]},
@@ -126,7 +126,6 @@ def test_the_policy_confines_the_controller_s_account() -> None:
     assert policy["spec"]["failurePolicy"] == "Fail"
     binding = the("ValidatingAdmissionPolicyBinding", name=CERTS)
     assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
-    assert state.MARKS in str(policy["spec"]["validations"])
 
 
 def test_the_controller_keeps_what_the_webhook_serves_and_api_servers_trust() -> None:
@@ -137,10 +136,21 @@ def test_the_controller_keeps_what_the_webhook_serves_and_api_servers_trust() ->
     (mounted,) = at("spec.template.spec.volumes", the("Deployment"))
     assert command == "keep"
     assert (keeping.secret, keeping.namespace) == (mounted["secret"]["secretName"], NAME)
+    assert keeping.authority_secret == AUTHORITY
     assert keeping.webhook_configuration == the("MutatingWebhookConfiguration")["metadata"]["name"]
     assert f"--tls-server-name={keeping.policy.names[0]}" in at(f"{CONTAINER}.args", the("Deployment"))
     ports = at(f"{CONTAINER}.ports", the("Deployment", name=CERTS))
     assert ports == [{"name": "health", "containerPort": found["listen"].port}]
+
+
+@pytest.mark.parametrize("install", INSTALLS)
+def test_no_pod_mounts_the_key_of_the_authority(install: str) -> None:
+    """Nor has it in a variable. The webhook's account can read no Secret, so that nothing in its pod gets the key."""
+    deployments = [item for item in installed(install) if item["kind"] == "Deployment"]
+    assert the("Deployment", deployments) in deployments
+    for pod in (at("spec.template.spec", deployment) for deployment in deployments):
+        variables = [[each.get("env"), each.get("envFrom")] for each in pod["containers"]]
+        assert AUTHORITY not in str([pod.get("volumes"), variables])
 
 
 def test_cert_manager_s_certificate_is_the_one_that_is_served_and_asked_for() -> None:

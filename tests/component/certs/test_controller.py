@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -18,12 +19,20 @@ from support.fakes.certs_controller import Killed, Objects, Said, keep
 from certs import log
 from certs.controller import health
 from certs.controller.reconciler import READ_EVERY, Controller
+from certs.rotation.change import Kept
 from certs.x509 import verify
 from certs.x509.verify import Servable
 from webhook.component_base.kubeconfig import BadKubeconfig
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
-WRITES_OF_A_ROTATION = 5
+AUTHORITY = certs_cluster.made()
+WRITES_OF_A_NEW_AUTHORITY = 4
+
+
+def issued() -> MemoryCluster:
+    """A cluster with a pair of its authority, published."""
+    pair = certs_cluster.pair(of=AUTHORITY)
+    return MemoryCluster(secret(pair), configuration(pair.authority), secret(AUTHORITY.pair))
 
 
 async def test_the_first_start_ends_with_a_good_pair_that_is_published() -> None:
@@ -31,63 +40,75 @@ async def test_the_first_start_ends_with_a_good_pair_that_is_published() -> None
     objects, said = Objects(MemoryCluster(None, configuration(b"", b"")), NOW), Said()
     objects.until = NOW + SECOND
     await keep(objects, said)
-    assert said.messages == ["Secret created", "certificate issued", "authority published", "waiting"]
+    assert said.messages == ["authority made", "authority published", "certificate issued", "waiting"]
     assert isinstance(verify.examine(objects.cluster.served, POLICY.names, NOW), Servable)
     assert objects.cluster.bundles == [objects.cluster.served.authority] * 2
 
 
 async def test_the_wall_clock_is_looked_at_every_minute() -> None:
     """Even if the next step is far away: a machine that was suspended continues."""
-    pair = certs_cluster.pair()
-    objects = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW)
+    objects = Objects(issued(), NOW)
     objects.until = NOW + 5 * READ_EVERY
     await keep(objects)
     assert objects.looks == [READ_EVERY] * 5
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("write", range(WRITES_OF_A_ROTATION))
-async def test_a_controller_killed_at_any_write_of_a_rotation_is_continued(write: int, moment: str) -> None:
-    """The next one continues: one pair was issued and served, in five writes, and nothing is left over."""
-    first = certs_cluster.pair()
-    objects = Objects(MemoryCluster(secret(first), configuration(first.authority)), NOW)
-    objects.until = NOW + SECOND
+async def test_a_renewal_is_one_write_and_leaves_the_bundle_as_it_is() -> None:
+    """Killed before it, the next controller makes it."""
+    objects, said = Objects(issued(), NOW), Said()
+    first, bundles = objects.cluster.served, objects.cluster.bundles
+    objects.now = RENEWAL
+    objects.kill = lambda _: "before"
     await keep(objects)
-    marked = len(objects.cluster.writes)
-    objects.now, objects.until = RENEWAL, None
-    objects.kill = lambda count: moment if count == marked + write else None
+    assert objects.cluster.served == first
+    objects.kill = lambda _: None
+    objects.until = RENEWAL + READ_EVERY
+    await keep(objects, said)
+    assert said.messages == ["certificate issued", "waiting"]
+    assert len(objects.cluster.writes) == 1
+    assert (objects.cluster.bundles, objects.cluster.served.authority) == (bundles, first.authority)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("write", range(WRITES_OF_A_NEW_AUTHORITY))
+async def test_a_controller_killed_at_any_write_of_a_new_authority_is_continued(write: int, moment: str) -> None:
+    """The next one continues: one authority was made and used, in four writes, and nothing is left over."""
+    objects = Objects(issued(), NOW)
+    first = objects.cluster.served
+    objects.cluster.edit_secret(Kept.AUTHORITY, None)
+    objects.kill = lambda count: moment if count == write else None
     await keep(objects)
     objects.kill = lambda _: None
-    objects.until = RENEWAL + POLICY.propagation + POLICY.retire + 2 * READ_EVERY
+    objects.until = objects.now + POLICY.propagation + POLICY.retire + 2 * READ_EVERY
     await keep(objects)
-    assert len(objects.cluster.writes) == marked + WRITES_OF_A_ROTATION
-    assert objects.cluster.served.authority != first.authority
+    assert len(objects.cluster.writes) == WRITES_OF_A_NEW_AUTHORITY
+    assert objects.cluster.served.authority == objects.cluster.state().authority.pair.certificate != first.authority
     assert objects.cluster.bundles == [objects.cluster.served.authority]
 
 
-async def test_two_controllers_started_at_once_make_one_pair() -> None:
+@pytest.mark.parametrize("held", [None, secret()], ids=["no Secret", "an empty Secret"])
+async def test_two_controllers_started_at_once_make_one_authority(held: dict[str, Any] | None) -> None:
     """The slower one reads again, and logs that."""
-    shared = MemoryCluster(secret(), configuration(b""))
+    shared = MemoryCluster(held, configuration(b""), held)
     objects, said = Objects(shared, NOW), Said()
-    issued: list[bytes] = []
+    made: list[bytes] = []
 
     def race() -> None:
         shared.apply(certs_cluster.next_change(shared.state(), NOW))
-        issued.append(shared.served.certificate)
+        made.append(shared.state().authority.pair.certificate)
 
     objects.raced = race
     objects.until = NOW + SECOND
     keeper = await keep(objects, said)
     assert said.messages[0] == "another client wrote first, reading again"
     assert keeper.status.conflicts == 1
-    assert [shared.served.certificate] == issued
+    assert [shared.served.authority] == made
     assert shared.bundles == [shared.served.authority]
 
 
 async def test_trouble_is_said_once_and_tried_again() -> None:
     """A sentence, a pause that grows, and a line when it is over."""
-    pair = certs_cluster.pair()
-    objects, said = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW), Said()
+    objects, said = Objects(issued(), NOW), Said()
     objects.problem = ["the API server is away"] * 6 + ["no permission"]
     objects.until = NOW + SECOND
 
@@ -96,7 +117,7 @@ async def test_trouble_is_said_once_and_tried_again() -> None:
         "the API server is away",
         "no permission",
     ]
-    assert said.messages[2] == "both objects can be read again"
+    assert said.messages[2] == "the objects can be read again"
     assert keeper.status.errors == 7
     assert all(0.25 <= pause <= 15 for pause in objects.pauses)
     assert objects.pauses[0] < objects.pauses[3] < objects.pauses[5]
@@ -104,8 +125,7 @@ async def test_trouble_is_said_once_and_tried_again() -> None:
 
 async def test_a_watch_that_is_refused_is_replaced_by_looking() -> None:
     """Every 5 seconds, logged once."""
-    pair = certs_cluster.pair()
-    objects, said = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW), Said()
+    objects, said = Objects(issued(), NOW), Said()
     objects.unwatched = ["watch: 403 forbidden"] * 4
     objects.until = NOW + SECOND
 
@@ -116,8 +136,7 @@ async def test_a_watch_that_is_refused_is_replaced_by_looking() -> None:
 
 async def test_credentials_that_are_gone_while_it_runs_are_trouble_and_no_end() -> None:
     """A kubeconfig that is being replaced, or a token file that does not exist yet."""
-    pair = certs_cluster.pair()
-    objects, said = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW), Said()
+    objects, said = Objects(issued(), NOW), Said()
     objects.until = NOW + SECOND
     connect, tries = objects.connect, iter([BadKubeconfig("config: no such file"), None])
 
@@ -131,12 +150,12 @@ async def test_credentials_that_are_gone_while_it_runs_are_trouble_and_no_end() 
     objects.connect = connecting
     await keep(objects, said)
     assert said.lines[0]["error"] == "config: no such file"
-    assert "both objects can be read again" in said.messages
+    assert "the objects can be read again" in said.messages
 
 
 async def test_a_step_that_was_planned_long_ago_is_planned_again() -> None:
     """The process was stopped between reading and writing, so its data is too old."""
-    objects = Objects(MemoryCluster(secret(), configuration(b"")), NOW)
+    objects = Objects(MemoryCluster(None, configuration(b"")), NOW)
     times = iter([NOW, NOW, NOW + 11 * SECOND])
     keeper = Controller(objects.connect, POLICY, clock=lambda: next(times), note=Said())
     await keeper.reconcile(objects)
@@ -145,13 +164,12 @@ async def test_a_step_that_was_planned_long_ago_is_planned_again() -> None:
 
 async def test_the_controller_slows_down_if_another_client_undoes_its_writes() -> None:
     """Two programs write the bundle: the controller slows down, and logs the reason."""
-    pair = certs_cluster.pair()
-    objects, said = Objects(MemoryCluster(secret(pair), configuration(b"")), NOW), Said()
+    objects, said = Objects(issued(), NOW), Said()
 
     keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=said, sleep=objects.sleep)
     for _ in range(20):
-        await keeper.reconcile(objects)
         objects.cluster.edit_configuration(configuration(b""))
+        await keeper.reconcile(objects)
     assert objects.pauses == [5.0]
     assert said.messages[-1].startswith("the objects change back after each write")
 
@@ -169,9 +187,10 @@ async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> Non
         logging.getLogger("certs").error("shown", exc_info=shown)
     text = capsys.readouterr().err
     assert [json.loads(line)["level"] for line in text.splitlines()].count("error") == 1
-    key = objects.cluster.served.key
-    assert key.splitlines()[1].decode() not in text
-    assert base64.b64encode(key).decode() not in text
+    state = objects.cluster.state()
+    for key in (state.served.pair.key, state.authority.pair.key):
+        assert key.splitlines()[1].decode() not in text
+        assert base64.b64encode(key).decode() not in text
 
 
 def test_health_is_the_loop_and_readiness_is_the_cluster() -> None:

@@ -34,9 +34,9 @@ def results(material: Material, names: tuple[str, ...] = NAMES) -> dict[str, Res
     return {each.check: each.result for each in findings.findings(material, names, NOW)}
 
 
-def live(pair: Pair, bundle: bytes, following: Pair = NO_PAIR) -> Material:
+def live(pair: Pair, bundle: bytes) -> Material:
     """Return the material of a cluster."""
-    return Material(pair=pair, following=following, bundles={"hook": bundle})
+    return Material(pair=pair, bundles={"hook": bundle})
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,6 @@ def live(pair: Pair, bundle: bytes, following: Pair = NO_PAIR) -> Material:
     [
         pytest.param(live(GOOD, GOOD.authority), set(), id="good"),
         pytest.param(live(GOOD, OTHER.authority + GOOD.authority), set(), id="an authority beside it"),
-        pytest.param(live(GOOD, GOOD.authority, OTHER), set(), id="a next one staged"),
-        pytest.param(live(GOOD, GOOD.authority, Pair(b"garbage")), set(), id="garbage staged"),
         pytest.param(live(NO_PAIR, b""), {"certificate"}, id="nothing"),
         pytest.param(live(Pair(b"garbage"), b""), {"certificate"}, id="garbage"),
         pytest.param(live(GOOD, b""), {HOOK}, id="bundle empty"),

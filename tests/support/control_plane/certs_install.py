@@ -14,10 +14,10 @@ import yaml
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import MANIFESTS, NAME
 from support.control_plane.kustomizing import kustomize
+from support.control_plane.rendering import AUTHORITY
 from support.drivers.serving import spawned, until_logged
 from support.waits import MAX_WAIT_SECONDS
 
-from certs.cluster import ObjectPaths
 from certs.rotation import state
 from certs.rotation.state import ClusterState
 from certs.x509 import pki, verify
@@ -25,17 +25,17 @@ from certs.x509 import pki, verify
 ACCOUNT: Final = f"{NAME}-certs"
 NAMES: Final = pki.service_names(NAME, NAME, "cluster.local")
 SECRET: Final = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"{NAME}-tls", "namespace": NAME}}
+AUTHORITY_SECRET: Final = {**SECRET, "metadata": {"name": AUTHORITY, "namespace": NAME}}
 CONFIGURATION: Final = {
     "apiVersion": "admissionregistration.k8s.io/v1",
     "kind": "MutatingWebhookConfiguration",
     "metadata": {"name": NAME},
 }
-PATHS: Final = ObjectPaths(namespace=NAME, secret=f"{NAME}-tls", configuration=NAME)
 FLAGS: Final = ("--propagation-seconds", "0.5", "--retire-seconds", "1")
 
 
 class CertsInstall:
-    """The install on an API server, with the certificate controller's account. Secret and bundle are still empty."""
+    """The install on an API server, with the certificate controller's account. Secrets and bundle are still empty."""
 
     def __init__(self, plane: ControlPlane, directory: Path, port: int) -> None:
         self.plane, self.api, self.directory = plane, plane.api, directory
@@ -54,24 +54,25 @@ class CertsInstall:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.api.delete(SECRET, missing_ok=True)
+        for secret in (SECRET, AUTHORITY_SECRET):
+            self.api.delete(secret, missing_ok=True)
         self.api.delete(CONFIGURATION, missing_ok=True)
 
     def state(self) -> ClusterState:
-        """Both objects as the admin sees them."""
-        secret = self.api.find(SECRET)
+        """The objects as the admin sees them."""
         return ClusterState(
-            state.read_secret(secret) if secret else None, state.read_configuration(self.api.get(CONFIGURATION))
+            served=state.read_secret(self.api.find(SECRET)),
+            authority=state.read_secret(self.api.find(AUTHORITY_SECRET)),
+            configuration=state.read_configuration(self.api.get(CONFIGURATION)),
         )
 
     def is_good(self) -> bool:
-        """Whether there is a pair that can be served, published, with nothing beside it."""
+        """Whether there is a pair of the authority that can be served, and that authority is published alone."""
         seen = self.state()
-        if seen.secret is None or seen.secret.next:
-            return False
-        current = verify.examine(seen.secret.current, NAMES, datetime.now(UTC))
+        current = verify.examine(seen.served.pair, NAMES, datetime.now(UTC))
         return isinstance(current, verify.Servable) and all(
-            webhook.bundle == seen.secret.current.authority for webhook in seen.configuration.webhooks
+            bundle == seen.served.pair.authority
+            for bundle in (seen.authority.pair.certificate, *(hook.bundle for hook in seen.configuration.webhooks))
         )
 
     def until(self, accept: Callable[[], bool], seconds: float = MAX_WAIT_SECONDS) -> float:

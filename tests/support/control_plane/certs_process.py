@@ -10,10 +10,11 @@ from typing import Final
 
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kube_api import Object
-from support.control_plane.rendering import CERTS, NAME, TLS
+from support.control_plane.rendering import AUTHORITY, CERTS, NAME, TLS
 from support.drivers.serving import spawned, until_logged
 
 SECRET: Final[Object] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": TLS, "namespace": NAME}}
+AUTHORITY_SECRET: Final[Object] = {**SECRET, "metadata": {"name": AUTHORITY, "namespace": NAME}}
 CONFIGURATION: Final[Object] = {
     "apiVersion": "admissionregistration.k8s.io/v1",
     "kind": "MutatingWebhookConfiguration",

@@ -19,6 +19,7 @@ SHARED: Final = ROOT / "charts" / NAME / "files"
 """What manifests/ and the chart both have."""
 CERTS: Final = f"{NAME}-certs"
 TLS: Final = f"{NAME}-tls"
+AUTHORITY: Final = f"{NAME}-certs-ca"  # the Secret of the authority
 DEFAULT: Final = "."
 CERT_MANAGER: Final = "overlays/cert-manager"
 INSTALLS: Final = (DEFAULT, CERT_MANAGER)

@@ -24,12 +24,13 @@ from support.control_plane.kubectl import end_namespace
 from support.control_plane.kubelets import Kubelets
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.ports import free_port
-from support.control_plane.rendering import CERTS, MANIFESTS, NAME, TLS, the
+from support.control_plane.rendering import AUTHORITY, CERTS, MANIFESTS, NAME, TLS, the
 from support.drivers.serving import Serving, port_of, spawned, until_logged
 from support.drivers.serving import cluster as cluster_with_a_claim
 from support.fakes.proxy import Address, Proxy
 
 SECRET: Final[Object] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": TLS, "namespace": NAME}}
+AUTHORITY_SECRET: Final[Object] = {**SECRET, "metadata": {"name": AUTHORITY, "namespace": NAME}}
 CONFIGURATION: Final[Object] = {
     "apiVersion": "admissionregistration.k8s.io/v1",
     "kind": "MutatingWebhookConfiguration",

@@ -1,4 +1,4 @@
-"""The two objects that the certificate controller reads and writes, in memory, with the rules of an API server."""
+"""The certificate controller's objects in memory, as an API server keeps them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from certs.rotation import plan, state
-from certs.rotation.change import Change, CreateSecret, PatchSecret, change_for
+from certs.rotation.bundle import BundleHistory
+from certs.rotation.change import Change, Kept, WriteSecret, change_for
 from certs.rotation.plan import RotationPolicy
-from certs.rotation.state import CURRENT_KEYS, NEXT_KEYS, PLACED_AT, ClusterState
+from certs.rotation.state import KEYS, ClusterState
 from certs.x509 import pki
-from certs.x509.pki import Pair
+from certs.x509.pki import Authority, Pair
 
 NOW: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)
@@ -25,6 +26,7 @@ POLICY: Final = RotationPolicy(
     renew_before=10 * DAY,
     propagation=timedelta(minutes=2),
     retire=timedelta(hours=1),
+    authority_lifetime=90 * DAY,
 )
 
 
@@ -32,43 +34,41 @@ class Conflict(Exception):
     """The resourceVersion is not the current one."""
 
 
-def pair(*, at: datetime = NOW, lifetime: timedelta = POLICY.lifetime, names: Sequence[str] = NAMES) -> Pair:
-    """Return a pair as the controller issues it at that time."""
-    return pki.issue(names, now=at, lifetime=lifetime)
+def made(*, at: datetime = NOW) -> Authority:
+    """Return an authority as the controller makes it at that time."""
+    return pki.new_authority(now=at, lifetime=POLICY.authority_lifetime)
+
+
+def pair(
+    *,
+    at: datetime = NOW,
+    lifetime: timedelta = POLICY.lifetime,
+    names: Sequence[str] = NAMES,
+    of: Authority | None = None,
+) -> Pair:
+    """Return a pair as the controller issues it at that time; by default of an authority that expires with it."""
+    return pki.issue(of or pki.new_authority(now=at, lifetime=lifetime), names, now=at, lifetime=lifetime)
 
 
 def authority(issued: Pair) -> str:
-    """Return the name of a pair's authority in the marks."""
+    """Return the name of a pair's authority in logs."""
     return pki.short_fingerprint(pki.read_certificates(issued.authority)[0])
 
 
-def secret(
-    current: Pair | None = None,
-    following: Pair | None = None,
-    *,
-    previous: bytes = b"",
-    placed_at: datetime | None = None,
-) -> dict[str, Any]:
-    """Return the Secret with these pairs."""
-    values = dict(zip(CURRENT_KEYS, _files(current), strict=True)) | dict(
-        zip(NEXT_KEYS, _files(following), strict=True)
-    )
-    values["previous-ca.crt"] = previous
-    annotations = {PLACED_AT: placed_at.isoformat()} if placed_at else {}
+def secret(held: Pair | None = None, **more: bytes) -> dict[str, Any]:
+    """Return a Secret with this pair, and with more values."""
+    files = (held.certificate, held.key, held.authority) if held else (b"", b"", b"")
+    values = dict(zip(KEYS, files, strict=True)) | more
     return {
-        "metadata": {"name": "kubevirt-coschedule-tls", "resourceVersion": "1", "annotations": annotations},
+        "metadata": {"resourceVersion": "1", "annotations": {}},
         "data": {key: base64.b64encode(value).decode() for key, value in values.items() if value},
     }
 
 
-def configuration(*bundles: bytes, marks: str = "") -> dict[str, Any]:
+def configuration(*bundles: bytes) -> dict[str, Any]:
     """Return the configuration with a webhook for each bundle, each with a field that the controller does not know."""
     return {
-        "metadata": {
-            "name": "kubevirt-coschedule",
-            "resourceVersion": "1",
-            "annotations": {state.MARKS: marks} if marks else {},
-        },
+        "metadata": {"name": "kubevirt-coschedule", "resourceVersion": "1"},
         "webhooks": [
             {
                 "name": f"hook-{index}",
@@ -83,40 +83,45 @@ def configuration(*bundles: bytes, marks: str = "") -> dict[str, Any]:
     }
 
 
-def _files(pair: Pair | None) -> tuple[bytes, bytes, bytes]:
-    return (pair.certificate, pair.key, pair.authority) if pair else (b"", b"", b"")
-
-
 class MemoryCluster:
-    """Both objects, with an API server's rules for a write: a JSON merge patch, for one resourceVersion."""
+    """The objects, with an API server's rules for a write: for one resourceVersion."""
 
-    def __init__(self, secret: dict[str, Any] | None, configuration: dict[str, Any]) -> None:
-        self.secret, self.configuration = secret, configuration
+    def __init__(
+        self, served: dict[str, Any] | None, configuration: dict[str, Any], authority: dict[str, Any] | None = None
+    ) -> None:
+        self.secrets = {Kept.SERVED: served, Kept.AUTHORITY: authority}
+        self.configuration = configuration
         self.writes: list[Change] = []
         self._version = 1
 
     def state(self) -> ClusterState:
         """Return what a controller reads now."""
-        found = state.read_secret(copy.deepcopy(self.secret)) if self.secret else None
-        return ClusterState(found, state.read_configuration(copy.deepcopy(self.configuration)))
+        return ClusterState(
+            served=state.read_secret(copy.deepcopy(self.secrets[Kept.SERVED])),
+            authority=state.read_secret(copy.deepcopy(self.secrets[Kept.AUTHORITY])),
+            configuration=state.read_configuration(copy.deepcopy(self.configuration)),
+        )
 
     def apply(self, written: Change) -> None:
         """One write.
 
         Raises:
-            Conflict: it is for another resourceVersion.
+            Conflict: it is for another resourceVersion, or creates what exists.
         """
-        if isinstance(written, CreateSecret):
-            self.secret = self.secret or self._stored({"metadata": {"name": "kubevirt-coschedule-tls"}})
-        elif isinstance(written, PatchSecret):
-            self.secret = self._patched(self.secret, written.body)
-        else:
+        if not isinstance(written, WriteSecret):
             self.configuration = self._patched(self.configuration, written.body)
+        elif written.version is None:
+            if self.secrets[written.secret]:
+                raise Conflict
+            self.secrets[written.secret] = self._stored(state.new_secret("/namespaces/x/secrets/y", written.pair))
+        else:
+            body = state.secret_patch(written.version, written.pair)
+            self.secrets[written.secret] = self._patched(self.secrets[written.secret], body)
         self.writes.append(written)
 
-    def edit_secret(self, new: dict[str, Any] | None) -> None:
+    def edit_secret(self, which: Kept, new: dict[str, Any] | None) -> None:
         """Apply a user's edit, as `kubectl replace` or delete makes it."""
-        self.secret = self._stored(copy.deepcopy(new)) if new else None
+        self.secrets[which] = self._stored(copy.deepcopy(new)) if new else None
 
     def edit_configuration(self, new: dict[str, Any]) -> None:
         """As edit_secret."""
@@ -125,8 +130,7 @@ class MemoryCluster:
     @property
     def served(self) -> Pair:
         """Return the pair that servers mount."""
-        seen = self.state().secret
-        return seen.current if seen else Pair()
+        return self.state().served.pair
 
     @property
     def bundles(self) -> list[bytes]:
@@ -158,7 +162,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 
 def next_change(seen: ClusterState, now: datetime) -> Change:
-    """Return what a controller would write."""
-    step = plan.next_step(seen, POLICY, now)
+    """Return what a controller that just started would write."""
+    step = plan.next_step(seen, BundleHistory(), POLICY, now)
     assert not isinstance(step, plan.WaitUntil), step
     return change_for(step, seen, POLICY, now)

@@ -42,7 +42,7 @@ class Objects:
         await asyncio.sleep(0)
 
     async def read(self) -> ClusterState:
-        """Return both objects, or raise the problem."""
+        """Return the objects, or raise the problem."""
         if self.problem:
             raise ApiError(self.problem.pop(0))
         return self.cluster.state()

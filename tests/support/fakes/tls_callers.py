@@ -2,7 +2,7 @@
 
 An API server makes few connections and keeps them, so that its calls do not show whether a handshake would succeed at
 a given moment. These callers try ten times a second, with the current caBundle and with that of `lag` seconds ago. They
-also note the rotations that they see.
+also count the authorities that leave the bundle.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class TlsCallers(RepeatedStep):
         self._api.forget_connections()
 
     @property
-    def rotations(self) -> int:
-        """The number of authorities that have left the bundle. Each marks the end of a rotation."""
+    def authorities_retired(self) -> int:
+        """The number of authorities that have left the bundle."""
         return len(self._retired)
 
     def step(self) -> None:

@@ -92,16 +92,20 @@ def test_every_problem_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
             {"lifetime": "90s"},
             "--lifetime: got 90s, of which 30s are left when it is renewed; expected more than the 62m",
         ),
-        (
-            {"lifetime": "20d", "renew_at": "0.0001"},
-            "--renew-at: got 0.0001, which renews after 172.8s; expected 225s or more",
-        ),
+        ({"lifetime": "1826d"}, "--lifetime: got 1826d, expected at most 1825d, half of the authority's"),
         (
             {"lifetime": "1d", "propagation_seconds": "30000"},
             "--lifetime: got 1d, of which 8h are left when it is renewed; expected more than the 560m",
         ),
     ],
-    ids=["after expiry", "long after", "at once", "lifetime too short", "too often", "propagation too long"],
+    ids=[
+        "after expiry",
+        "long after",
+        "at once",
+        "lifetime too short",
+        "longer than authorities",
+        "propagation too long",
+    ],
 )
 def test_times_that_can_not_work_together_are_refused(given: dict[str, str], sentence: str) -> None:
     """The sentence has the figures, and what to change."""
@@ -112,7 +116,7 @@ def test_times_that_can_not_work_together_are_refused(given: dict[str, str], sen
 
 
 @pytest.mark.parametrize(("lifetime", "works"), [("3h", False), ("186m", False), ("187m", True)])
-def test_a_renewal_fits_into_what_is_left_or_is_refused(lifetime: str, works: bool) -> None:  # noqa: FBT001 - a column
+def test_a_new_authority_fits_into_what_is_left_or_is_refused(lifetime: str, works: bool) -> None:  # noqa: FBT001 - a column
     """A third of the lifetime must be more than propagation and retirement, 62 minutes by default."""
     if works:
         assert keeping(lifetime=lifetime).policy.lifetime

@@ -19,17 +19,19 @@ from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, Conflic
 from support.sizes import size
 
 from certs.rotation import plan
-from certs.rotation.change import change_for
+from certs.rotation.bundle import BundleHistory
+from certs.rotation.change import Kept, change_for
 from certs.rotation.plan import WaitUntil
 from certs.rotation.state import ClusterState
 from certs.x509 import verify
-from certs.x509.pki import NO_PAIR, Pair
+from certs.x509.pki import Pair
 from certs.x509.verify import Servable
 
 WATCH_SECONDS: Final = 10 * SECOND  # an older plan is made again
 TURNS_AT_MOST: Final = 12
-KEEPERS: Final = 2
+CONTROLLERS: Final = 2
 
+controllers = st.integers(0, CONTROLLERS - 1)
 jumps = st.sampled_from([SECOND, 5 * SECOND, POLICY.propagation, POLICY.retire / 2, POLICY.retire, DAY, 9 * DAY])
 
 
@@ -40,28 +42,30 @@ class Rotations(RuleBasedStateMachine):
         super().__init__()
         self.now = NOW
         self.cluster = MemoryCluster(None, certs_cluster.configuration(b""))
+        self.histories = [BundleHistory() for _ in range(CONTROLLERS)]
         self.planned: dict[int, tuple[datetime, ClusterState, plan.RotationStep]] = {}
         self.excused_until = NOW
         self.edited_at = NOW - DAY
         self.served: list[tuple[datetime, Pair]] = []  # when it became the newest servable pair
         self.seen: list[tuple[datetime, tuple[bytes, ...]]] = [(NOW - DAY, (b"",))]
-        self.snapshots: list[dict[str, Any]] = []
+        self.snapshots: list[tuple[Kept, dict[str, Any]]] = []
 
     @initialize()
     def first_start(self) -> None:
         """An empty cluster and a controller. Until API servers have seen the bundle, calls fail open."""
-        self.settle()
+        self.settle(0)
 
-    @rule(keeper=st.integers(0, KEEPERS - 1))
-    def look(self, keeper: int) -> None:
+    @rule(controller=controllers)
+    def look(self, controller: int) -> None:
         """One controller reads and plans; it may never write."""
         state = self.cluster.state()
-        self.planned[keeper] = self.now, state, plan.next_step(state, POLICY, self.now)
+        step = plan.next_step(state, self.histories[controller], POLICY, self.now)
+        self.planned[controller] = self.now, state, step
 
-    @rule(keeper=st.integers(0, KEEPERS - 1))
-    def act(self, keeper: int) -> None:
+    @rule(controller=controllers)
+    def act(self, controller: int) -> None:
         """It writes its plan, unless another client was faster, or it was killed."""
-        at, state, step = self.planned.pop(keeper, (NOW, None, None))
+        at, state, step = self.planned.pop(controller, (NOW, None, None))
         if step is None or state is None or isinstance(step, WaitUntil) or self.now - at > WATCH_SECONDS:
             return
         try:
@@ -70,39 +74,45 @@ class Rotations(RuleBasedStateMachine):
             return
         self.note()
 
-    @rule()
-    def settle(self) -> None:
+    @rule(controller=controllers)
+    def is_killed(self, controller: int) -> None:
+        """Between a look and its write, or at any other moment. The next one has seen nothing."""
+        self.planned.pop(controller, None)
+        self.histories[controller] = BundleHistory()
+
+    @rule(controller=controllers)
+    def settle(self, controller: int) -> None:
         """A controller reconciles until there is nothing to write."""
         for _ in range(TURNS_AT_MOST):
-            state = self.cluster.state()
-            step = plan.next_step(state, POLICY, self.now)
+            step = self.next_step(controller)
             if isinstance(step, WaitUntil):
                 assert step.until > self.now
                 return
-            self.cluster.apply(change_for(step, state, POLICY, self.now))
+            self.cluster.apply(change_for(step, self.cluster.state(), POLICY, self.now))
             self.note()
         raise AssertionError(f"still writing after {TURNS_AT_MOST} turns: {step}")
 
-    @rule(span=jumps)
-    def time_passes(self, span: timedelta) -> None:
+    @rule(controller=controllers, span=jumps)
+    def time_passes(self, controller: int, span: timedelta) -> None:
         """A controller runs all the time, and reads whenever its plan requires that."""
         end = self.now + span
         while self.now < end:
-            self.settle()
-            step = plan.next_step(self.cluster.state(), POLICY, self.now)
+            self.settle(controller)
+            step = self.next_step(controller)
             assert isinstance(step, WaitUntil)
             self.now = min(step.until, end)
 
     @rule(span=jumps)
     def nobody_is_there(self, span: timedelta) -> None:
         """No controller runs for a time; nothing saves what expires meanwhile."""
+        for controller in range(CONTROLLERS):
+            self.is_killed(controller)
         self.now += span
 
     @rule()
     def backup(self) -> None:
-        """A user copies the Secret."""
-        if self.cluster.secret:
-            self.snapshots.append(copy.deepcopy(self.cluster.secret))
+        """A user copies the Secrets."""
+        self.snapshots += [(which, copy.deepcopy(held)) for which, held in self.cluster.secrets.items() if held]
 
     def may_edit(self) -> bool:
         """Two edits together can remove what the repair of the first needs."""
@@ -111,9 +121,13 @@ class Rotations(RuleBasedStateMachine):
     @precondition(may_edit)
     @rule(bundle=st.sampled_from([b"", b"garbage", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]))
     def bundle_is_replaced(self, bundle: bytes) -> None:
-        """A replace of the whole configuration removes bundle and marks."""
+        """A replace of the whole configuration removes the bundle.
+
+        Servers that still serve a pair of an authority that was replaced lose its trust. The Secrets do not name it.
+        """
         self.cluster.edit_configuration(certs_cluster.configuration(bundle))
         self.heal()
+        self.served = [(at, pair) for at, pair in self.served if pair.authority in self.cluster.bundles[0]]
 
     @precondition(may_edit)
     @rule(expired=st.booleans())
@@ -121,35 +135,32 @@ class Rotations(RuleBasedStateMachine):
         """A user adds an authority to the bundle."""
         lifetime = SECOND if expired else 30 * DAY
         stranger = certs_cluster.pair(at=self.now - 2 * SECOND, lifetime=lifetime)
-        new = copy.deepcopy(self.cluster.configuration)
-        edited = certs_cluster.configuration(self.cluster.bundles[0] + stranger.authority)
-        new["webhooks"] = edited["webhooks"]
-        self.cluster.edit_configuration(new)
+        self.cluster.edit_configuration(certs_cluster.configuration(self.cluster.bundles[0] + stranger.authority))
         self.heal()
 
     @precondition(may_edit)
-    @rule()
-    def secret_is_deleted(self) -> None:
-        """Servers continue with the pair in their memory."""
-        self.cluster.edit_secret(None)
+    @rule(which=st.sampled_from(Kept))
+    def secret_is_deleted(self, which: Kept) -> None:
+        """Servers continue with the pair in their memory. Without the authority's Secret, a new authority is made."""
+        self.cluster.edit_secret(which, None)
         self.heal()
 
     @precondition(may_edit)
-    @rule(key=st.sampled_from(["tls.crt", "tls.key", "ca.crt", "next.crt", "next.key"]))
-    def secret_is_damaged(self, key: str) -> None:
-        """One file of the Secret is damaged."""
-        if self.cluster.secret and self.cluster.secret.get("data"):
-            new = copy.deepcopy(self.cluster.secret)
+    @rule(which=st.sampled_from(Kept), key=st.sampled_from(["tls.crt", "tls.key", "ca.crt"]))
+    def secret_is_damaged(self, which: Kept, key: str) -> None:
+        """One file of a Secret is damaged."""
+        if held := self.cluster.secrets[which]:
+            new = copy.deepcopy(held)
             new["data"][key] = "Z2FyYmFnZQ=="
-            self.cluster.edit_secret(new)
+            self.cluster.edit_secret(which, new)
             self.heal()
 
     @precondition(may_edit)
     @rule(data=st.data())
     def backup_is_restored(self, data: st.DataObject) -> None:
-        """An old Secret is restored: its certificate can be good, due or expired, with a staged pair or without."""
+        """An old Secret is restored: what is in it can be good, due, expired, or of another authority."""
         if self.snapshots:
-            self.cluster.edit_secret(data.draw(st.sampled_from(self.snapshots)))
+            self.cluster.edit_secret(*data.draw(st.sampled_from(self.snapshots)))
             self.heal()
 
     def heal(self) -> None:
@@ -157,7 +168,11 @@ class Rotations(RuleBasedStateMachine):
         self.edited_at = self.now
         self.excused_until = self.now + POLICY.propagation
         self.note()
-        self.settle()
+        self.settle(0)
+
+    def next_step(self, controller: int) -> plan.RotationStep:
+        """What a controller would do now."""
+        return plan.next_step(self.cluster.state(), self.histories[controller], POLICY, self.now)
 
     def note(self) -> None:
         """Note what servers and API servers will see."""
@@ -188,15 +203,15 @@ class Rotations(RuleBasedStateMachine):
         if not self.served:
             return
         for _ in range(TURNS_AT_MOST):
-            self.settle()
-            step = plan.next_step(self.cluster.state(), POLICY, self.now)
+            self.settle(0)
+            step = self.next_step(0)
             assert isinstance(step, WaitUntil)
             if step.until > self.now + POLICY.retire:
                 break
             self.now = step.until
         assert self.good(self.cluster.served)
         assert set(self.cluster.bundles) == {self.cluster.served.authority}
-        assert self.cluster.state().secret.next == NO_PAIR
+        assert self.cluster.state().authority.pair.certificate == self.cluster.served.authority
 
 
 def since(history: list[tuple[datetime, Any]], start: datetime) -> list[Any]:
