@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
-from webhook.bundle.collect import Collected, collect_bundle
+import msgspec
+from msgspec.structs import replace
+
 from webhook.bundle.settings import BundleSettings
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.objects.bundle import ClusterBundle
+from webhook.kube.collect import collect_at_terminal
+from webhook.objects.bundle import BUNDLE_API_VERSION, BUNDLE_KIND, ClusterBundle
+from webhook.objects.kept import as_json
+from webhook.objects.kinds import KINDS, APIResource
+from webhook.objects.objects import ObjectStore
+from webhook.objects.parts import parts_of_all
 
 _LIST_START: Final = b'{"apiVersion":"v1","kind":"List","items":[\n'
 EXIT_WHOLE: Final = 0
@@ -40,12 +48,16 @@ def run(settings: BundleSettings, *, stdout: TextIO, stderr: TextIO) -> int:
         UserError: no cluster can be reached, or the file can't be written.
     """
     kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
-    found = collect_bundle(kubeconfig, settings.longhorn_namespace)
-    made = found.made
+    found = collect_at_terminal(kubeconfig, settings.longhorn_namespace, lambda _: parts_of_all(), hint="")
+    kept = {kind.title: _kept(found, kind) for kind in KINDS}
+    made = found.bundle
+    assert made  # noqa: S101 - for the type checker: what was collected has a record
+    made = replace(made, lists=[replace(each, objects=len(kept[each.resource])) for each in made.lists])
+    pieces = _pieces([_header(made), *chain.from_iterable(kept.values())])
     if settings.output == _STDOUT:
-        stdout.write(b"".join(_pieces(found)).decode())
+        stdout.write(b"".join(pieces).decode())
     else:
-        _write(settings.output, _pieces(found))
+        _write(settings.output, pieces)
     _tell(settings.output, made, stderr)
     return EXIT_PARTIAL if any(each.problem for each in made.lists) else EXIT_WHOLE
 
@@ -59,12 +71,24 @@ def _tell(file: Path, made: ClusterBundle, stderr: TextIO) -> None:
             stderr.write(f"not everything could be read: {each.resource}: {each.problem}\n")
 
 
-def _pieces(found: Collected) -> Iterator[bytes]:
+def _kept(found: ObjectStore, kind: APIResource[Any]) -> list[bytes]:
+    """What stays of the objects of a kind, as JSON."""
+    stated = {"apiVersion": kind.api_version, "kind": kind.kind}
+    kept = filter(None, map(as_json, found.of(kind).values()))
+    return [msgspec.json.encode(stated | each) for each in kept]
+
+
+def _header(made: ClusterBundle) -> bytes:
+    """The record as a JSON object."""
+    head: dict[str, Any] = {"apiVersion": BUNDLE_API_VERSION, "kind": BUNDLE_KIND, "metadata": {"name": "bundle"}}
+    return msgspec.json.encode(head | msgspec.to_builtins(made))
+
+
+def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
     """A List in JSON, one object a line."""
     yield _LIST_START
-    yield found.header
-    for line in found.lines:
-        yield b",\n" + line
+    for number, line in enumerate(lines):
+        yield b",\n" + line if number else line
     yield b"\n]}\n"
 
 

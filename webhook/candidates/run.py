@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, suppress
 from operator import attrgetter
 from typing import Final, TextIO
 
@@ -17,12 +17,16 @@ from webhook.cluster_options import opt_in_all_unknown, vm_names
 from webhook.component_base.errors import did_you_mean
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.api.meta import NamespacedName
+from webhook.core.api.pod import Pod
+from webhook.core.listed_snapshot import ListedSnapshot
+from webhook.core.observe.candidate import Candidate, candidate_of
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
+from webhook.core.view import NeedObjects
 from webhook.explain.derive.notes import CLUSTER
-from webhook.objects.candidates import candidate_in, owner_in
 from webhook.objects.manifests import Manifests
-from webhook.objects.vm_rows import misplaced_opt_ins, opt_in_all_in, pods_of_vms, require_pods, unread
+from webhook.objects.parts import parts_of_all
+from webhook.objects.vm_rows import misplaced_opt_ins, opt_in_all_in, owner_of_vm, pods_of_vms, require_pods, unread
 from webhook.status.output import now
 from webhook.terminal import to_json, to_yaml
 
@@ -96,10 +100,11 @@ def _cluster(chosen: CandidatesSettings) -> tuple[Manifests, str]:
         described = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
         require_pods(described, str(chosen.manifests))
         return described, described.objects.origin(str(chosen.manifests))
-    from webhook.bundle.collect import collect_bundle  # noqa: PLC0415 - the API client takes 1 s to import
+    from webhook.kube.collect import collect_at_terminal  # noqa: PLC0415 - the API client takes 1 s to import
 
-    found = collect_bundle(Kubeconfig(file=chosen.kubeconfig, context=chosen.context), chosen.longhorn_namespace)
-    return Manifests(found.documents(), longhorn_namespace=chosen.longhorn_namespace), found.made.cluster
+    kubeconfig = Kubeconfig(file=chosen.kubeconfig, context=chosen.context)
+    found = collect_at_terminal(kubeconfig, chosen.longhorn_namespace, lambda _: parts_of_all())
+    return Manifests(found, longhorn_namespace=chosen.longhorn_namespace), found.bundle.cluster if found.bundle else ""
 
 
 def _running(cluster: Manifests, policy: Policy, namespace: str, selector: Selector | None) -> Iterator[CandidateItem]:
@@ -108,10 +113,19 @@ def _running(cluster: Manifests, policy: Policy, namespace: str, selector: Selec
     for key, pods in pods_of_vms(cluster, selector).items():
         if namespace not in ("", key.namespace):
             continue
-        candidate = candidate_in(cluster, pods, policy)
+        candidate = _candidate(cluster, pods, policy)
         if candidate:
-            owner = owner_in(cluster, key)
+            owner = owner_of_vm(cluster, key)
             yield report.candidate_item(candidate, owner, misplaced.get(NamespacedName(key.namespace, owner or ""), ()))
+
+
+def _candidate(cluster: Manifests, pods: Sequence[Pod], policy: Policy) -> Candidate | None:
+    """What the VM of these pods would gain; None if it has no share-manager. Its own pods do not count."""
+    snapshot = cluster.snapshot()
+    with snapshot.without(pods) if isinstance(snapshot, ListedSnapshot) else nullcontext():
+        candidate = candidate_of(pods, cluster, policy)
+    assert not isinstance(candidate, NeedObjects)  # noqa: S101 - for the type checker: everything was read
+    return candidate
 
 
 def _render(found: CandidateReport, chosen: CandidatesSettings) -> str:

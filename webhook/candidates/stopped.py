@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -20,16 +21,13 @@ from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.core.view import NeedObjects
-from webhook.explain.api import names
-from webhook.explain.api.fields import field_at
 from webhook.explain.derive.virt_launcher import derive_virt_launcher
 from webhook.explain.sources.manifests_reader import ManifestsReader
-from webhook.objects.documents import BadDocument, Document
+from webhook.objects.api.kubevirt import VirtualMachine, VirtualMachineInstance
+from webhook.objects.kinds import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.manifests import Manifests
 from webhook.objects.vm_rows import pods_of_vms
 
-_VM: Final = names.VIRTUAL_MACHINE
-_VMI: Final = names.VIRTUAL_MACHINE_INSTANCE
 _OVER: Final = ("Succeeded", "Failed")  # kubevirt api/core/v1/types.go, VirtualMachineInstance.IsFinal
 _NO_POD: Final = "whether the VM runs is not known: its VirtualMachineInstance exists, and no pod of it was found"
 
@@ -43,7 +41,7 @@ class StoppedVMs(Struct, frozen=True):
 
 def why_not_known(cluster: Manifests) -> str:
     """Return why it is not known which VMs are stopped; empty if it is known."""
-    return cluster.objects.problem(_VM.api_version, _VM.kind) or ""
+    return cluster.objects.problem(VIRTUAL_MACHINE)
 
 
 def stopped_vms(cluster: Manifests, policy: Policy, namespace: str, selector: Selector | None) -> StoppedVMs:
@@ -56,34 +54,34 @@ def stopped_vms(cluster: Manifests, policy: Policy, namespace: str, selector: Se
         selector: the labels that the template of each VM must have.
     """
     started = {key for key, pods in pods_of_vms(cluster).items() if not all(map(is_finished, pods))}
-    reader, vmis = ManifestsReader(cluster, ""), cluster.objects.documents(_VMI.api_version, _VMI.kind)
-    items, unreadable = [], {}
-    for key, document in cluster.objects.documents(_VM.api_version, _VM.kind).items():
+    reader, objects, items = ManifestsReader(cluster, ""), cluster.objects, []
+    for key, vm in objects.of(VIRTUAL_MACHINE).items():
         if key in started or namespace not in ("", key.namespace):
             continue
-        try:
-            pod, notes = _next_pod(document, reader, key.namespace)
-        except BadDocument as error:
-            unreadable[key] = f"{key.namespace}/{key.name}: {'; '.join(error.problems)}"
-            continue
+        pod, notes = _next_pod(vm, reader, key.namespace)
         candidate = None
         if selector is None or selector.matches(pod.metadata.labels or {}):
             candidate = candidate_of_start(pod, cluster, policy)
         assert not isinstance(candidate, NeedObjects)  # noqa: S101 - for the type checker: everything was read
-        if candidate and _has_vmi(document, vmis.get(key)):
+        if candidate and _has_vmi(vm, objects.get(VIRTUAL_MACHINE_INSTANCE, key.name, key.namespace)):
             candidate, notes = replace(candidate, state=State.UNKNOWN), [_NO_POD, *notes]
         items += [candidate_item(candidate, key.name, notes)] if candidate else []
+    unreadable = {
+        key: f"{key.namespace}/{key.name}: {'; '.join(error.problems)}"
+        for (kind, key), error in objects.unreadable.items()
+        if kind == VIRTUAL_MACHINE.title and key not in started and namespace in ("", key.namespace)
+    }
     return StoppedVMs(items, unreadable)
 
 
-def _next_pod(vm: Document, reader: ManifestsReader, namespace: str) -> tuple[Pod, list[str]]:
-    """Return the pod of the next start of a VirtualMachine, and what it lacks. Raises BadDocument for a wrong type."""
+def _next_pod(vm: VirtualMachine, reader: ManifestsReader, namespace: str) -> tuple[Pod, list[str]]:
+    """Return the pod of the next start of a VirtualMachine, and what it lacks."""
     derived = derive_virt_launcher(vm, reader, namespace)
-    return Document(vm.place, derived.pod).read(Pod), [*derived.hints, *derived.notes]
+    return msgspec.convert(derived.pod, Pod), [*derived.hints, *derived.notes]
 
 
-def _has_vmi(vm: Document, vmi: Document | None) -> bool:
+def _has_vmi(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> bool:
     """Whether the VM has a VirtualMachineInstance that is not over: KubeVirt starts it, or files lack its pod."""
     if vmi:
-        return field_at(vmi.value, "status", "phase") not in _OVER
-    return field_at(vm.value, "status", "created") is True
+        return (vmi.status.phase if vmi.status else None) not in _OVER
+    return bool(vm.status and vm.status.created)

@@ -23,8 +23,6 @@ from webhook.core.opt_in import Policy, asked_value, label_of
 from webhook.core.placement import share_manager
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
 from webhook.core.view import ClusterView, NeedObjects
-from webhook.explain.api import names
-from webhook.explain.api.fields import field_at
 from webhook.explain.chain import evidence
 from webhook.explain.chain.evidence import Evidence
 from webhook.explain.explain_request import ExplainRequest
@@ -32,7 +30,10 @@ from webhook.explain.explanation import AffinityChange, Explanation, PodOptIn, V
 from webhook.explain.pods_now import gone_before, vm_now
 from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
 from webhook.invocation import AS_STARTED, Invocation
+from webhook.objects.api.webhooks import CONFIGURATION
 from webhook.objects.documents import BadDocument
+from webhook.objects.fields import field_at
+from webhook.objects.kinds import WEBHOOK_CONFIGURATION
 
 _UNREAD: Final = frozenset(reason.code for reason in Reason if reason.columns.unread)
 _YOUR_PERMISSIONS: Final = (
@@ -42,14 +43,13 @@ _YOUR_PERMISSIONS: Final = (
 _NO_SHORTLIST: Final = "explained without a short list: whether cluster-autoscaler runs is not known ({problem})"
 _NO_VMS: Final = "explained without what VMs say of their starts and claims: they could not be listed ({problem})"
 _LABELS: Final = ("request", "object", "metadata", "labels")
-_CONFIGURATION: Final = "kubevirt-coschedule"  # manifests/base/webhook.yaml
 _NOT_SENT: Final = (
     "the API server does not call the webhook for live-migration targets: MutatingWebhookConfiguration "
-    f"{_CONFIGURATION} has no entry for them (manifests/components/homecoming adds it)"
+    f"{CONFIGURATION} has no entry for them (manifests/components/homecoming adds it)"
 )
 _NOT_KNOWN_TO_BE_SENT: Final = (
     "explained as if the API server did not call the webhook for live-migration targets: whether "
-    f"MutatingWebhookConfiguration {_CONFIGURATION} has an entry for them is not known"
+    f"MutatingWebhookConfiguration {CONFIGURATION} has an entry for them is not known"
 )
 _NEXT_START: Final = "this pod has its node already; explain its VirtualMachine to see the decision for the next start"
 _RUNNING_HINTS: Final = {
@@ -157,11 +157,10 @@ def _why_not_sent(cluster: ClusterReader) -> list[str]:
 
     The result is empty if it does: manifests/components/homecoming has added the entry.
     """
-    listed = cluster.lookup(names.WEBHOOK_CONFIGURATION, _CONFIGURATION)
+    listed = cluster.lookup(WEBHOOK_CONFIGURATION, CONFIGURATION)
     if listed.problem:
         return [f"{_NOT_KNOWN_TO_BE_SENT} ({listed.problem})"]
-    webhooks = [webhook for found in listed.items for webhook in found.value.get("webhooks") or ()]
-    paths = [field_at(webhook, "clientConfig", "service", "path") for webhook in webhooks]
+    paths = [path for found in listed.items for path in found.paths]
     return [] if Entry.MIGRATION_TARGET.path in paths else [_NOT_SENT]
 
 

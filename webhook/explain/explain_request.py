@@ -1,7 +1,7 @@
 """An object -> an ExplainRequest: the AdmissionReview that the API server would send to the webhook.
 
-`derive` makes the pod of a VirtualMachine, or of the share-manager of a Longhorn volume. `created` makes an existing
-pod what it was at its creation.
+`derive` makes the pod of a VirtualMachine, or of the share-manager of a Longhorn volume. An existing pod is taken as it
+was at its creation.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from webhook.core.api import admission_review
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.pod import Pod
+from webhook.core.patch.unpatch import as_created
 from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.explain.api import names
-from webhook.explain.api.longhorn import Volume
-from webhook.explain.api.names import Named
-from webhook.explain.created import as_created
 from webhook.explain.derive.share_manager import derive_share_manager
 from webhook.explain.derive.virt_launcher import derive_virt_launcher
 from webhook.explain.explanation import RunningPod, Subject
+from webhook.explain.names import Named
 from webhook.explain.pods_now import stuck_hint
 from webhook.explain.sources.cluster_reader import ClusterReader
-from webhook.objects.documents import Document
+from webhook.objects.api.kubevirt import VirtualMachine, VirtualMachineInstance
+from webhook.objects.api.storage import Volume
+from webhook.objects.documents import BadDocument, Document
+from webhook.objects.fields import as_fields
+from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VOLUME
 
 V1_POD: Final = ("v1", "Pod")
 REVIEW_KIND: Final = (admission_review.API_VERSION, admission_review.KIND)
@@ -51,8 +53,12 @@ def request_for_document(document: Document, cluster: ClusterReader, namespace: 
         case kind if kind == REVIEW_KIND:
             return _request_for_review(document, namespace)
         case kind if kind == V1_POD:
-            return _request_for_pod(document, document.value, namespace)
-    return _request_for_vm(document, cluster, namespace)
+            return _request_for_pod(document.read(Pod), document.value, namespace, document.place)
+    kind_of_vm = VIRTUAL_MACHINE if document.kind == VIRTUAL_MACHINE.kind else VIRTUAL_MACHINE_INSTANCE
+    vm: VirtualMachine | VirtualMachineInstance = document.read(kind_of_vm.type)
+    if not vm.metadata.name:
+        raise BadDocument(f"{document.place}: {document.kind}: metadata.name: got nothing, expected a name")
+    return _request_for_vm(vm, cluster, namespace, document.place)
 
 
 def request_for_name(named: Named, cluster: ClusterReader, namespace: str) -> ExplainRequest:
@@ -66,36 +72,39 @@ def request_for_name(named: Named, cluster: ClusterReader, namespace: str) -> Ex
     Raises:
         UserError: the object does not exist or can't be read.
     """
-    document = cluster.find(named, namespace)
-    if named.type is names.VOLUME:
-        return _request_for_volume(document, cluster, namespace)
-    if (document.api_version, document.kind) != V1_POD:
-        return _request_for_vm(document, cluster, namespace)
-    request = _request_for_pod(document, as_created(document.value), namespace)
-    pod = document.read(Pod)
+    found = cluster.find(named, namespace)
+    if isinstance(found, Volume):
+        return _request_for_volume(found, cluster, namespace, str(named))
+    if not isinstance(found, Pod):
+        return _request_for_vm(found, cluster, namespace, str(named))
+    request = _request_for_pod(found, as_fields(as_created(found)), namespace, str(named))
     return msgspec.structs.replace(
         request,
         notes=[_AS_CREATED],
-        hints=_stuck_hints(cluster, pod),
-        running=[_running(pod)],
-        vm_pods=[pod] if pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER else [],
+        hints=_stuck_hints(cluster, found),
+        running=[_running(found)],
+        vm_pods=[found] if found.metadata.label(LABEL_APP) == VIRT_LAUNCHER else [],
     )
 
 
-def _request_for_pod(document: Document, pod: dict[str, Any], namespace: str) -> ExplainRequest:
-    meta = document.read(Pod).metadata
-    subject = _subject(document, meta.namespace or namespace, meta.name or meta.generate_name)
-    return ExplainRequest(subject=subject, review=_review(pod, subject.namespace))
+def _request_for_pod(pod: Pod, value: dict[str, Any], namespace: str, source: str) -> ExplainRequest:
+    meta = pod.metadata
+    name = meta.name or meta.generate_name or ""
+    subject = Subject(kind=V1_POD[1], namespace=meta.namespace or namespace, name=name, source=source)
+    return ExplainRequest(subject=subject, review=_review(value, subject.namespace))
 
 
-def _request_for_vm(document: Document, cluster: ClusterReader, namespace: str) -> ExplainRequest:
-    derived = derive_virt_launcher(document, cluster, namespace)
-    subject = _subject(document, derived.pod["metadata"]["namespace"], document.value["metadata"]["name"])
-    listed = cluster.pods_of_vmi(subject.name, subject.namespace)
+def _request_for_vm(
+    vm: VirtualMachine | VirtualMachineInstance, cluster: ClusterReader, namespace: str, source: str
+) -> ExplainRequest:
+    derived = derive_virt_launcher(vm, cluster, namespace)
+    kind = VIRTUAL_MACHINE if isinstance(vm, VirtualMachine) else VIRTUAL_MACHINE_INSTANCE
+    where, name = vm.metadata.namespace or namespace, vm.metadata.name or ""
+    listed = cluster.pods_of_vmi(name, where)
     unknown = [f"the current pods could not be read: {listed.problem}"] if listed.problem else []
     return ExplainRequest(
-        subject=subject,
-        review=_review(derived.pod, subject.namespace),
+        subject=Subject(kind=kind.kind, namespace=where, name=name, source=source),
+        review=_review(derived.pod, where),
         notes=[*derived.notes, *unknown],
         hints=[*derived.hints, *_stuck_hints(cluster, *listed.items)],
         running=[_running(pod) for pod in listed.items],
@@ -103,18 +112,17 @@ def _request_for_vm(document: Document, cluster: ClusterReader, namespace: str) 
     )
 
 
-def _request_for_volume(document: Document, cluster: ClusterReader, namespace: str) -> ExplainRequest:
+def _request_for_volume(volume: Volume, cluster: ClusterReader, namespace: str, source: str) -> ExplainRequest:
     """The next pod of a volume's share-manager, and its current pod."""
-    derived = derive_share_manager(document, cluster, namespace)
-    subject = _subject(document, namespace, document.read(Volume).metadata.name)
-    listed = cluster.lookup(names.POD, derived.pod["metadata"]["name"], namespace)
+    derived = derive_share_manager(volume, cluster, namespace)
+    listed = cluster.lookup(POD, derived.pod["metadata"]["name"], namespace)
     unknown = [f"the current pods could not be read: {listed.problem}"] if listed.problem else []
     return ExplainRequest(
-        subject=subject,
+        subject=Subject(kind=VOLUME.kind, namespace=namespace, name=volume.metadata.name or "", source=source),
         review=_review(derived.pod, namespace),
         notes=[*derived.notes, *unknown],
         hints=derived.hints,
-        running=[_running(found.read(Pod)) for found in listed.items],
+        running=[_running(found) for found in listed.items],
     )
 
 
@@ -129,10 +137,6 @@ def _running(pod: Pod) -> RunningPod:
         node=pod.spec.node_name,
         decision=pod.metadata.annotation(ANNOTATION_DECISION),
     )
-
-
-def _subject(document: Document, namespace: str, name: str | None) -> Subject:
-    return Subject(kind=document.kind, namespace=namespace, name=name or "", source=document.place)
 
 
 def _review(pod: dict[str, Any], namespace: str) -> dict[str, Any]:
@@ -175,7 +179,8 @@ def _request_for_review(document: Document, namespace: str) -> ExplainRequest:
     if asked.get("request") and not request.namespace:
         asked = {**asked, "request": {**asked["request"], "namespace": where}}
     name = meta.name or request.name or meta.generate_name
-    return ExplainRequest(subject=_subject(document, where, name), review=asked)
+    subject = Subject(kind=document.kind, namespace=where, name=name or "", source=document.place)
+    return ExplainRequest(subject=subject, review=asked)
 
 
 class ExplainRequest(Struct, frozen=True, kw_only=True):

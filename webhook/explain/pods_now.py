@@ -18,8 +18,8 @@ from webhook.core.opt_in import Policy, opt_in_of
 from webhook.core.patch.applied_patch import applied_to
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView, NeedObjects
-from webhook.explain.api import names
 from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
+from webhook.objects.kinds import VIRTUAL_MACHINE
 
 
 def gone_before(incoming: Pod, namespace: str) -> Callable[[Pod], bool]:
@@ -67,7 +67,7 @@ def stuck_hint(pod: Pod, cluster: ClusterReader) -> str | None:
 
 
 def _restart(vm: str, namespace: str, cluster: ClusterReader) -> str:
-    found = cluster.lookup(names.VIRTUAL_MACHINE, vm, namespace)
+    found = cluster.lookup(VIRTUAL_MACHINE, vm, namespace)
     if found.items:
-        return restart.restart_command(vm, namespace, restart.run_strategy(found.items[0].value.get("spec") or {}))
+        return restart.restart_command(vm, namespace, found.items[0].run_strategy)
     return restart.restart_command(vm, namespace, None) if found.problem else restart.restart_without_owner(vm)

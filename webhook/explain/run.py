@@ -18,9 +18,10 @@ import msgspec
 from webhook.cluster_options import opt_in_all_unknown
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
 from webhook.core.opt_in import Mode, OptInAll, Policy, opt_in_all_of
 from webhook.core.reasons import Reason
-from webhook.explain.api import kubevirt, names
+from webhook.explain import names
 from webhook.explain.evaluate import explain
 from webhook.explain.explain_request import (
     REVIEW_KIND,
@@ -36,7 +37,9 @@ from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.invocation import Invocation
 from webhook.objects import documents
+from webhook.objects.api.webhooks import CONFIGURATION
 from webhook.objects.documents import BadDocument, Document
+from webhook.objects.kinds import VOLUME, WEBHOOK_CONFIGURATION
 from webhook.objects.manifests import Manifests
 from webhook.objects.vm_rows import opt_in_all_in
 from webhook.terminal import to_json, to_yaml
@@ -44,9 +47,10 @@ from webhook.terminal import to_json, to_yaml
 EXIT_PLACED: Final = 0
 EXIT_UNCHANGED: Final = 1
 _STDIN: Final = "-"
+_KUBEVIRT_VERSIONS: Final = (KUBEVIRT_API_VERSION, "kubevirt.io/v1alpha3")
 _EXPLAINED: Final = frozenset(
     {V1_POD, REVIEW_KIND}
-    | {(version, kind) for version in kubevirt.API_VERSIONS for kind in ("VirtualMachine", "VirtualMachineInstance")}
+    | {(version, kind) for version in _KUBEVIRT_VERSIONS for kind in ("VirtualMachine", "VirtualMachineInstance")}
 )
 _NOT_OPTED_IN: Final = frozenset(reason.code for reason in Reason if reason.columns.not_opted_in)
 _DISKS: Final = (
@@ -54,7 +58,7 @@ _DISKS: Final = (
     "DataVolume",
 )  # the files of VMs have them, and nobody asks for their explanation
 _EXPECTED: Final = (
-    f"Pod (v1), VirtualMachine or VirtualMachineInstance ({' or '.join(kubevirt.API_VERSIONS)}) "
+    f"Pod (v1), VirtualMachine or VirtualMachineInstance ({' or '.join(_KUBEVIRT_VERSIONS)}) "
     f"or AdmissionReview ({REVIEW_KIND[0]})"
 )
 
@@ -93,8 +97,8 @@ def _cluster(
 
 
 def _opt_in_all(cluster: ClusterReader) -> tuple[OptInAll, str]:
-    listed = cluster.lookup(names.WEBHOOK_CONFIGURATION, "kubevirt-coschedule")
-    return opt_in_all_of(listed.items[0].value if listed.items else {}), listed.problem
+    listed = cluster.lookup(WEBHOOK_CONFIGURATION, CONFIGURATION)
+    return opt_in_all_of(msgspec.to_builtins(listed.items[0]) if listed.items else {}), listed.problem
 
 
 def explain_in(  # noqa: PLR0913 - the streams of a command, by name
@@ -142,9 +146,9 @@ def _requests(
         source = settings.filename or ""
         chosen, left_out = _select(_read(source, stdin), source)
         return [partial(request_for_document, document, cluster, namespace) for document in chosen], left_out
-    namespaces = {names.VOLUME: settings.longhorn_namespace}  # of all Longhorn volumes, whatever --namespace says
+    namespaces = {VOLUME: settings.longhorn_namespace}  # of all Longhorn volumes, whatever --namespace says
     named = names.parse(settings.names)
-    return [partial(request_for_name, each, cluster, namespaces.get(each.type, namespace)) for each in named], ""
+    return [partial(request_for_name, each, cluster, namespaces.get(each.kind, namespace)) for each in named], ""
 
 
 def _read(source: str, stdin: TextIO) -> list[Document]:

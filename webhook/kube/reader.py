@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
@@ -24,6 +23,9 @@ from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders, NotJSON
 
 ANSWER_SECONDS: Final = 20.0  # for one object or collection, in all its requests
+WITHOUT_KUBECONFIG: Final = "; or describe the cluster: --manifests DIR"
+_TRIES: Final = 3  # for one page of a list
+_PAUSE_SECONDS: Final = 0.2  # before the second try, and twice as long before the next
 _PAGE_OBJECTS: Final = 100  # 4 MB of nodes with all their images; Api.get reads 8 MiB of an answer
 _OK: Final = 200
 _UNAUTHORIZED: Final = 401
@@ -114,7 +116,7 @@ async def get_all(  # noqa: PLR0913 - a query, by name
     deadline = now() + seconds
     while True:
         asked = [*query, ("continue", token)] if token else query
-        reply = await api.get(path, asked, seconds=max(0.0, deadline - now()))
+        reply = await _page(api, path, asked, deadline)
         if reply.status == _NOT_FOUND:
             return []
         if reply.status != _OK:
@@ -126,6 +128,19 @@ async def get_all(  # noqa: PLR0913 - a query, by name
         token = page.continue_token
         if not token:
             return items
+
+
+async def _page(api: Api, path: str, query: Sequence[tuple[str, str]], deadline: float) -> Reply:
+    """GET one page. If the API server fails, try again."""
+    now, pause_seconds = asyncio.get_running_loop().time, _PAUSE_SECONDS
+    for _ in range(_TRIES - 1):
+        with suppress(ApiError):
+            reply = await api.get(path, query, seconds=max(0.0, deadline - now()))
+            if reply.status < _SERVER_ERRORS:
+                return reply
+        await asyncio.sleep(pause_seconds)
+        pause_seconds *= 2
+    return await api.get(path, query, seconds=max(0.0, deadline - now()))
 
 
 def within(namespace: str) -> str:
@@ -163,7 +178,7 @@ class NoCluster(UserError):
 
 @contextmanager
 def connect_for_terminal(
-    kubeconfig: Kubeconfig, hint: str = "; or describe the cluster: --manifests DIR"
+    kubeconfig: Kubeconfig, hint: str = WITHOUT_KUBECONFIG
 ) -> Iterator[tuple[TerminalRunner, Api, str]]:
     """Open an event loop and a client for the block. Yield both, and the API server's name for the user.
 
@@ -202,12 +217,3 @@ async def _greet(api: Api, origin: str) -> None:
         )
     if reply.status >= _SERVER_ERRORS:
         raise NoCluster(f"{origin}: {refusal_sentence(reply)}; expected an API server that is ready: try again")
-
-
-async def get_as_page(api: Api, path: str) -> Reply:
-    """GET one object as a list of it; as an empty list if it does not exist."""
-    reply = await api.get(path, seconds=ANSWER_SECONDS)
-    if reply.status not in (_OK, _NOT_FOUND):
-        return reply
-    found = reply.body if reply.status == _OK else b""
-    return replace(reply, status=_OK, body=b'{"metadata":{"resourceVersion":"1"},"items":[%s]}' % found)

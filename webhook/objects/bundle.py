@@ -1,14 +1,15 @@
-"""ClusterBundle: the record in a bundle that says where, when and how completely `bundle` made the file.
+"""ClusterBundle: the record that says where, when and how completely the objects of a cluster were read.
 
-With this record an examination of the file can distinguish an object that did not exist from one that could not be
-read.
+It is in the file that `bundle` writes. With it an object that did not exist differs from one that could not be read.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
+
+from webhook.objects.kinds import APIResource
 
 BUNDLE_API_VERSION: Final = "kubevirt-scheduler/v1"
 BUNDLE_KIND: Final = "Bundle"
@@ -49,10 +50,11 @@ class ClusterBundle(Struct, rename="camel", frozen=True, kw_only=True):
     longhorn_namespace: str
     lists: list[BundleList]
 
-    def problem(self, api_version: str, kind: str) -> str:
-        """Return why the objects of a kind could not be listed; empty if they were.
+    def problem(self, kind: APIResource[Any]) -> str:
+        """Return why the objects of a kind, or of a part of it, could not be listed; empty if they were.
 
         The bundle of an older version can lack the list of a kind.
         """
-        listed = (each.problem for each in self.lists if (each.api_version, each.kind) == (api_version, kind))
-        return next(listed, f"the bundle has no list of {kind}")
+        listed = {each.resource: each.problem for each in self.lists if each.kind == kind.kind}
+        lacking = f"the bundle has no list of {kind.kind}"
+        return listed.get(kind.title, listed.get(kind.resource, lacking))

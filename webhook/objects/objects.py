@@ -1,69 +1,29 @@
-"""DescribedObjects: what the documents of a cluster describe, by type and by kind.
+"""ObjectStore: the objects of a cluster that was read once, by kind and name; and what could not be read.
 
-Core reads objects as types. `explain` and `status` look some kinds up by name, and get the documents. Invariant: an
-object is described once, and an object that can't be read is an error.
+webhook.kube.collect reads them at an API server, and `read_objects` from files. Invariant: an object is there
+once.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
+import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
-from webhook.core.api.longhorn import LONGHORN_API_VERSION, LonghornNode, ShareManager, VolumeAttachment
-from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, ConfigMap, Namespace, NamespacedName, ObjectMeta
-from webhook.core.api.node import CSINode, Node
-from webhook.core.api.pod import Pod
-from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
-from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION, VirtualMachine, VirtualMachineInstance
-from webhook.objects import bundle
-from webhook.objects.bundle import ClusterBundle
-from webhook.objects.documents import BadDocument, Document
+from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, NamespacedName, ObjectMeta
+from webhook.objects.api.webhooks import CONFIGURATION
+from webhook.objects.bundle import BUNDLE_API_VERSION, BUNDLE_KIND, ClusterBundle
+from webhook.objects.documents import BadDocument, Document, read_file
+from webhook.objects.kinds import CONFIG_MAP, KINDS, POD, WEBHOOK_CONFIGURATION, APIResource, find_kind
 
 _T = TypeVar("_T")
-TYPES: Final[Mapping[tuple[str, str], type[Any]]] = {
-    ("v1", "PersistentVolumeClaim"): PersistentVolumeClaim,
-    ("v1", "PersistentVolume"): PersistentVolume,
-    ("v1", "Node"): Node,
-    ("v1", "Pod"): Pod,
-    (LONGHORN_API_VERSION, "ShareManager"): ShareManager,
-    (LONGHORN_API_VERSION, "Node"): LonghornNode,
-    (LONGHORN_API_VERSION, "VolumeAttachment"): VolumeAttachment,
-    ("storage.k8s.io/v1", "CSINode"): CSINode,
-    ("v1", "Namespace"): Namespace,
-    ("v1", "ConfigMap"): ConfigMap,
-    ("kubevirt.io/v1alpha3", "VirtualMachine"): VirtualMachine,
-    ("kubevirt.io/v1alpha3", "VirtualMachineInstance"): VirtualMachineInstance,
-    (KUBEVIRT_API_VERSION, "VirtualMachine"): VirtualMachine,
-    (KUBEVIRT_API_VERSION, "VirtualMachineInstance"): VirtualMachineInstance,
-}
-"""The kinds that core reads."""
-
-_KIND_OF: Final = {type_: kind for kind, type_ in TYPES.items()}
-_ADMISSION: Final = "admissionregistration.k8s.io"
-CONFIGURATION: Final = (f"{_ADMISSION}/v1", "MutatingWebhookConfiguration")
-_LOOKED_UP: Final = (  # groups and kinds
-    ("", "Pod"),
-    ("", "Event"),
-    ("", "PersistentVolume"),
-    ("kubevirt.io", "VirtualMachine"),
-    ("kubevirt.io", "VirtualMachineInstance"),
-    ("longhorn.io", "Volume"),
-    ("longhorn.io", "Setting"),
-    ("storage.k8s.io", "StorageClass"),
-    (_ADMISSION, "MutatingWebhookConfiguration"),
-)
-_CLUSTER_WIDE: Final = (
-    ("", "Namespace"),
-    ("", "Node"),
-    ("", "PersistentVolume"),
-    ("storage.k8s.io", "CSINode"),
-    ("storage.k8s.io", "StorageClass"),
-    (_ADMISSION, "MutatingWebhookConfiguration"),
-)
+_PODS: Final = "Pod"
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+_KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml")
 
 
 class _Named(Struct, frozen=True):
@@ -72,120 +32,166 @@ class _Named(Struct, frozen=True):
     metadata: ObjectMeta
 
 
-class _Taken(NamedTuple):
-    """One object: as its type, as its document if it can be looked up, and its place for an error."""
+class ObjectStore:
+    """The objects of a cluster.
 
-    value: Any
-    document: Document | None
-    place: str
-
-
-class DescribedObjects:
-    """What documents describe.
-
-    `ignored` counts, by kind, the objects that nothing reads; `size` counts those that core reads. `bundle` is None
-    for files that the command bundle did not make.
+    Attributes:
+        bundle: where, when and how completely the objects were read; None for files that the command bundle did not
+            make.
+        ignored: how many objects of files nothing reads, by kind.
+        unreadable: the error of each object that has a field of a wrong type, of kinds that core can do without.
     """
 
-    def __init__(self, documents: Iterable[Document]) -> None:
-        """Read all documents.
-
-        Raises:
-            BadDocument: fields of a wrong type, objects without a name, or two objects of one kind and name. The
-                error has a message for each.
-        """
+    def __init__(self, bundle: ClusterBundle | None = None) -> None:
+        self.bundle = bundle
         self.ignored: Counter[str] = Counter()
-        self.bundle: ClusterBundle | None = None
-        self._taken: dict[tuple[str, str], dict[NamespacedName, _Taken]] = defaultdict(dict)
-        problems: list[str] = []
-        for document in documents:
-            try:
-                self._take(document)
-            except BadDocument as error:
-                problems += error.problems
-        if problems:
-            raise BadDocument(*problems)
-        self.size = sum(len(self.of(type_)) for type_ in _KIND_OF)
+        self.unreadable: dict[tuple[str, NamespacedName], BadDocument] = {}
+        self._found: dict[str, dict[NamespacedName, Any]] = defaultdict(dict)
 
-    def of(self, type_: type[_T]) -> dict[NamespacedName, _T]:
-        """Return the objects of a type that core reads. The namespace of a cluster-wide object is empty."""
-        taken = self._taken[_group_and_kind(*_KIND_OF[type_])]
-        return {key: each.value for key, each in taken.items() if isinstance(each.value, type_)}
+    def add(self, kind: APIResource[Any], found: Any) -> None:
+        """Add an object, in place of an earlier one of this name. Without a namespace it is in `default`."""
+        meta = found.metadata
+        self._found[_key(kind)][NamespacedName(_namespace(kind, meta), meta.name or "")] = found
 
-    def within(self, type_: type[_T], namespace: str) -> dict[str, _T]:
-        """Return the objects of a type in one namespace, by name."""
-        return {key.name: found for key, found in self.of(type_).items() if key.namespace == namespace}
+    def of(self, kind: APIResource[_T]) -> Mapping[NamespacedName, _T]:
+        """Return the objects of a kind. The namespace of a cluster-wide object is empty."""
+        return self._found[_key(kind)]
 
-    def all_of(self, type_: type[_T]) -> dict[NamespacedName, _T] | None:
-        """As `of`; but None where it is not known which objects of this type exist (`problem`)."""
-        return None if self.problem(*_KIND_OF[type_]) else self.of(type_)
+    def get(self, kind: APIResource[_T], name: str, namespace: str = "") -> _T | None:
+        """Return the object of that name, or None."""
+        found: _T | None = self._found[_key(kind)].get(NamespacedName(namespace, name))
+        return found
 
-    def documents(self, api_version: str, kind: str) -> dict[NamespacedName, Document]:
-        """Return the documents of a kind that is looked up, whatever the version of its group."""
-        taken = self._taken[_group_and_kind(api_version, kind)]
-        return {key: each.document for key, each in taken.items() if each.document}
+    def within(self, kind: APIResource[_T], namespace: str) -> dict[str, _T]:
+        """Return the objects of a kind in one namespace, by name."""
+        return {key.name: found for key, found in self.of(kind).items() if key.namespace == namespace}
+
+    @property
+    def size(self) -> int:
+        """How many objects there are of the kinds that a decision needs, and of KubeVirt's."""
+        return sum(len(self.of(kind)) for kind in KINDS if kind.for_core or kind.product == "KubeVirt")
 
     def configuration(self) -> Mapping[str, Any]:
-        """Return the configuration of the installed webhook; empty if the files have none."""
-        found = self.documents(*CONFIGURATION).get(NamespacedName("", "kubevirt-coschedule"))
-        return found.value if found else {}
+        """Return the configuration of the installed webhook, as JSON; empty if there is none."""
+        found = self.get(WEBHOOK_CONFIGURATION, CONFIGURATION)
+        return msgspec.to_builtins(found) if found else {}
 
-    def problem(self, api_version: str, kind: str) -> str | None:
-        """Return why it is unknown which objects of this kind exist; None if it is known.
+    def unread(self, kind: APIResource[Any]) -> str:
+        """Return why the objects of a kind could not be read; empty if they were, and for other files than bundles."""
+        return self.bundle.problem(kind) if self.bundle else ""
 
-        A bundle says so of each kind. Other files are taken as complete if they have an object of the kind.
+    def problem(self, kind: APIResource[Any]) -> str:
+        """Return why it is unknown which objects of this kind exist; empty if it is known.
+
+        Files that are no bundle are taken as complete if they have an object of the kind.
         """
         if self.bundle:
-            return self.bundle.problem(api_version, kind) or None
-        return None if self._taken[_group_and_kind(api_version, kind)] else f"no {kind} is described"
+            return self.bundle.problem(kind)
+        known = self._found[_key(kind)] or any(key == _key(kind) for key, _ in self.unreadable)
+        return "" if known else f"no {kind.kind} is described"
 
     def origin(self, files: str) -> str:
-        """Return the cluster in words: the files, and for a bundle from which cluster and when."""
+        """Return the cluster of files in words: the files, and for a bundle from which cluster and when."""
         return f"{files}, made of {self.bundle.cluster} at {self.bundle.at}" if self.bundle else files
 
-    def unread(self, type_: type[Any]) -> str:
-        """Return why `bundle` could not list the objects of a type; empty if it could, and for other files."""
-        return self.bundle.problem(*_KIND_OF[type_]) if self.bundle else ""
 
-    def _take(self, document: Document) -> None:
-        kind = document.api_version, document.kind
-        type_, looked_up = TYPES.get(kind), _group_and_kind(*kind)
-        if kind == (bundle.BUNDLE_API_VERSION, bundle.BUNDLE_KIND):
-            self.bundle = document.read(ClusterBundle)
-        elif (type_ is None and looked_up not in _LOOKED_UP) or _is_other_config_map(document):
-            self.ignored[f"{document.api_version} {document.kind}"] += 1
-        else:
-            self._add(document, _read(document, type_ or _Named), looked_up)
+def load_objects(path: Path) -> ObjectStore:
+    """Return the objects of a file, or of a directory's .yaml, .yml and .json files, without subdirectories.
 
-    def _add(self, document: Document, value: Any, kind: tuple[str, str]) -> None:
-        name, namespace = value.metadata.name, value.metadata.namespace or "default"
-        if not name:
-            raise BadDocument(f"{document.place}: {document.kind}: metadata.name: got nothing, expected a name")
-        key = NamespacedName("" if kind in _CLUSTER_WIDE else namespace, name)
-        earlier = self._taken[kind].get(key)
-        if earlier:
-            shown = "/".join(filter(None, key))
-            raise BadDocument(f"{document.place}: {document.kind} {shown} is described twice, first in {earlier.place}")
-        kept = replace(document, text=b"") if kind in _LOOKED_UP else None
-        self._taken[kind][key] = _Taken(value, kept, document.place)
+    Raises:
+        BadDocument: there is no file, or objects can't be read. Each message has file and line.
+    """
+    problems: list[str] = []
 
+    def documents() -> Iterator[Document]:
+        for file in _files(path):
+            try:
+                yield from read_file(file)
+            except BadDocument as error:
+                problems.extend(error.problems)
 
-def _read(document: Document, type_: type[Any]) -> Any:
-    """Read a document. A VM with a field of a wrong type is left out, as from a cache."""
     try:
-        return document.read(type_)
-    except BadDocument:
-        if type_ not in (VirtualMachine, VirtualMachineInstance):
+        objects = read_objects(documents())
+    except BadDocument as error:
+        raise BadDocument(*problems, *error.problems) from None
+    if problems:
+        raise BadDocument(*problems)
+    return objects
+
+
+def read_objects(documents: Iterable[Document]) -> ObjectStore:
+    """Return the objects that these documents describe.
+
+    Raises:
+        BadDocument: fields of a wrong type, objects without a name, or two objects of one kind and name. The error has
+            a message for each.
+    """
+    objects = ObjectStore()
+    places: dict[tuple[str, NamespacedName], str] = {}
+    problems: list[str] = []
+    for document in documents:
+        try:
+            _take(objects, document, places)
+        except BadDocument as error:
+            problems += error.problems
+    if problems:
+        raise BadDocument(*problems)
+    return objects
+
+
+def _take(objects: ObjectStore, document: Document, places: dict[tuple[str, NamespacedName], str]) -> None:
+    kind = find_kind(document.api_version, document.kind)
+    if (document.api_version, document.kind) == (BUNDLE_API_VERSION, BUNDLE_KIND):
+        objects.bundle = document.read(ClusterBundle)
+        return
+    if kind is None or _is_other_config_map(kind, document):
+        objects.ignored[f"{document.api_version} {document.kind}"] += 1
+        return
+    try:
+        found, error = document.read(kind.type), None
+    except BadDocument as wrong:
+        if kind.for_core:
             raise
-        return document.read(_Named)
+        found, error = document.read(_Named), wrong
+    meta = found.metadata
+    if not meta.name:
+        raise BadDocument(f"{document.place}: {document.kind}: metadata.name: got nothing, expected a name")
+    key = _key(kind), NamespacedName(_namespace(kind, meta), meta.name)
+    if key in places:
+        shown = "/".join(filter(None, key[1]))
+        raise BadDocument(f"{document.place}: {document.kind} {shown} is described twice, first in {places[key]}")
+    places[key] = document.place
+    if error:
+        objects.unreadable[key] = error
+    else:
+        objects.add(kind, found)
 
 
-def _is_other_config_map(document: Document) -> bool:
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise BadDocument(f"{path}: no such file or directory; expected manifests of a cluster")
+    if not path.is_dir():
+        return [path]  # a file, or what a shell makes of <(...)
+    try:
+        files = sorted(f for f in path.iterdir() if f.suffix in _SUFFIXES and f.name not in _KUSTOMIZATIONS)
+    except OSError as error:
+        raise BadDocument(f"{path}: {error.strerror}; expected a directory of manifests") from None
+    if not files:
+        raise BadDocument(f"{path}: no .yaml, .yml or .json file in this directory; expected manifests of a cluster")
+    return files
+
+
+def _is_other_config_map(kind: APIResource[Any], document: Document) -> bool:
     """Whether this is a ConfigMap that nothing reads, as users have in their files."""
     metadata = document.value.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    return (document.api_version, document.kind) == _KIND_OF[ConfigMap] and name != CLUSTER_AUTOSCALER_STATUS
+    return kind is CONFIG_MAP and name != CLUSTER_AUTOSCALER_STATUS
 
 
-def _group_and_kind(api_version: str, kind: str) -> tuple[str, str]:
-    return (api_version.rpartition("/")[0], kind)
+def _key(kind: APIResource[Any]) -> str:
+    """Pods of all parts are stored together."""
+    return POD.title if kind.kind == _PODS else kind.title
+
+
+def _namespace(kind: APIResource[Any], meta: ObjectMeta) -> str:
+    return (meta.namespace or "default") if kind.namespaced else ""

@@ -1,40 +1,49 @@
-"""The rows of a cluster that files describe."""
+"""The VMs of a cluster that was read once: their rows, their pods, and the settings that count for them."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
 from webhook.core.api import kubevirt
-from webhook.core.api.longhorn import ShareManager
-from webhook.core.api.meta import Namespace, NamespacedName
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
-from webhook.core.api.virtual_machine import VirtualMachine
 from webhook.core.observe import vm_status
 from webhook.core.observe.misplaced import misplaced_in
-from webhook.core.observe.reunite_messages import ReuniteEvent, latest, with_messages
+from webhook.core.observe.reunite_messages import latest, with_messages
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import OptInAll, Policy, opt_in_all_of
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.objects.documents import BadDocument
+from webhook.objects.kinds import (
+    EVENT,
+    NAMESPACE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    SHARE_MANAGER,
+    SHARE_MANAGER_POD,
+    VIRT_LAUNCHER_POD,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    WEBHOOK_CONFIGURATION,
+)
 from webhook.objects.manifests import Manifests
-from webhook.objects.objects import CONFIGURATION
 
-_READ = (PersistentVolumeClaim, PersistentVolume, ShareManager, Namespace)
+_READ: Final = (PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, SHARE_MANAGER, SHARE_MANAGER_POD, NAMESPACE)
 
 
 def rows_from_manifests(manifests: Manifests, policy: Policy, selector: Selector | None = None) -> list[VMStatus]:
     """Return a row for each VM that opted in, of those whose pods have the labels of the `selector`.
 
-    Pods without a namespace are in `default`.
-
     Raises:
-        UserError: the files are a bundle whose pods could not be listed.
+        UserError: the VMs' pods could not be listed.
     """
     groups = pods_of_vms(manifests, selector)
     found = (vm_status.vm_status_of(pods, manifests, policy) for pods in groups.values())
-    events = (each.read(ReuniteEvent) for each in manifests.objects.documents("v1", "Event").values())
+    events = manifests.objects.of(EVENT).values()
     return with_messages([row for row in found if row is not None], latest(events))
 
 
@@ -44,24 +53,33 @@ def pods_of_vms(manifests: Manifests, selector: Selector | None = None) -> dict[
     Pods without a namespace are in `default`.
 
     Raises:
-        UserError: the files are a bundle whose pods could not be listed.
+        UserError: the VMs' pods could not be listed.
     """
-    if manifests.objects.unread(Pod):
+    unlisted = manifests.objects.unread(VIRT_LAUNCHER_POD)
+    if unlisted:
         expected = "expected the right to list the pods of all namespaces, or a bundle by somebody who has it"
-        raise UserError(f"pods: {manifests.objects.unread(Pod)}; {expected}")
+        raise UserError(f"pods: {unlisted}; {expected}")
     groups: dict[NamespacedName, list[Pod]] = {}
     for pod in manifests.all_virt_launchers():
         if selector and not selector.matches(pod.metadata.labels or {}):
             continue
         namespace = pod.metadata.namespace or "default"
-        placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
+        placed = pod
+        if not pod.metadata.namespace:
+            placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
         groups.setdefault(NamespacedName(namespace, kubevirt.vm_name(pod)), []).append(placed)
     return groups
 
 
+def owner_of_vm(manifests: Manifests, vm: NamespacedName) -> str | None:
+    """Return the VirtualMachine that owns the VM, None if none does; without its instance, the one of its name."""
+    vmi = manifests.objects.get(VIRTUAL_MACHINE_INSTANCE, vm.name, vm.namespace)
+    return vmi.virtual_machine if vmi else vm.name
+
+
 def require_pods(manifests: Manifests, files: str) -> None:
     """Raise BadDocument if the files describe no pod at all: they do not tell which VMs run. A bundle tells it."""
-    if not (manifests.objects.bundle or manifests.objects.of(Pod)):
+    if not (manifests.objects.bundle or manifests.objects.of(POD)):
         raise BadDocument(
             f"{files}: no Pod is described; expected the pods of the cluster, as `bundle` or kubectl get -o yaml "
             "writes them"
@@ -70,18 +88,17 @@ def require_pods(manifests: Manifests, files: str) -> None:
 
 def misplaced_opt_ins(manifests: Manifests) -> dict[NamespacedName, list[str]]:
     """Return the hints for each VirtualMachine that has the opt-in annotation in a wrong place."""
-    vms = manifests.objects.all_of(VirtualMachine) or {}
+    vms = manifests.objects.of(VIRTUAL_MACHINE)
     return {key: hints for key, vm in vms.items() if (hints := misplaced_in(vm))}
 
 
 def opt_in_all_in(manifests: Manifests) -> tuple[OptInAll, str]:
-    """Return the setting --opt-in-all of the cluster that files describe, and why a bundle does not know it."""
+    """Return the setting --opt-in-all of the cluster, and why it is not known; empty if it is."""
     objects = manifests.objects
-    problem = objects.bundle.problem(*CONFIGURATION) if objects.bundle else ""
-    return opt_in_all_of(objects.configuration()), problem
+    return opt_in_all_of(objects.configuration()), objects.unread(WEBHOOK_CONFIGURATION)
 
 
 def unread(manifests: Manifests) -> list[str]:
-    """Return a sentence for each kind of a row that a bundle has no objects of, because they could not be listed."""
-    problems = {type_.__name__: manifests.objects.unread(type_) for type_ in _READ}
-    return [f"{kind}: {problem}" for kind, problem in problems.items() if problem]
+    """Return a sentence for each kind of a row that could not be listed."""
+    problems = {kind.title: manifests.objects.unread(kind) for kind in _READ}
+    return [f"{title}: {problem}" for title, problem in problems.items() if problem]

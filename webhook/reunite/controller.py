@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from webhook.core.reunite.decide import CreateMigration, DeleteMigration, Situation
 from webhook.core.reunite.stuck import RestartVM
-from webhook.plan.planner import Planner
+from webhook.plan.live_planner import Planner
 from webhook.reunite.facts import Facts, StaleFacts
 from webhook.reunite.reporter import Reporter
 from webhook.reunite.round import Round, plan_round

@@ -30,7 +30,9 @@ from webhook.kube.client.errors import ApiError
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector
 from webhook.kube.vm_status import VMStatusTracker
-from webhook.plan.planner import KUBEVIRT_PATH, VERSION, Planner
+from webhook.objects.kinds import KUBEVIRT
+from webhook.plan.live_planner import Planner
+from webhook.plan.planner import VERSION
 from webhook.reunite.kinds import MIGRATIONS, admission_resources
 from webhook.reunite.vmis import VMIRecord
 
@@ -52,7 +54,7 @@ class Facts:
         kinds = admission_resources(longhorn_namespace, own_namespace)
         self.cluster = ClusterCache(api, longhorn_namespace=longhorn_namespace, kinds=kinds)
         self.known = CachedView(self.cluster.caches)
-        self._api, self._limits, self._longhorn_namespace = api, limits, longhorn_namespace
+        self._api, self._limits = api, limits
         self._migrations = ListWatch(MIGRATIONS, random=random.random, streams=True)
         self._tracker = VMStatusTracker(self.cluster.caches, policy)
         self._drained: frozenset[str] = frozenset()
@@ -103,7 +105,7 @@ class Facts:
 
     def planner(self) -> Planner:
         """Return a planner that evaluates nodes by what is watched."""
-        return Planner(self._api, self.known, self._longhorn_namespace, self.cluster)
+        return Planner(self._api, self.known, self.cluster)
 
     def has_migration(self, namespace: str, name: str) -> bool:
         """Whether the watch has shown a migration of this name."""
@@ -138,7 +140,7 @@ class Facts:
             return
         self._kubevirt_at = now
         try:
-            found = await reader.get(self._api, KUBEVIRT_PATH)
+            found = await reader.get(self._api, KUBEVIRT.path("", ""))
         except ApiError:
             found = {}
         self._kubevirt = kubevirt_limits(found)

@@ -15,10 +15,10 @@ _NODE_SELECTOR: Final = (
 )
 
 
-def render_plan(steps: Sequence[Step], origin: str, at: str, version: str) -> str:
-    """Return the plan as YAML. `origin`: the cluster in words; `at`: the time of the rows; `version`: of KubeVirt."""
+def render_plan(steps: Sequence[Step], origin: str, version: str) -> str:
+    """Return the plan as YAML. `origin`: the cluster in words and the time of the rows; `version`: of KubeVirt."""
     needs = f"this is {version}" if version else "its version could not be read"
-    parts = [f"# {origin} at {at}. Migrations need KubeVirt 1.5 or newer; {needs}.\n"]
+    parts = [f"# {origin}. Migrations need KubeVirt 1.5 or newer; {needs}.\n"]
     if any(step.migration for step in steps):
         parts.append(_NODE_SELECTOR)
     for step in steps:

@@ -17,6 +17,7 @@ from webhook.app.handler import admit_functions
 from webhook.core.opt_in import Policy
 from webhook.objects.documents import read_documents
 from webhook.objects.manifests import Manifests
+from webhook.objects.objects import read_objects
 from webhook.serving.routes import webhook_handler
 from webhook.telemetry import log
 
@@ -27,7 +28,7 @@ UID: Final = "705ab4f5-6393-11e8-b7cc-42010a800002"
 def manifests() -> Manifests:
     """The cluster of tests/support/drivers/serving.py."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": cluster()})
-    return Manifests(read_documents(text, "cluster"), longhorn_namespace="longhorn-system")
+    return Manifests(read_objects(read_documents(text, "cluster")), longhorn_namespace="longhorn-system")
 
 
 def secretive(**described: Any) -> builders.Object:

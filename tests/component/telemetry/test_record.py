@@ -17,6 +17,7 @@ from webhook.core.admit import Answer
 from webhook.core.opt_in import Policy
 from webhook.objects.documents import read_documents
 from webhook.objects.manifests import Manifests
+from webhook.objects.objects import read_objects
 from webhook.telemetry.record import admission_record
 
 
@@ -24,7 +25,7 @@ from webhook.telemetry.record import admission_record
 def view() -> Manifests:
     """The cluster of tests/support/drivers/serving.py."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": cluster()})
-    return Manifests(read_documents(text, "cluster"), longhorn_namespace="longhorn-system")
+    return Manifests(read_objects(read_documents(text, "cluster")), longhorn_namespace="longhorn-system")
 
 
 def answer(view: Manifests, pod: builders.Object, **request: Any) -> Answer:

@@ -14,6 +14,7 @@ from webhook.explain.settings import ExplainSettings
 from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.objects import documents
 from webhook.objects.manifests import Manifests
+from webhook.objects.objects import read_objects
 
 OPT_IN = "kubevirt-scheduler/co-schedule"
 CLUSTER = """---
@@ -94,7 +95,9 @@ class Ran(NamedTuple):
 
 def the_cluster(text: str = CLUSTER) -> ManifestsReader:
     """The cluster that the YAML text describes."""
-    manifests = Manifests(documents.read_documents(text, "cluster.yaml"), longhorn_namespace="longhorn-system")
+    manifests = Manifests(
+        read_objects(documents.read_documents(text, "cluster.yaml")), longhorn_namespace="longhorn-system"
+    )
     return ManifestsReader(manifests, "cluster.yaml")
 
 

@@ -23,6 +23,7 @@ from webhook.kube.client.api import Api
 from webhook.kube.events.recorder import DEFAULT_EVENT_LIMITS, EventLimits, EventRecorder
 from webhook.objects.documents import read_documents
 from webhook.objects.manifests import Manifests
+from webhook.objects.objects import read_objects
 
 PATH: Final = "/api/v1/namespaces/vms/events"
 AT: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -90,4 +91,4 @@ async def silent(_: Asked, line: Line) -> None:
 def manifests() -> Manifests:
     """The cluster of tests/support/drivers/serving.py."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": described()})
-    return Manifests(read_documents(text, "cluster"), longhorn_namespace="longhorn-system")
+    return Manifests(read_objects(read_documents(text, "cluster")), longhorn_namespace="longhorn-system")

@@ -20,7 +20,7 @@ from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.migration import LABEL_REUNITE, Migration, migration_object
 from webhook.kube.client.api import Api, Reply
 from webhook.kube.client.errors import ApiError
-from webhook.plan.planner import Planner
+from webhook.plan.live_planner import Planner
 from webhook.plan.step import Step
 from webhook.reunite.controller import Controller
 from webhook.reunite.facts import Facts, StaleFacts

@@ -17,6 +17,7 @@ from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 from webhook.objects.documents import Document
 from webhook.objects.manifests import Manifests
+from webhook.objects.objects import read_objects
 
 LONGHORN_NAMESPACE = "longhorn-system"
 _NOWHERE = yaml.compose("{}")
@@ -24,7 +25,9 @@ _NOWHERE = yaml.compose("{}")
 
 def cluster(*objects: dict[str, Any]) -> Manifests:
     """A cluster with exactly these objects."""
-    return Manifests((Document("-", value, _NOWHERE) for value in objects), longhorn_namespace=LONGHORN_NAMESPACE)
+    return Manifests(
+        read_objects(Document("-", value, _NOWHERE) for value in objects), longhorn_namespace=LONGHORN_NAMESPACE
+    )
 
 
 class Patchy:

@@ -9,7 +9,9 @@ import yaml
 from webhook.explain.derive.virt_launcher import Derived, derive_virt_launcher
 from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.objects import documents
+from webhook.objects.api.kubevirt import VirtualMachine, VirtualMachineInstance
 from webhook.objects.manifests import Manifests
+from webhook.objects.objects import read_objects
 
 
 def a_claim(name: str, *, labels: dict[str, str] | None = None, deleted: bool = False, namespace: str = "vms") -> Any:
@@ -24,14 +26,21 @@ def a_cluster(*objects: Any) -> ManifestsReader:
     """The cluster of these objects."""
     text = yaml.dump_all(objects, Dumper=yaml.CSafeDumper)
     return ManifestsReader(
-        Manifests(documents.read_documents(text, "cluster.yaml"), longhorn_namespace="longhorn-system"), "cluster.yaml"
+        Manifests(read_objects(documents.read_documents(text, "cluster.yaml")), longhorn_namespace="longhorn-system"),
+        "cluster.yaml",
     )
 
 
 def derived(value: dict[str, Any], *objects: Any) -> Derived:
     """The pod that is derived from a VM or VMI in a cluster of these objects."""
     (document,) = documents.read_documents(yaml.dump(value, Dumper=yaml.CSafeDumper), "vm.yaml")
-    return derive_virt_launcher(document, a_cluster(*objects), "vms")
+    return derive_virt_launcher(read_vm(document), a_cluster(*objects), "vms")
+
+
+def read_vm(document: documents.Document) -> VirtualMachine | VirtualMachineInstance:
+    """The VM or VMI of a document."""
+    type_: type[VirtualMachine | VirtualMachineInstance] = VirtualMachine
+    return document.read(type_ if document.kind == "VirtualMachine" else VirtualMachineInstance)
 
 
 def a_vm(spec: dict[str, Any], meta: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec import convert
 from support.drivers.explaining import the_cluster
 
-from webhook.explain.api.names import Type
 from webhook.explain.derive.share_manager import derive_share_manager
 from webhook.explain.derive.virt_launcher import Derived
 from webhook.explain.sources.cluster_reader import Listed
 from webhook.explain.sources.manifests_reader import ManifestsReader
-from webhook.objects.documents import Document
+from webhook.objects.api.storage import Volume
+from webhook.objects.kinds import APIResource
 
 NAMESPACE: Final = "longhorn-system"
 Object = dict[str, Any]
@@ -24,20 +25,21 @@ class ClusterOfObjects(ManifestsReader):
 
     def __init__(self, objects: Mapping[str, Object | str]) -> None:
         super().__init__(the_cluster().view, "objects of a test")
-        self._objects = objects
+        self._told = objects
         self.asked: list[str] = []
 
-    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:
+    def lookup(self, kind: APIResource[Any], name: str, namespace: str = "") -> Listed[Any]:
         """Return the object, nothing, or the problem."""
-        key = f"{type_.plural}/{name}"
+        key = f"{kind.plural}/{name}"
         self.asked.append(f"{namespace}/{key}")
-        found = self._objects.get(key)
+        found = self._told.get(key)
         if isinstance(found, str):
             return Listed(problem=found)
-        return Listed([] if found is None else [Document(key, {"apiVersion": "x", "kind": type_.kind, **found})])
+        named = {"metadata": {"name": name}}
+        return Listed([] if found is None else [convert({**named, **found}, kind.type)])
 
 
-def volume(*, pv: str | None = "pv-disk", **spec: Any) -> Document:
+def volume(*, pv: str | None = "pv-disk", **spec: Any) -> Volume:
     """A Volume of Longhorn. `pv` is the name of its PersistentVolume."""
     status = {} if pv is None else {"kubernetesStatus": {"pvName": pv, "namespace": "vms", "pvcName": "disk"}}
     value = {
@@ -47,7 +49,7 @@ def volume(*, pv: str | None = "pv-disk", **spec: Any) -> Document:
         "spec": {"accessMode": "rwx", **spec},
         "status": status,
     }
-    return Document("volume/pvc-disk", value)
+    return convert(value, Volume)
 
 
 def storage_class(**parameters: str) -> dict[str, Object]:
@@ -55,6 +57,6 @@ def storage_class(**parameters: str) -> dict[str, Object]:
     return {**PV, "storageclasses/fast": {"parameters": parameters}}
 
 
-def derived(objects: Mapping[str, Object | str], document: Document | None = None) -> Derived:
+def derived(objects: Mapping[str, Object | str], found: Volume | None = None) -> Derived:
     """The pod that is derived from the volume."""
-    return derive_share_manager(document or volume(), ClusterOfObjects(objects), NAMESPACE)
+    return derive_share_manager(found or volume(), ClusterOfObjects(objects), NAMESPACE)

@@ -13,13 +13,14 @@ from support.objects.corpus import Case
 
 from webhook.objects.documents import Document, read_documents
 from webhook.objects.manifests import Manifests
+from webhook.objects.objects import read_objects
 
 
 @cache
 def embedded(case: Case) -> Manifests:
     """Return the embedded cluster of a row."""
     described = chain.from_iterable(map(_documents, map(json.dumps, case.objects)))
-    return Manifests(described, longhorn_namespace=LONGHORN_NAMESPACE)
+    return Manifests(read_objects(described), longhorn_namespace=LONGHORN_NAMESPACE)
 
 
 @cache

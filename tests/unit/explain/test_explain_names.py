@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from webhook.component_base.errors import BadSettings
-from webhook.explain.api import names
-from webhook.explain.api.names import POD, STORAGE_CLASS, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VOLUME, Type
+from webhook.explain import names
+from webhook.objects.kinds import POD, STORAGE_CLASS, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VOLUME, APIResource
 
-SPELLING_ROWS: dict[str, Type] = {
+SPELLING_ROWS: dict[str, APIResource[Any]] = {
     "vm": VIRTUAL_MACHINE,
     "vms": VIRTUAL_MACHINE,
     "virtualmachine": VIRTUAL_MACHINE,
@@ -36,17 +38,17 @@ SPELLING_ROWS: dict[str, Type] = {
 
 
 @pytest.mark.parametrize(("spelling", "type_"), SPELLING_ROWS.items(), ids=SPELLING_ROWS)
-def test_a_type_is_spelled_as_kubectl_takes_it(spelling: str, type_: Type) -> None:
+def test_a_type_is_spelled_as_kubectl_takes_it(spelling: str, type_: APIResource[Any]) -> None:
     """TYPE/NAME and TYPE NAME: singular, plural and short, with or without the group, in upper and lower case."""
     for words in ([f"{spelling}/db-1.x"], [spelling, "db-1.x"]):
         (named,) = names.parse(words)
-        assert (named.type, named.name) == (type_, "db-1.x")
+        assert (named.kind, named.name) == (type_, "db-1.x")
         assert str(named) == f"{spelling}/db-1.x"
 
 
 def test_several_are_taken_in_their_order() -> None:
     """Several types with slashes, or one type with several names."""
-    assert [(each.type, each.name) for each in names.parse(["vm/b", "pod/a"])] == [(VIRTUAL_MACHINE, "b"), (POD, "a")]
+    assert [(each.kind, each.name) for each in names.parse(["vm/b", "pod/a"])] == [(VIRTUAL_MACHINE, "b"), (POD, "a")]
     assert [str(each) for each in names.parse(["vm", "b", "a"])] == ["vm/b", "vm/a"]
     assert names.parse([]) == ()
 
@@ -80,7 +82,7 @@ PATH_ROWS = {
 
 
 @pytest.mark.parametrize(("type_", "path", "title"), PATH_ROWS.values(), ids=PATH_ROWS)
-def test_a_type_knows_its_path(type_: Type, path: str, title: str) -> None:
+def test_a_type_knows_its_path(type_: APIResource[Any], path: str, title: str) -> None:
     """The core group has another path than all other groups."""
     assert (type_.path("namespaces/n", "a"), type_.title) == (path, title)
 

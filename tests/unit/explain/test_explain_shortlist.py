@@ -7,13 +7,16 @@ from typing import Any
 
 import jsonpatch
 import pytest
+from msgspec import convert
 from support.drivers.explaining import a_pod, run
 from support.drivers.explaining import explained as explained_in
 from support.objects import builders
 from support.scenarios import cold_start
 from support.scenarios.cold_start import created, explain, explained
 
-from webhook.explain.created import as_created
+from webhook.core.api.pod import Pod
+from webhook.core.patch.unpatch import as_created
+from webhook.objects.fields import as_fields
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -86,7 +89,7 @@ def test_a_short_list_is_taken_out_again(own: dict[str, Any] | None) -> None:
     found = explained(pod, large())
     placed = jsonpatch.JsonPatch(found["patch"]).apply(pod)
     assert len(json.dumps(placed)) > len(json.dumps(pod)) + 1000
-    assert as_created(placed)["spec"].get("affinity") == own
+    assert as_fields(as_created(convert(placed, Pod))).get("spec").get("affinity") == own
 
 
 def test_a_vm_whose_share_manager_is_stopped_is_followed_by_it() -> None:

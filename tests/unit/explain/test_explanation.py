@@ -14,8 +14,7 @@ from webhook.core.admit import Entry
 from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.view import Kind, NeedObjects, ObjectRef, Ref
-from webhook.explain import explanation
-from webhook.explain.api import names
+from webhook.explain import explanation, names
 from webhook.explain.evaluate import _RUNNING_HINTS, explain
 from webhook.explain.explain_request import ExplainRequest
 from webhook.explain.sources import cluster_reader

@@ -205,8 +205,8 @@ def _asking(pod: Pod) -> Pod:
 
 def _next_pod(pod: Pod) -> Pod:
     """Return the pod with which the VM starts again."""
-    before, _ = unpatch.without_applied_patch(pod)
+    before = unpatch.as_created(pod)
     if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None:
         before = kubevirt.without_target_rule(before)
     labels = {name: value for name, value in (pod.metadata.labels or {}).items() if name != LABEL_MIGRATION_JOB_UID}
-    return replace(before, metadata=replace(before.metadata, labels=labels), spec=replace(before.spec, node_name=None))
+    return replace(before, metadata=replace(before.metadata, labels=labels))

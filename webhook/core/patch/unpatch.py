@@ -46,6 +46,25 @@ def without_applied_patch(pod: Pod) -> tuple[Pod, list[Operation]]:
     return replace(pod, metadata=metadata, spec=replace(pod.spec, affinity=affinity)), operations
 
 
+def as_created(pod: Pod) -> Pod:
+    """Return an existing pod as it was at its creation: without its node, and without what an earlier call wrote."""
+    before, operations = without_applied_patch(pod)
+    affinity = _without_empty(before.spec.affinity) if operations else before.spec.affinity
+    return replace(before, spec=replace(before.spec, node_name=None, affinity=affinity))
+
+
+def _without_empty(affinity: Affinity | None) -> Affinity | None:
+    """Drop the empty objects in which the webhook's terms were."""
+    if affinity is None:
+        return None
+    left = replace(
+        affinity,
+        node_affinity=None if affinity.node_affinity == NodeAffinity() else affinity.node_affinity,
+        pod_affinity=None if affinity.pod_affinity == InterPodTerms() else affinity.pod_affinity,
+    )
+    return None if left == Affinity() else left
+
+
 def is_same(one: Any, other: Any) -> bool:
     """Whether two trees (json_patch.tree_of) mean the same to the API server and to the scheduler.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.core.api.meta import ObjectMeta
+from webhook.objects.api.kubevirt import VirtualMachineSpec
 
 _HOOK_SIDECARS: Final = "hooks.kubevirt.io/hookSidecars"
 CLUSTER: Final = (
@@ -30,10 +31,10 @@ _NOT_DERIVED: Final[Sequence[tuple[tuple[str, ...], str]]] = (
 """A field of VirtualMachineInstanceSpec, and what KubeVirt adds to the pod for it that `derive` does not add."""
 
 
-def unexpanded(vm_spec: Mapping[str, Any]) -> Iterator[str]:
+def unexpanded(vm_spec: VirtualMachineSpec) -> Iterator[str]:
     """Return a note for each part of a VirtualMachineSpec that KubeVirt merges into the VMI and `derive` does not."""
     for field in ("instancetype", "preference"):
-        if vm_spec.get(field):
+        if getattr(vm_spec, field):
             yield f"not derived: what its {field} adds, such as CPUs, memory, CPU model and node selector"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from webhook.explain.api.fields import field_at
+from webhook.objects.fields import field_at
 
 _CPU_SHARE_MILLI: Final = 100  # for each vCPU: the default cpuAllocationRatio is 10
 _WHOLE_CPU_MILLI: Final = 1000

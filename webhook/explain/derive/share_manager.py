@@ -18,11 +18,10 @@ from webhook.core.api.longhorn import (
     SHARE_MANAGER,
     SHARE_MANAGER_POD_PREFIX,
 )
-from webhook.explain.api import names
-from webhook.explain.api.longhorn import PersistentVolume, Setting, StorageClass, Volume
 from webhook.explain.derive.virt_launcher import Derived
 from webhook.explain.sources.cluster_reader import ClusterReader
-from webhook.objects.documents import Document
+from webhook.objects.api.storage import StorageClass, Volume
+from webhook.objects.kinds import PERSISTENT_VOLUME, SETTING, STORAGE_CLASS
 
 _SHARED: Final = "rwx"
 _DEFAULT_ENGINE: Final = "v1"  # webhook/resources/volume/mutator.go
@@ -56,18 +55,15 @@ class _Parts:
             self.notes.append(f"{what} can't be read ({error}), so Longhorn ignores it")
 
 
-def derive_share_manager(document: Document, cluster: ClusterReader, namespace: str) -> Derived:
+def derive_share_manager(volume: Volume, cluster: ClusterReader, namespace: str) -> Derived:
     """Return the next share-manager pod of a Longhorn volume.
 
     Args:
-        document: the Volume.
+        volume: the Volume.
         cluster: has the PersistentVolume, its StorageClass and Longhorn's settings.
         namespace: of Longhorn.
-
-    Raises:
-        BadDocument: a field has the wrong type.
     """
-    volume, parts = document.read(Volume), _Parts()
+    parts = _Parts()
     _add_settings(parts, cluster, namespace)
     storage_class = _storage_class(volume, cluster, parts)
     affinity = _add_class(parts, storage_class) if storage_class else None
@@ -107,27 +103,28 @@ def _add_settings(parts: _Parts, cluster: ClusterReader, namespace: str) -> None
     """Add what Longhorn adds to every component that it manages."""
     settings = {"taint-toleration": parts.tolerate, "system-managed-components-node-selector": parts.select}
     for name, take in settings.items():
-        listed = cluster.lookup(names.SETTING, name, namespace)
+        listed = cluster.lookup(SETTING, name, namespace)
         if listed.problem:
             parts.notes.append(f"not derived: what Longhorn's setting {name} adds: {listed.problem}")
         for found in listed.items:
-            take(f"Longhorn's setting {name}", found.read(Setting).value or "")
+            take(f"Longhorn's setting {name}", found.value or "")
 
 
 def _storage_class(volume: Volume, cluster: ClusterReader, parts: _Parts) -> StorageClass | None:
     """The StorageClass of the volume's PersistentVolume; None if it does not exist, which Longhorn accepts."""
     if not volume.persistent_volume:
         return None
-    listed = cluster.lookup(names.PERSISTENT_VOLUME, volume.persistent_volume)
-    spec = listed.items[0].read(PersistentVolume).spec if listed.items else None
+    listed = cluster.lookup(PERSISTENT_VOLUME, volume.persistent_volume)
+    spec = listed.items[0].spec if listed.items else None
     name = spec.storage_class_name if spec else None
     of = f"StorageClass {name}" if name else f"the StorageClass of PersistentVolume {volume.persistent_volume}"
-    listed = cluster.lookup(names.STORAGE_CLASS, name) if name else listed
-    if listed.problem:
-        parts.notes.append(f"not derived: what {of} adds (topology, node selector, tolerations): {listed.problem}")
-    elif name and not listed.items:
+    classes = cluster.lookup(STORAGE_CLASS, name) if name else None
+    problem = classes.problem if classes else listed.problem
+    if problem:
+        parts.notes.append(f"not derived: what {of} adds (topology, node selector, tolerations): {problem}")
+    elif classes and not classes.items:
         parts.notes.append(f"{of} does not exist, so Longhorn does without it")
-    return listed.items[0].read(StorageClass) if name and listed.items else None
+    return classes.items[0] if classes and classes.items else None
 
 
 def _add_class(parts: _Parts, found: StorageClass) -> dict[str, Any] | None:

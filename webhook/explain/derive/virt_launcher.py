@@ -8,7 +8,7 @@ pkg/storage/backend-storage/backend-storage.go, v1.9.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -18,13 +18,20 @@ from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.storage import PersistentVolumeClaim
 from webhook.core.observe.misplaced import TEMPLATE, misplaced
-from webhook.explain.api.kubevirt import VMI, Status, VirtualMachine, VMISpec, VMIStatus
 from webhook.explain.derive import notes as derive_notes
 from webhook.explain.derive import requests
 from webhook.explain.sources.cluster_reader import ClusterReader
-from webhook.objects.documents import BadDocument, Document
+from webhook.objects.api.kubevirt import (
+    ChangedBlockTracking,
+    Machine,
+    VirtualMachine,
+    VirtualMachineInstance,
+    VMISpec,
+    VMIStatus,
+    VMIVolumeStatus,
+)
+from webhook.objects.fields import as_fields
 
-_VIRTUAL_MACHINE: Final = "VirtualMachine"
 _DROPPED_ANNOTATIONS: Final = (
     "kubectl.kubernetes.io",
     "kubevirt.io/storage-observed-api-version",
@@ -49,30 +56,29 @@ class Derived(Struct, frozen=True, kw_only=True):
 
 
 class _VMI(Struct, frozen=True, kw_only=True):
-    """A VMI, or the VMI that KubeVirt creates for a VirtualMachine."""
+    """A VMI, or the VMI that KubeVirt creates for a VirtualMachine. `fields` are those of the spec, as JSON."""
 
     name: str
     namespace: str
     meta: ObjectMeta
     spec: VMISpec
-    raw_spec: dict[str, Any]
-    status: Status
+    fields: dict[str, Any]
+    tracking: ChangedBlockTracking | None
+    machine: Machine | None = None
+    volume_status: Sequence[VMIVolumeStatus] = ()
 
 
-def derive_virt_launcher(document: Document, cluster: ClusterReader, namespace: str) -> Derived:
+def derive_virt_launcher(
+    owner: VirtualMachine | VirtualMachineInstance, cluster: ClusterReader, namespace: str
+) -> Derived:
     """Return the next virt-launcher pod of a VirtualMachine or VirtualMachineInstance.
 
     Args:
-        document: the object.
+        owner: the object, which has a name.
         cluster: has the backend storage claim.
         namespace: of an object that names none.
-
-    Raises:
-        BadDocument: a field has the wrong type, or the object has no name.
     """
-    vmi, notes, hints = (_of_vm if document.kind == _VIRTUAL_MACHINE else _of_vmi)(document, namespace)
-    if not vmi.name:
-        raise BadDocument(f"{document.place}: {document.kind}: metadata.name: got nothing, expected a name")
+    vmi, notes, hints = _of_vm(owner, namespace) if isinstance(owner, VirtualMachine) else _of_vmi(owner, namespace)
     volumes = list(_volumes(vmi))
     if _needs_state(vmi):
         listed = cluster.claims(vmi.namespace)
@@ -85,43 +91,44 @@ def derive_virt_launcher(document: Document, cluster: ClusterReader, namespace: 
         volumes.append(_volume(_STATE_VOLUME, claim))
     return Derived(
         pod=_pod(vmi, volumes),
-        notes=[*notes, *derive_notes.not_derived(vmi.meta, vmi.raw_spec)],
+        notes=[*notes, *derive_notes.not_derived(vmi.meta, vmi.fields)],
         hints=hints,
     )
 
 
-def _of_vm(document: Document, namespace: str) -> tuple[_VMI, list[str], list[str]]:
+def _of_vm(owner: VirtualMachine, namespace: str) -> tuple[_VMI, list[str], list[str]]:
     """The VMI that KubeVirt creates for a VirtualMachine, with notes and hints."""
-    owner, raw = document.read(VirtualMachine), document.value["spec"]
-    template = owner.spec.template
+    template, status = owner.spec.template, owner.status
     vmi = _VMI(
         name=owner.metadata.name or "",
         namespace=owner.metadata.namespace or namespace,
         meta=template.metadata or ObjectMeta(),
         spec=template.spec,
-        raw_spec=raw["template"]["spec"],
-        status=owner.status or Status(),
+        fields=as_fields(template.spec),
+        tracking=status.changed_block_tracking if status else None,
     )
     hints = misplaced(vmi.meta, owner.metadata, TEMPLATE)
-    return vmi, [derive_notes.CLUSTER, *derive_notes.unexpanded(raw)], list(hints)
+    return vmi, [derive_notes.CLUSTER, *derive_notes.unexpanded(owner.spec)], list(hints)
 
 
-def _of_vmi(document: Document, namespace: str) -> tuple[_VMI, list[str], list[str]]:
+def _of_vmi(found: VirtualMachineInstance, namespace: str) -> tuple[_VMI, list[str], list[str]]:
     """A VirtualMachineInstance, with notes and hints."""
-    found = document.read(VMI)
+    status = found.status or VMIStatus()
     vmi = _VMI(
         name=found.metadata.name or "",
         namespace=found.metadata.namespace or namespace,
         meta=found.metadata,
         spec=found.spec,
-        raw_spec=document.value["spec"],
-        status=found.status or Status(),
+        fields=as_fields(found.spec),
+        tracking=status.changed_block_tracking,
+        machine=status.machine,
+        volume_status=status.volume_status or (),
     )
     return vmi, [derive_notes.CLUSTER], list(misplaced(vmi.meta, None, "metadata"))
 
 
 def _pod(vmi: _VMI, volumes: list[dict[str, Any]]) -> dict[str, Any]:
-    raw = vmi.raw_spec
+    raw = vmi.fields
     spec: dict[str, Any] = {"volumes": volumes, "nodeSelector": _node_selector(vmi)}
     spec["containers"] = requests.containers(raw)
     affinity = _affinity(raw.get("affinity"), _cpu_model(vmi.spec))
@@ -149,8 +156,7 @@ def _pod(vmi: _VMI, volumes: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _volumes(vmi: _VMI) -> Iterator[dict[str, Any]]:
     """The volumes with a claim, except those that were attached to the running VM."""
-    status = vmi.status.volume_status if isinstance(vmi.status, VMIStatus) else None
-    plugged = {volume.name for volume in status or () if volume.hotplug_volume is not None}
+    plugged = {volume.name for volume in vmi.volume_status if volume.hotplug_volume is not None}
     for volume in vmi.spec.volumes or ():
         if volume.claim and volume.name not in plugged:
             yield _volume(volume.name or "", volume.claim)
@@ -161,8 +167,8 @@ def _volume(name: str, claim: str) -> dict[str, Any]:
 
 
 def _needs_state(vmi: _VMI) -> bool:
-    tracking = vmi.status.changed_block_tracking
-    return bool((vmi.spec.domain and vmi.spec.domain.keeps_state) or (tracking and tracking.state in _TRACKING))
+    tracked = bool(vmi.tracking and vmi.tracking.state in _TRACKING)
+    return tracked or bool(vmi.spec.domain and vmi.spec.domain.keeps_state)
 
 
 def _state_claim(vmi: _VMI, claims: Iterable[PersistentVolumeClaim]) -> str | None:
@@ -193,7 +199,7 @@ def _node_selector(vmi: _VMI) -> dict[str, str]:
     selector |= spec.node_selector or {}
     if model not in (_HOST_MODEL, _HOST_PASSTHROUGH):
         selector[f"cpu-model.node.kubevirt.io/{model}"] = "true"
-    for found in (vmi.status.machine, spec.domain.machine if spec.domain else None):
+    for found in (vmi.machine, spec.domain.machine if spec.domain else None):
         if found and found.type:
             selector[f"machine-type.node.kubevirt.io/{found.type}"] = "true"
             break

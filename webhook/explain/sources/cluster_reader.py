@@ -7,15 +7,15 @@ an explanation shows beside the decision.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
 from webhook.core.view import ClusterView, NeedObjects, Ref
-from webhook.explain.api.names import Named, Type
-from webhook.objects.documents import Document
+from webhook.explain.names import Named
+from webhook.objects.kinds import APIResource
 
 _T = TypeVar("_T")
 CREATED_BY: Final = "kubevirt.io/created-by"  # virt-controller finds the pods of a VMI by this label
@@ -84,7 +84,7 @@ class ClusterReader(Protocol):
         """
         ...
 
-    def find(self, named: Named, namespace: str) -> Document:
+    def find(self, named: Named, namespace: str) -> Any:
         """Return the object of that name.
 
         Raises:
@@ -92,7 +92,7 @@ class ClusterReader(Protocol):
         """
         ...
 
-    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:
+    def lookup(self, kind: APIResource[_T], name: str, namespace: str = "") -> Listed[_T]:
         """Return the object of that name, or nothing if it does not exist."""
         ...
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.runner import TerminalRunner
-from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER, is_finished
 from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, ConfigMap, NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
@@ -27,9 +27,7 @@ from webhook.core.placement.shortlist import SCORED_WHOLE_NODES
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.scheduler.state.snapshot import NotCounted, SnapshotUnavailable
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref
-from webhook.explain.api import names
-from webhook.explain.api.longhorn import Volume
-from webhook.explain.api.names import Named, Type
+from webhook.explain.names import Named
 from webhook.explain.sources.cluster_reader import CREATED_BY, Listed
 from webhook.explain.sources.listed_vms import list_virtual_machines
 from webhook.explain.sources.live_view import Listings, LiveView
@@ -41,9 +39,10 @@ from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
 from webhook.kube.reader import connect_for_terminal
 from webhook.kube.scheduler_cache.listed_snapshot import list_nodes, list_snapshot
-from webhook.objects.documents import Document
+from webhook.objects.documents import BadDocument, Document
+from webhook.objects.kinds import VIRTUAL_MACHINE_INSTANCE, VOLUME, APIResource
 
-_FINISHED: Final = ("Succeeded", "Failed")
+_T = TypeVar("_T")
 
 
 class NotFound(UserError):
@@ -172,10 +171,10 @@ class LiveReader:
 
     def _find_other(self, volume: str) -> list[str]:
         """Read a PersistentVolume with another name, as restored volumes have; Longhorn's Volume has that name."""
-        listed = self.lookup(names.VOLUME, volume, self._longhorn_namespace)
+        listed = self.lookup(VOLUME, volume, self._longhorn_namespace)
         if listed.problem:
             return [f"a PersistentVolume with another name than {volume} could not be looked for: {listed.problem}"]
-        other = listed.items[0].read(Volume).persistent_volume if listed.items else ""
+        other = listed.items[0].persistent_volume if listed.items else ""
         if other:
             self.read([ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", other))])
             self._listings = replace(self._listings, volumes={**self._listings.volumes, volume: other})
@@ -205,30 +204,28 @@ class LiveReader:
         except ApiError as problem:
             return Listed(problem=str(problem))
 
-    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:
+    def lookup(self, kind: APIResource[_T], name: str, namespace: str = "") -> Listed[_T]:
         """Return the object of that name, or nothing if it does not exist. One GET."""
         try:
-            path = type_.path(reader.within(namespace) if namespace else "", reader.name(name))
-            value = self._run(reader.get(self._api, path))
+            path = kind.path(reader.within(namespace) if namespace else "", reader.name(name))
+            return Listed([_object(kind, self._run(reader.get(self._api, path)), name)])
         except reader.Missing:
             return Listed()
-        except ApiError as problem:
+        except (ApiError, BadDocument) as problem:
             return Listed(problem=str(problem))
-        stated = {"apiVersion": type_.api_version, "kind": type_.kind, **value}
-        return Listed([Document(f"{type_.title}/{name}", stated)])
 
-    def find(self, named: Named, namespace: str) -> Document:
-        """Return the object of that name. Raises NotFound if it does not exist or can't be read."""
-        type_ = named.type
+    def find(self, named: Named, namespace: str) -> Any:
+        """Return the object of that name. Raises NotFound if it does not exist, BadDocument if it can't be read."""
+        kind = named.kind
         try:
-            value = self._run(reader.get_or_list(self._api, type_.path(reader.within(namespace), named.name)))
+            value = self._run(reader.get_or_list(self._api, kind.path(reader.within(namespace), named.name)))
         except reader.Missing as missing:
             if not missing.installed:
                 raise NotFound(
-                    f"{named}: {self.origin} has no {type_.title}; expected a cluster with {type_.product}"
+                    f"{named}: {self.origin} has no {kind.title}; expected a cluster with {kind.product}"
                 ) from None
             raise NotFound(
-                f"{named}: no {type_.kind} {named.name} in namespace {namespace} of {self.origin}; check the name, "
+                f"{named}: no {kind.kind} {named.name} in namespace {namespace} of {self.origin}; check the name, "
                 "--namespace and --context"
             ) from None
         except ApiError as problem:
@@ -236,14 +233,18 @@ class LiveReader:
                 f"{named}: {problem} ({self.origin}, namespace {namespace}); expected the object: check your "
                 "permissions, --namespace and --context"
             ) from None
-        return Document(str(named), {"apiVersion": type_.api_version, "kind": type_.kind, **value})
+        return _object(kind, value, str(named))
 
     def pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:
         """Return the pods that virt-controller created for this VMI, except those that have finished."""
-        found = self.lookup(names.VIRTUAL_MACHINE_INSTANCE, vmi, namespace)
+        found = self.lookup(VIRTUAL_MACHINE_INSTANCE, vmi, namespace)
         if not found.items:
             return Listed(problem=found.problem)
-        uid = found.items[0].value.get("metadata", {}).get("uid", "")
+        uid = found.items[0].metadata.uid or ""
         listed: Listed[Pod] = self._run(self._listed(namespace, "pods", Pod, f"{CREATED_BY}={uid}"))
-        unfinished = [pod for pod in listed.items if not (pod.status and pod.status.phase in _FINISHED)]
-        return Listed(unfinished, listed.problem)
+        return Listed([pod for pod in listed.items if not is_finished(pod)], listed.problem)
+
+
+def _object(kind: APIResource[_T], value: Mapping[str, Any], source: str) -> _T:
+    stated = {"apiVersion": kind.api_version, "kind": kind.kind, **value}
+    return Document(source, stated).read(kind.type)

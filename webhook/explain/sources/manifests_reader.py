@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from webhook.component_base.errors import did_you_mean
 from webhook.core.api.kubevirt import is_finished
-from webhook.core.api.meta import ConfigMap, NamespacedName
-from webhook.core.api.node import Node
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.placement.shortlist import SCORED_WHOLE_NODES
 from webhook.core.view import Ref
-from webhook.explain.api import names
-from webhook.explain.api.fields import field_at
-from webhook.explain.api.names import Named, Type
+from webhook.explain.names import Named
 from webhook.explain.sources.cluster_reader import CREATED_BY, Listed
-from webhook.objects.documents import BadDocument, Document
+from webhook.objects.documents import BadDocument
+from webhook.objects.kinds import (
+    CONFIG_MAP,
+    NODE,
+    PERSISTENT_VOLUME_CLAIM,
+    VIRTUAL_MACHINE_INSTANCE,
+    APIResource,
+)
 from webhook.objects.manifests import Manifests
 
+_T = TypeVar("_T")
 _DEFAULT_NAMESPACE: Final = "default"
 
 
@@ -44,11 +49,11 @@ class ManifestsReader:
 
     def node_names(self) -> Listed[str]:
         """Return the names of all nodes, sorted."""
-        return Listed(self.view.node_names(), self._objects.unread(Node))
+        return Listed(self.view.node_names(), self._objects.unread(NODE))
 
     def claims(self, namespace: str) -> Listed[PersistentVolumeClaim]:
         """Return the claims of a namespace, by name."""
-        return Listed(self.view.claims(namespace), self._objects.unread(PersistentVolumeClaim))
+        return Listed(self.view.claims(namespace), self._objects.unread(PERSISTENT_VOLUME_CLAIM))
 
     def prepare_snapshot(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:  # noqa: ARG002 - the protocol's signature
         """Leave the pods that `is_gone` selects out of the snapshot. The files describe all pods."""
@@ -58,7 +63,7 @@ class ManifestsReader:
 
     def prepare_autoscaler(self) -> str:
         """Return why `bundle` could not list the ConfigMap of cluster-autoscaler, if a short list is possible."""
-        return self._objects.unread(ConfigMap) if len(self.view.node_names()) > SCORED_WHOLE_NODES else ""
+        return self._objects.unread(CONFIG_MAP) if len(self.view.node_names()) > SCORED_WHOLE_NODES else ""
 
     def prepare_virtual_machines(self, namespace: str) -> str:  # noqa: ARG002 - the protocol's signature
         """Return nothing: files that describe no VM do not say that there are none."""
@@ -68,31 +73,34 @@ class ManifestsReader:
         """Do nothing: the files describe all claims and pods."""
         return ()
 
-    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:
+    def lookup(self, kind: APIResource[_T], name: str, namespace: str = "") -> Listed[_T]:
         """Return the object of that name; nothing if it does not exist; a problem if that is not known."""
-        found = self._objects.documents(type_.api_version, type_.kind).get(NamespacedName(namespace, name))
-        if found:
-            return Listed([Document(f"{type_.title}/{name}", found.value)])
-        problem = self._objects.problem(type_.api_version, type_.kind)
+        found = self._objects.get(kind, name, namespace)
+        if found is not None:
+            return Listed([found])
+        problem = self._objects.problem(kind)
         return Listed(problem=f"{self.origin}: {problem}" if problem else "")
 
-    def find(self, named: Named, namespace: str) -> Document:
+    def find(self, named: Named, namespace: str) -> Any:
         """Return the object of that name. Raises BadDocument if the files do not describe it."""
-        listed = self.lookup(named.type, named.name, namespace)
+        unreadable = self._objects.unreadable.get((named.kind.title, NamespacedName(namespace, named.name)))
+        if unreadable:
+            raise unreadable
+        listed = self.lookup(named.kind, named.name, namespace)
         if listed.problem:
             raise BadDocument(
                 f"{named}: {listed.problem}; expected the object in these files, or in one of its own: --filename FILE"
             )
         if not listed.items:
             raise BadDocument(
-                f"{named}: no {named.type.kind} {named.name} in namespace {namespace} of {self.origin}"
+                f"{named}: no {named.kind.kind} {named.name} in namespace {namespace} of {self.origin}"
                 f"{self._elsewhere(named, namespace) or '; check the name and --namespace'}"
             )
-        return Document(str(named), listed.items[0].value)
+        return listed.items[0]
 
     def _elsewhere(self, named: Named, namespace: str) -> str:
         """Return where the object is, or the name that the user may have meant; empty if neither is known."""
-        described = self._objects.documents(named.type.api_version, named.type.kind)
+        described = self._objects.of(named.kind)
         others = sorted(key.namespace for key in described if key.name == named.name)
         if others:
             return f"; there is one in namespace {others[0]}: -n {others[0]}"
@@ -100,10 +108,10 @@ class ManifestsReader:
 
     def pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:
         """Return the unfinished pods that virt-controller created for this VMI, if the files describe the VMI."""
-        listed = self.lookup(names.VIRTUAL_MACHINE_INSTANCE, vmi, namespace)
+        listed = self.lookup(VIRTUAL_MACHINE_INSTANCE, vmi, namespace)
         if not listed.items:
             return Listed(problem=listed.problem if self._objects.bundle else "")
-        uid = field_at(listed.items[0].value, "metadata", "uid")
+        uid = listed.items[0].metadata.uid
         return Listed([pod for pod in self.view.all_virt_launchers() if _is_of(pod, uid) and not is_finished(pod)])
 
 

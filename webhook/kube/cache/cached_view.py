@@ -67,10 +67,6 @@ class CachedView(CallView):
 
     # The caches behind a VM's row.
 
-    def unsynced(self) -> tuple[str, ...]:
-        """Return a sentence for each of these caches that was never synced: its title and its problem."""
-        return tuple(f"{cache.resource.title}: {cache.problem}" for cache in self._caches_of_rows() if not cache.synced)
-
     def late(self, now: float) -> tuple[str, ...]:
         """Return a sentence for each of these caches that is not fresh at `now`: its title and its problem."""
         late = (cache for cache in self._caches_of_rows() if not cache.fresh(now))

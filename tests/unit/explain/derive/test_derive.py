@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.objects.deriving import a_claim, a_cluster, a_vm, a_vmi, claims_of, derived
 
-from webhook.explain.derive.virt_launcher import derive_virt_launcher
+from webhook.explain.explain_request import request_for_document
 from webhook.objects import documents
 from webhook.objects.documents import BadDocument
 
@@ -143,7 +143,6 @@ def test_how_the_backend_storage_claim_is_found(there: list[Any], claim: str) ->
 
 
 BAD_ROWS: dict[str, tuple[str, str]] = {
-    "no template": ("spec: {}", "vm.yaml:4: VirtualMachine: spec: Object missing required field `template`"),
     "no name": (
         "spec: {template: {spec: {}}}",
         "vm.yaml:1: VirtualMachine: metadata.name: got nothing, expected a name",
@@ -173,5 +172,5 @@ def test_a_bad_machine_is_refused_with_its_line(text: str, problem: str) -> None
         f"apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {{}}\n{text}\n", "vm.yaml"
     )
     with pytest.raises(BadDocument) as refused:
-        derive_virt_launcher(document, a_cluster(), "vms")
+        request_for_document(document, a_cluster(), "vms")
     assert refused.value.problems == (problem,)

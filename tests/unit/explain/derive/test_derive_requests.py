@@ -27,7 +27,7 @@ ROWS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"cpu": "100m", "example.com/gpu": "1"},
     ),
     "odd values": (
-        {"cpu": {"cores": "four"}, "memory": {"guest": [1]}, "resources": {"requests": {"memory": {}}}},
+        {"memory": {"guest": [1]}, "resources": {"requests": {"memory": {}}}},
         {"cpu": "100m"},
     ),
 }

@@ -84,7 +84,7 @@ def test_other_cpu_models_leave_the_affinity_as_it_is(model: str) -> None:
 
 
 CARRIED = {
-    "tolerations": [{"key": "gpu", "operator": "Exists", "tolerationSeconds": 5}],
+    "tolerations": [{"key": "gpu", "operator": "Exists"}],
     "topologySpreadConstraints": [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1}],
     "resourceClaims": [{"name": "gpu"}],
 }

@@ -1,6 +1,6 @@
 """What stays of an object in a bundle: the fields that the program reads, and nothing else.
 
-The types of core and of `explain` have these fields. What these types take whole is narrowed here: annotations,
+The types of webhook.objects.kinds have these fields. What these types take whole is narrowed here: annotations,
 arguments of containers, messages of conditions, parameters and attributes of storage. Invariant: a field that no type
 and no list here names is left out, so no environment variable, command or Secret can be in a bundle. A share-manager
 pod of an encrypted volume has the passphrase in its environment (longhorn-manager,
@@ -12,18 +12,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.core.api import storage
 from webhook.core.api.container import Container
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.api.meta import Namespace, ObjectMeta
 from webhook.core.api.pod import POD_SCHEDULED, Pod
+from webhook.core.api.storage import CSIPersistentVolumeSource
 from webhook.core.observe import reunite_messages
 from webhook.core.reasons import LABEL_CO_SCHEDULE
-from webhook.explain.api import longhorn
+from webhook.objects.api.kubevirt import VirtualMachineInstance, VMIStatus
+from webhook.objects.api.storage import PersistentVolume, PersistentVolumeSpec, Setting, StorageClass
+from webhook.objects.api.webhooks import CONFIGURATION, WebhookConfiguration
+from webhook.objects.fields import as_fields
 
 _Meta = TypeVar("_Meta", bound=ObjectMeta)
 _OURS: Final = "kubevirt-scheduler/"
@@ -38,56 +39,13 @@ _OPTIONS: Final = ("--volume", "--data-engine")  # of a share-manager's containe
 _ATTRIBUTES: Final = ("migratable", "dataEngine")
 _PARAMETERS: Final = ("shareManagerNodeSelector", "shareManagerTolerations")
 _SETTINGS: Final = ("taint-toleration", "system-managed-components-node-selector")
-_CONFIGURATION: Final = "kubevirt-coschedule"  # manifests/base/webhook.yaml
-
-
-class _PersistentVolumeSpec(storage.PersistentVolumeSpec, rename="camel", frozen=True, kw_only=True, gc=False):
-    storage_class_name: str | None = None
-
-
-class PersistentVolume(Struct, rename="camel", frozen=True, kw_only=True):
-    """v1.PersistentVolume, for core and for `explain`."""
-
-    metadata: ObjectMeta
-    spec: _PersistentVolumeSpec | None = None
-
-
-class NamedStorageClass(longhorn.StorageClass, rename="camel", frozen=True, kw_only=True):
-    """storage.k8s.io/v1 StorageClass, with its name."""
-
-    metadata: ObjectMeta
-
-
-class NamedSetting(longhorn.Setting, rename="camel", frozen=True, kw_only=True):
-    """Setting of Longhorn, with its name."""
-
-    metadata: ObjectMeta
-
-
-class _Service(Struct, frozen=True):
-    path: str | None = None
-
-
-class _ClientConfig(Struct, frozen=True):
-    service: _Service | None = None
-
-
-class _Webhook(Struct, rename="camel", frozen=True):
-    name: str | None = None
-    client_config: _ClientConfig | None = None
-
-
-class WebhookConfiguration(Struct, rename="camel", frozen=True, kw_only=True):
-    """MutatingWebhookConfiguration: the paths that the API server calls."""
-
-    metadata: ObjectMeta
-    webhooks: list[_Webhook] | None = None
+_LIVE_MIGRATABLE: Final = "LiveMigratable"
 
 
 def as_json(found: Any) -> dict[str, Any] | None:
     """Return what stays of a decoded object, as JSON; None if the program reads no object of this name."""
     narrowed = _narrowed(replace(found, metadata=_metadata(found.metadata)))
-    return None if narrowed is None else _without_nulls(msgspec.to_builtins(narrowed))
+    return None if narrowed is None else as_fields(narrowed)
 
 
 def _narrowed(found: Any) -> Any:
@@ -98,15 +56,18 @@ def _narrowed(found: Any) -> Any:
             return replace(
                 found, metadata=replace(found.metadata, labels=_only(found.metadata.labels, (LABEL_CO_SCHEDULE,)))
             )
-        case PersistentVolume(spec=_PersistentVolumeSpec(csi=storage.CSIPersistentVolumeSource() as csi) as spec):
+        case PersistentVolume(spec=PersistentVolumeSpec(csi=CSIPersistentVolumeSource() as csi) as spec):
             csi = replace(csi, volume_attributes=_only(csi.volume_attributes, _ATTRIBUTES))
             return replace(found, spec=replace(spec, csi=csi))
-        case NamedStorageClass():
+        case StorageClass():
             return replace(found, parameters=_only(found.parameters, _PARAMETERS))
-        case NamedSetting():
+        case Setting():
             return found if found.metadata.name in _SETTINGS else None
         case WebhookConfiguration():
-            return found if found.metadata.name == _CONFIGURATION else None
+            return found if found.metadata.name == CONFIGURATION else None
+        case VirtualMachineInstance(status=VMIStatus() as status):
+            conditions = [each for each in status.conditions or () if each.type == _LIVE_MIGRATABLE]
+            return replace(found, status=replace(status, conditions=conditions or None))
         case reunite_messages.ReuniteEvent():
             return found if reunite_messages.is_of_reunite(found) else None
     return _with_template(found)
@@ -152,9 +113,3 @@ def _metadata(meta: _Meta) -> _Meta:
 
 def _only(values: Mapping[str, str] | None, keys: tuple[str, ...]) -> dict[str, str] | None:
     return None if values is None else {key: values[key] for key in keys if key in values}
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value

@@ -1,13 +1,13 @@
-"""The parts of objects from which `derive` makes a share-manager pod: longhorn.io/v1beta2, and Kubernetes' storage.
+"""Longhorn's volumes and settings, and Kubernetes' storage, with all the fields that the commands read of them.
 
-The types have the fields that reach the pod and that a rule of core reads. Invariant: every field can be absent or
-null, as in webhook.core.api.
+Invariant: every field can be absent or null, as in webhook.core.api.
 """
 
 from __future__ import annotations
 
 from msgspec import Struct, field
 
+from webhook.core.api import storage
 from webhook.core.api.meta import ObjectMeta
 
 
@@ -48,17 +48,18 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True):
 class Setting(Struct, rename="camel", frozen=True, kw_only=True):
     """Setting of Longhorn."""
 
+    metadata: ObjectMeta
     value: str | None = None
 
 
-class PersistentVolumeSpec(Struct, rename="camel", frozen=True, kw_only=True):
-    """v1.PersistentVolumeSpec: the name of the StorageClass."""
+class PersistentVolumeSpec(storage.PersistentVolumeSpec, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PersistentVolumeSpec, with the name of the StorageClass."""
 
     storage_class_name: str | None = None
 
 
-class PersistentVolume(Struct, rename="camel", frozen=True, kw_only=True):
-    """v1.PersistentVolume: the way to its StorageClass."""
+class PersistentVolume(storage.PersistentVolume, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PersistentVolume, with the way to its StorageClass."""
 
     spec: PersistentVolumeSpec | None = None
 
@@ -79,5 +80,6 @@ class TopologySelectorTerm(Struct, rename="camel", frozen=True, kw_only=True):
 class StorageClass(Struct, rename="camel", frozen=True, kw_only=True):
     """storage.k8s.io/v1 StorageClass: its parameters for Longhorn, and where its volumes may be."""
 
+    metadata: ObjectMeta
     parameters: dict[str, str] | None = None
     allowed_topologies: list[TopologySelectorTerm] | None = None

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
 import pytest
+from msgspec import convert
 from support.drivers.explaining import OPT_IN, a_vm, the_cluster
 from support.objects import builders
 
-from webhook.bundle import virtual_machines
-from webhook.bundle.kept import NamedSetting, NamedStorageClass, PersistentVolume, WebhookConfiguration, as_json
 from webhook.core.api.meta import ConfigMap, Namespace
 from webhook.core.api.pod import Pod
 from webhook.core.observe.reunite_messages import ReuniteEvent
 from webhook.explain.derive.notes import _NOT_DERIVED
 from webhook.explain.derive.virt_launcher import derive_virt_launcher
-from webhook.objects.documents import Document
+from webhook.objects.api.kubevirt import VirtualMachine
+from webhook.objects.api.storage import PersistentVolume, Setting, StorageClass
+from webhook.objects.api.webhooks import WebhookConfiguration
+from webhook.objects.kept import as_json
 
 HIDDEN: Final = "hidden"
 Object = dict[str, Any]
@@ -24,7 +25,7 @@ Object = dict[str, Any]
 
 def kept(value: Object, type_: type[Any]) -> Any:
     """What stays of an object."""
-    return as_json(msgspec.convert(value, type_))
+    return as_json(convert(value, type_))
 
 
 def at(path: tuple[str, ...], leaf: Any) -> Object:
@@ -46,8 +47,8 @@ def test_a_note_on_a_vm_is_the_same_of_a_bundle(path: tuple[str, ...]) -> None:
     leaf: Any = True if path[-1] in flags else [whole] if path[-1] in LISTS else whole
     vm = a_vm("disk")
     vm["spec"]["template"]["spec"] |= at(path, leaf)
-    left = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", **kept(vm, virtual_machines.KeptVirtualMachine)}
-    before, after = (derive_virt_launcher(Document("vm", each), the_cluster(), "vms") for each in (vm, left))
+    left = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", **kept(vm, VirtualMachine)}
+    before, after = (derive_virt_launcher(convert(each, VirtualMachine), the_cluster(), "vms") for each in (vm, left))
     assert (after.notes, after.pod) == (before.notes, before.pod)
     assert len(after.notes) == 2
     assert HIDDEN not in str(left)
@@ -74,8 +75,8 @@ def test_the_pod_of_a_vm_is_derived_alike() -> None:
             "devices": {"tpm": {"persistent": False}},
         },
     }
-    left = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", **kept(vm, virtual_machines.KeptVirtualMachine)}
-    before, after = (derive_virt_launcher(Document("vm", each), the_cluster(), "vms") for each in (vm, left))
+    left = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", **kept(vm, VirtualMachine)}
+    before, after = (derive_virt_launcher(convert(each, VirtualMachine), the_cluster(), "vms") for each in (vm, left))
     assert after.notes == before.notes
     assert after.pod["spec"] == before.pod["spec"]
     assert after.pod["metadata"]["annotations"][OPT_IN] == "true"
@@ -125,22 +126,22 @@ NARROWED: Final[dict[str, tuple[type[Any], Object, Object | None]]] = {
     ),
     "a volume without a driver": (PersistentVolume, named("pv", spec={}), named("pv", spec={})),
     "parameters of a class": (
-        NamedStorageClass,
+        StorageClass,
         named("c", parameters={"shareManagerNodeSelector": "a:b", "password": HIDDEN}),
         named("c", parameters={"shareManagerNodeSelector": "a:b"}),
     ),
-    "a class without parameters": (NamedStorageClass, named("c"), named("c")),
+    "a class without parameters": (StorageClass, named("c"), named("c")),
     "the label of a Namespace": (
         Namespace,
         {"metadata": {"name": "vms", "labels": {"kubevirt-scheduler/co-schedule": "true", "team": HIDDEN}}},
         {"metadata": {"name": "vms", "labels": {"kubevirt-scheduler/co-schedule": "true"}}},
     ),
     "a setting that is read": (
-        NamedSetting,
+        Setting,
         named("taint-toleration", value="a=b"),
         named("taint-toleration", value="a=b"),
     ),
-    "another setting": (NamedSetting, named("backup-target-credential-secret", value=HIDDEN), None),
+    "another setting": (Setting, named("backup-target-credential-secret", value=HIDDEN), None),
     "the webhook": (
         WebhookConfiguration,
         named("kubevirt-coschedule", webhooks=[{"clientConfig": {"caBundle": HIDDEN, "service": {"path": "/x"}}}]),

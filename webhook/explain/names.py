@@ -1,0 +1,62 @@
+"""Names of objects as users of kubectl write them: TYPE/NAME, several of these, or TYPE NAME NAME."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from webhook.component_base.errors import BadSettings
+from webhook.core.api.node_selector import is_node_name
+from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VOLUME, APIResource
+
+_EXPECTED: Final = "expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"
+
+
+_KUBEVIRT: Final = ("", ".kubevirt.io", ".v1.kubevirt.io")  # resource, resource.group, resource.version.group
+_LONGHORN: Final = ("", ".longhorn.io", ".v1beta2.longhorn.io")
+_SPELLINGS: Final[Sequence[tuple[APIResource[Any], tuple[str, ...], tuple[str, ...]]]] = (
+    (VIRTUAL_MACHINE, _KUBEVIRT, ("vm", "vms", "virtualmachine", "virtualmachines")),
+    (VIRTUAL_MACHINE_INSTANCE, _KUBEVIRT, ("vmi", "vmis", "virtualmachineinstance", "virtualmachineinstances")),
+    (VOLUME, _LONGHORN, ("volume", "volumes", "lhv")),
+    (POD, ("",), ("po", "pod", "pods")),
+)
+_TYPES: Final = {
+    spelling + group: kind for kind, groups, spellings in _SPELLINGS for spelling in spellings for group in groups
+}
+
+
+class Named(NamedTuple):
+    """One object that the user asked for. `str` returns the words that the user typed."""
+
+    kind: APIResource[Any]
+    name: str
+    typed: str
+
+    def __str__(self) -> str:
+        return self.typed
+
+
+def parse(words: Sequence[str]) -> tuple[Named, ...]:
+    """Return the objects that the words name.
+
+    Raises:
+        BadSettings: words that are not TYPE/NAME; one message for each, with the expected form.
+    """
+    if words and "/" not in words[0] and words[0].lower() in _TYPES:
+        pairs = [(words[0], name, f"{words[0]}/{name}") for name in words[1:]]
+        if not pairs:
+            raise BadSettings(f"got {words[0]!r} without a name: {_EXPECTED}")
+    else:
+        pairs = [(word.partition("/")[0], word.partition("/")[2], word) for word in words]
+    problems = [problem for pair in pairs if (problem := _problem(*pair))]
+    if problems:
+        raise BadSettings(*problems)
+    return tuple(Named(_TYPES[type_.lower()], name, typed) for type_, name, typed in pairs)
+
+
+def _problem(type_: str, name: str, typed: str) -> str | None:
+    if type_.lower() not in _TYPES:
+        return f"got {typed!r}: {_EXPECTED}"
+    if not is_node_name(name):  # the same rule: a DNS subdomain
+        return f"got {typed!r}: {name!r} can't be a name in Kubernetes; {_EXPECTED}"
+    return None

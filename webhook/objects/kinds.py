@@ -1,0 +1,215 @@
+"""The table of kinds: every kind of object that the program reads, where it is at an API server, and its type.
+
+Each type has all the fields that the program reads of the kind. Core reads some kinds by narrower types, and the caches
+of `serve` by records (webhook.kube.kinds).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Generic, TypeVar
+
+from msgspec import Struct
+
+from webhook.core.api import longhorn, meta, node, storage
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER, VMI_KIND
+from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VERSION
+from webhook.core.api.pod import Pod
+from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
+from webhook.core.observe.reunite_messages import ReuniteEvent
+from webhook.core.view import Kind
+from webhook.objects.api import kubevirt
+from webhook.objects.api import storage as volumes
+from webhook.objects.api.webhooks import WebhookConfiguration
+
+_T = TypeVar("_T")
+_STORAGE: Final = "storage.k8s.io/v1"
+
+
+class APIResource(Struct, Generic[_T], frozen=True, eq=False, kw_only=True):
+    """One kind, as metav1.APIResource names it.
+
+    Attributes:
+        kind: as in an object.
+        plural: as in a path.
+        api_version: group and version, as in an object.
+        type: of its objects.
+        namespaced: whether its objects are in namespaces.
+        selector: the label selector of the objects that are read; empty for all.
+        fields: their field selector.
+        of_longhorn: whether only those of Longhorn's namespace are read.
+        product: what installs the kind.
+        for_core: whether a decision can't do without the kind. Then an object with a field of a wrong type is an error.
+        part: what the selected part of the kind is called; empty for the whole kind.
+    """
+
+    kind: str
+    plural: str
+    type: type[_T]
+    api_version: str = "v1"
+    namespaced: bool = True
+    selector: str = ""
+    fields: str = ""
+    of_longhorn: bool = False
+    product: str = "Kubernetes"
+    for_core: bool = True
+    part: str = ""
+
+    @property
+    def group(self) -> str:
+        """The API group; empty for that of Kubernetes' core."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def title(self) -> str:
+        """The resource; of a part of a kind what the part is called."""
+        return self.part or self.resource
+
+    @property
+    def resource(self) -> str:
+        """Resource and group, as in an RBAC rule."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def prefix(self) -> str:
+        """The path of the group and version."""
+        return f"{'/apis' if self.group else '/api'}/{self.api_version}"
+
+    def path(self, within: str, name: str) -> str:
+        """Return the URL path of the object `name`. `within` is the path's part for the namespace, or empty."""
+        return "/".join(filter(None, (self.prefix, within, self.plural, name)))
+
+
+def _longhorn(kind: str, plural: str, type_: type[_T], *, for_core: bool = True) -> APIResource[_T]:
+    return APIResource(
+        kind=kind,
+        plural=plural,
+        type=type_,
+        api_version=LONGHORN_API_VERSION,
+        of_longhorn=True,
+        product="Longhorn",
+        for_core=for_core,
+    )
+
+
+def _kubevirt(kind: str, plural: str, type_: type[_T]) -> APIResource[_T]:
+    return APIResource(
+        kind=kind, plural=plural, type=type_, api_version=KUBEVIRT_API_VERSION, product="KubeVirt", for_core=False
+    )
+
+
+NODE: Final = APIResource(kind="Node", plural="nodes", type=node.Node, namespaced=False)
+POD: Final = APIResource(kind="Pod", plural="pods", type=Pod)
+_UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"  # as kube-scheduler: other pods use no node
+UNFINISHED_POD: Final = APIResource(kind="Pod", plural="pods", type=Pod, fields=_UNFINISHED)
+VIRT_LAUNCHER_POD: Final = APIResource(
+    kind="Pod",
+    plural="pods",
+    type=Pod,
+    selector=f"{LABEL_APP}={VIRT_LAUNCHER}",
+    fields=_UNFINISHED,
+    part="virt-launcher pods",
+)
+SHARE_MANAGER_POD: Final = APIResource(
+    kind="Pod",
+    plural="pods",
+    type=Pod,
+    selector=f"{LABEL_LONGHORN_COMPONENT}={longhorn.SHARE_MANAGER}",
+    of_longhorn=True,
+    part="share-manager pods",
+)
+PERSISTENT_VOLUME_CLAIM: Final = APIResource(
+    kind="PersistentVolumeClaim", plural="persistentvolumeclaims", type=storage.PersistentVolumeClaim
+)
+PERSISTENT_VOLUME: Final = APIResource(
+    kind="PersistentVolume", plural="persistentvolumes", type=volumes.PersistentVolume, namespaced=False
+)
+STORAGE_CLASS: Final = APIResource(
+    kind="StorageClass",
+    plural="storageclasses",
+    type=volumes.StorageClass,
+    api_version=_STORAGE,
+    namespaced=False,
+    for_core=False,
+)
+CSI_NODE: Final = APIResource(
+    kind="CSINode", plural="csinodes", type=node.CSINode, api_version=_STORAGE, namespaced=False
+)
+NAMESPACE: Final = APIResource(kind="Namespace", plural="namespaces", type=meta.Namespace, namespaced=False)
+CONFIG_MAP: Final = APIResource(
+    kind="ConfigMap",
+    plural="configmaps",
+    type=meta.ConfigMap,
+    # A rule with resourceNames allows list and watch with this selector only (apiserver requestinfo.go).
+    fields=f"metadata.name={meta.CLUSTER_AUTOSCALER_STATUS}",
+)
+WEBHOOK_CONFIGURATION: Final = APIResource(
+    kind="MutatingWebhookConfiguration",
+    plural="mutatingwebhookconfigurations",
+    type=WebhookConfiguration,
+    api_version="admissionregistration.k8s.io/v1",
+    namespaced=False,
+    for_core=False,
+)
+VIRTUAL_MACHINE: Final = _kubevirt("VirtualMachine", "virtualmachines", kubevirt.VirtualMachine)
+VIRTUAL_MACHINE_INSTANCE: Final = _kubevirt(VMI_KIND, "virtualmachineinstances", kubevirt.VirtualMachineInstance)
+KUBEVIRT: Final = _kubevirt("KubeVirt", "kubevirts", kubevirt.KubeVirt)
+SHARE_MANAGER: Final = _longhorn("ShareManager", "sharemanagers", longhorn.ShareManager)
+LONGHORN_NODE: Final = _longhorn("Node", "nodes", longhorn.LonghornNode)
+VOLUME_ATTACHMENT: Final = _longhorn("VolumeAttachment", "volumeattachments", longhorn.VolumeAttachment)
+VOLUME: Final = _longhorn("Volume", "volumes", volumes.Volume, for_core=False)
+SETTING: Final = _longhorn("Setting", "settings", volumes.Setting, for_core=False)
+EVENT: Final = APIResource(
+    kind="Event", plural="events", type=ReuniteEvent, fields=f"involvedObject.kind={VMI_KIND}", for_core=False
+)
+
+KINDS: Final[tuple[APIResource[Any], ...]] = (
+    NODE,
+    POD,
+    PERSISTENT_VOLUME_CLAIM,
+    PERSISTENT_VOLUME,
+    STORAGE_CLASS,
+    CSI_NODE,
+    NAMESPACE,
+    CONFIG_MAP,
+    WEBHOOK_CONFIGURATION,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    KUBEVIRT,
+    SHARE_MANAGER,
+    LONGHORN_NODE,
+    VOLUME_ATTACHMENT,
+    VOLUME,
+    SETTING,
+    EVENT,
+)
+"""Every kind, in the order in which a bundle lists them."""
+
+OF_CORE: Final[Mapping[Kind, APIResource[Any]]] = {
+    Kind.PERSISTENT_VOLUME_CLAIM: PERSISTENT_VOLUME_CLAIM,
+    Kind.PERSISTENT_VOLUME: PERSISTENT_VOLUME,
+    Kind.SHARE_MANAGER: SHARE_MANAGER,
+    Kind.SHARE_MANAGER_POD: SHARE_MANAGER_POD,
+    Kind.NODE: NODE,
+    Kind.LONGHORN_NODE: LONGHORN_NODE,
+    Kind.VOLUME_ATTACHMENT: VOLUME_ATTACHMENT,
+    Kind.CSI_NODE: CSI_NODE,
+    Kind.NAMESPACE: NAMESPACE,
+    Kind.CLUSTER_AUTOSCALER_STATUS: CONFIG_MAP,
+    Kind.VIRT_LAUNCHER_POD: VIRT_LAUNCHER_POD,
+    Kind.VIRT_LAUNCHERS_ON_NODE: POD,
+    Kind.VIRTUAL_MACHINE: VIRTUAL_MACHINE,
+    Kind.VIRTUAL_MACHINE_INSTANCE: VIRTUAL_MACHINE_INSTANCE,
+}
+"""What core asks for is of which kind."""
+
+_BY_GROUP: Final = {(each.group, each.kind): each for each in KINDS}
+
+
+def find_kind(api_version: str, kind: str) -> APIResource[Any] | None:
+    """Return the kind of an object; None if nothing reads it.
+
+    Of the kinds that core can't do without one version is read, of the others any.
+    """
+    found = _BY_GROUP.get((api_version.rpartition("/")[0], kind))
+    return found if found and (api_version == found.api_version or not found.for_core) else None
