@@ -140,7 +140,7 @@ def test_a_vm_that_is_ending(here: Here) -> None:
     here.until_known()
     with here.seeing() as seen:
         assert placed(here, here.starting.share_manager(VM)) == node
-    assert (seen().reads, seen().reasons) == ([], {"ConsumerLeaving"})
+    assert (seen().reads, seen().reasons) == ([], {"ConsumerTerminating"})
 
 
 def test_a_quick_restart(here: Here) -> None:

@@ -149,7 +149,7 @@ def test_silence_for_longer_than_is_promised(well: ProxiedServe) -> None:
     assert_none_too_old(well, admissions)
     assert {tuple(each.required) for each in admissions[:-1]} == {("node-a",)}
     assert admissions[-1].preferred == ["node-a"]
-    assert "not required, because Unconfirmed: " in admissions[-1].decision
+    assert "not required, because EvidenceNotConfirmed: " in admissions[-1].decision
     assert {cache.fresh for cache in well.caches().values()} == {False}
 
     well.share_manager.move("node-c")

@@ -136,7 +136,7 @@ def test_a_target_gets_the_preference_and_nothing_else(coming: Coming) -> None:
 
 LEFT: Final = {
     "a named target": (target(nodeSelector={"kubernetes.io/hostname": "node-c"}), "unchanged: TargetNamed: "),
-    "a VM that was sent away": (target("sent"), "unchanged: NodeChosen: "),
+    "a VM that was sent away": (target("sent"), "unchanged: SourceNodeChosen: "),
     "a VM that did not ask": (target(opt_in=None), ""),
     "a receiver": (target(annotations={"kubevirt.io/create-migration-target": "true"}), ""),
 }

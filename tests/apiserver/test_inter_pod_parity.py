@@ -20,12 +20,12 @@ ROUNDS: Final = 7
 SHOWN: Final = 20
 UNKNOWN: Final = frozenset(
     {
-        "HostnameShared",
+        "HostnameNotUnique",
         "InterPodAffinity",
         "MatchLabelKeys",
         "NamespacesUnknown",
         "PodAffinityUnmet",
-        "RepelledByTopology",
+        "MayBeExcludedByPod",
         "TopologySpread",
     }
 )
@@ -77,11 +77,11 @@ def test_the_model_is_the_scheduler(outcomes: list[Outcome]) -> None:
         (PASSED, 15),
         ("PodAffinityUnmet", 5),
         ("PodAntiAffinity", 3),
-        ("Repelled", 2),
-        ("RepelledByTopology", 1),
+        ("ExcludedByPod", 2),
+        ("MayBeExcludedByPod", 1),
         ("TopologySpread", 10),
         ("InterPodAffinity", 5),
-        ("HostnameShared", 5),
+        ("HostnameNotUnique", 5),
         ("NamespacesUnknown", 1),
     ],
 )

@@ -115,7 +115,7 @@ def test_a_vm_is_pinned_without_a_read_and_takes_its_place_at_once(here: Here, s
     assert (line["decision"], line["nodes"]) == ("required", ["node-a"])
     assert {"reads", "vmi_missing"} & line.keys() == set()
     assert created(here.api, here.pod("second")).required == []
-    assert last(server, "second")["reason"] in {"NoRoom", "NodeContested"}
+    assert last(server, "second")["reason"] in {"NoRoom", "NodeMayFillUp"}
 
 
 def test_a_pod_without_an_instance_is_answered_and_takes_no_place(here: Here, server: Serving) -> None:

@@ -24,16 +24,16 @@ CASES = corpus.load()
 ROWS_AT_LEAST = 540
 
 NEEDS_A_LIVE_CLUSTER = {
-    "CrowdBefore",  # replicas
-    "Indivisible",  # replicas
-    "NodeAwaited",  # a VM that kube-scheduler has looked at in vain: tests/unit/core/test_fit.py
-    "NoShare",  # replicas
+    "ReplicasBehind",  # replicas
+    "ReplicasMayConflict",  # replicas
+    "PinnedVmWaits",  # a VM that kube-scheduler has looked at in vain: tests/unit/core/test_fit.py
+    "ReplicaShareFull",  # replicas
     "ClaimLookupFailed",
     "NodeLookupFailed",
-    "PodsUnknown",
+    "FreeResourcesUnknown",
     "ShareManagerPodUnread",
     "SourcePodUnread",
-    "Unconfirmed",
+    "EvidenceNotConfirmed",
     "VolumeLookupFailed",
     "NamespaceLookupFailed",
 }
@@ -43,7 +43,7 @@ NEEDS_TOO_MUCH = {
     "TooManyExistingTerms",  # a thousand: tests/unit/core/scheduler/plugins/test_inter_pod_affinity.py has them
 }
 TOLD_OF_RUNNING_VMS = {reason.code for reason in Reason if reason.name.startswith("VM_")}
-NEEDS_A_BUG = {"PatchNotProven", "InternalError"}
+NEEDS_A_BUG = {"PatchDoesNotApply", "InternalError"}
 NEEDS_A_SETTING = {
     "AuditPreferred",  # tests/component/test_audit.py
     "AuditRequired",
@@ -76,9 +76,9 @@ OTHER_PODS_DECIDE = {  # rules that the oracle does not model
     "PodAffinityUnmet",
     "PodAntiAffinity",
     "PortTaken",
-    "Repelled",
-    "RepelledByTopology",
-    "HostnameShared",
+    "ExcludedByPod",
+    "MayBeExcludedByPod",
+    "HostnameNotUnique",
     "ResourceClaims",
     "TopologyLabelMissing",
     "TopologySpread",

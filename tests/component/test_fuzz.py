@@ -148,7 +148,7 @@ def check_answer(body: bytes, reply: Reply) -> bytes | None:
     assert response["allowed"] is True, repeat_hint("not allowed", body, reply)
     assert ("patch" in response) == ("patchType" in response)
     reasons = set(response["auditAnnotations"].values())
-    assert reasons.isdisjoint({"InternalError", "PatchNotProven"}), repeat_hint("ours", body, reply)
+    assert reasons.isdisjoint({"InternalError", "PatchDoesNotApply"}), repeat_hint("ours", body, reply)
     review = parsed(body)
     assert response["uid"] == review["request"]["uid"], repeat_hint("uid", body, reply)
     if "patch" not in response:

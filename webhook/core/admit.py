@@ -175,7 +175,7 @@ def proven_answer(creation: PodCreation, decision: Decision, adding: Sequence[Op
     try:
         json_patch.apply(after, operations)
     except NotApplicable as problem:
-        return unchanged(creation.request, Reason.PATCH_NOT_PROVEN.why(problem=problem))
+        return unchanged(creation.request, Reason.PATCH_DOES_NOT_APPLY.why(problem=problem))
     if creation.reverting and unpatch.is_same(json_patch.tree_of(creation.pod), after):
         operations = []
     return _encode(creation.request, creation.pod, decision, operations)

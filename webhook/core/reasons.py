@@ -250,8 +250,8 @@ class Reason(Enum):
         "ConsumerOnNoNode",
         "claim {claim}: VM {vm} uses it, and is on no node yet; no csi-attacher ticket names a node",
     )
-    SHARE_MANAGER_BESIDE = (
-        "ShareManagerBeside",
+    SHARE_MANAGER_OF_OTHER_CLAIM = (
+        "ShareManagerOfOtherClaim",
         (
             "claim {claim}: VM {vm} uses it, and its own node can't take the share-manager; the share-manager of its "
             "claim {other} is on node {node}"
@@ -262,8 +262,8 @@ class Reason(Enum):
         "claim {claim}: VM {vm} uses it, and a csi-attacher ticket of volume {volume} names node {node}",
     )
     CONSUMER_PINNED = "ConsumerPinned", "claim {claim}: VM {vm} uses it, and its pod {pod} may only run on node {node}"
-    CONSUMER_LEAVING = (
-        "ConsumerLeaving",
+    CONSUMER_TERMINATING = (
+        "ConsumerTerminating",
         "claim {claim}: VM {vm} uses it, and its terminating pod {pod} is on node {node}",
     )
     CONSUMER_ON_NODE = "ConsumerOnNode", "claim {claim}: VM {vm} uses it, and its pod {pod} is on node {node}"
@@ -292,16 +292,16 @@ class Reason(Enum):
         "SourcePodNotFound",
         "whether somebody chose node {node}, which the VM leaves, is not known: no pod of VM {vm} is there",
     )
-    NODE_CHOSEN = (
-        "NodeChosen",
+    SOURCE_NODE_CHOSEN = (
+        "SourceNodeChosen",
         (
             "somebody chose node {node}, which the VM leaves: its pod {pod} has {label} in its nodeSelector, "
             "and the new pod does not"
         ),
         Columns(intended=True),
     )
-    MIGRATION_PREFERS = (
-        "MigrationPrefers",
+    MIGRATION_TARGET_NOT_REQUIRED = (
+        "MigrationTargetNotRequired",
         "the pod is a live-migration target, which may run on any other node too",
     )
 
@@ -373,40 +373,44 @@ class Reason(Enum):
             "so the volume of claim {claim} may not be mountable there"
         ),
     )
-    PODS_UNKNOWN = "PodsUnknown", "the free resources of node {node} are not known: {problem}", Columns(unread=True)
+    FREE_RESOURCES_UNKNOWN = (
+        "FreeResourcesUnknown",
+        "the free resources of node {node} are not known: {problem}",
+        Columns(unread=True),
+    )
     NO_ROOM = (
         "NoRoom",
         "node {node} has too little of {resource}: {asked} is requested, {used} of {allocatable} is taken{headroom}",
     )
-    NO_SHARE = (
-        "NoShare",
+    REPLICA_SHARE_FULL = (
+        "ReplicaShareFull",
         (
             "node {node} has too little of {resource} for a pod from each of the {replicas} replicas of the webhook: "
             "{asked} is requested, {used} of {allocatable} is taken{headroom}"
         ),
         Columns(fits=True),
     )
-    OTHERS_ON_WAY = (
-        "OthersOnWay",
+    PODS_NOT_EVALUATED_YET = (
+        "PodsNotEvaluatedYet",
         "{count} more pods were just placed on node {node}, and kube-scheduler has not evaluated them yet",
         Columns(fits=True),
     )
-    CROWD_BEFORE = (
-        "CrowdBefore",
+    REPLICAS_BEHIND = (
+        "ReplicasBehind",
         "several VMs were just placed on node {node}; other replicas of the webhook may not know yet where they run",
         Columns(fits=True),
     )
-    NODE_CONTESTED = (
-        "NodeContested",
+    NODE_MAY_FILL_UP = (
+        "NodeMayFillUp",
         "{count} more pods were just placed on node {node}, and can use up its free resources ({because})",
     )
-    NODE_AWAITED = (
-        "NodeAwaited",
+    PINNED_VM_WAITS = (
+        "PinnedVmWaits",
         "a VM that may run only on node {node} waits for resources there ({because})",
     )
     PORT_TAKEN = "PortTaken", "a pod on node {node} already uses the host port {port}"
-    VOLUMES_LIMITED = (
-        "VolumesLimited",
+    VOLUME_COUNT_UNKNOWN = (
+        "VolumeCountUnknown",
         (
             "claim {claim} has a volume of {driver}; node {node} takes at most {limit} of them, "
             "and how many are attached is not known"
@@ -422,20 +426,20 @@ class Reason(Enum):
         "PodAntiAffinity",
         "a pod that the pod's required anti-affinity excludes ({pods}) is in the same {key} as node {node}",
     )
-    REPELLED = (
-        "Repelled",
+    EXCLUDED_BY_POD = (
+        "ExcludedByPod",
         "a pod in the same {key} as node {node} has a required anti-affinity that excludes this pod ({pods})",
     )
     NAMESPACES_UNKNOWN = (
         "NamespacesUnknown",
         "whether {rule} rejects node {node} depends on the labels of namespaces, which are not known",
     )
-    NEIGHBOUR_EXPECTED = (
-        "NeighbourExpected",
+    DEPENDS_ON_UNSCHEDULED_POD = (
+        "DependsOnUnscheduledPod",
         "whether {rule} rejects node {node} depends on a pod that is not on its node yet",
     )
-    HOSTNAME_SHARED = (
-        "HostnameShared",
+    HOSTNAME_NOT_UNIQUE = (
+        "HostnameNotUnique",
         "node {node} is not the only node with the label {key}={value}, and rules between pods go by this label",
     )
     NODE_DELINQUENT = (
@@ -449,8 +453,8 @@ class Reason(Enum):
         "InterPodAffinity",
         "the pod has required inter-pod {which} over {key}, which the webhook does not evaluate",
     )
-    REPELLED_BY_TOPOLOGY = (
-        "RepelledByTopology",
+    MAY_BE_EXCLUDED_BY_POD = (
+        "MayBeExcludedByPod",
         "a pod of the cluster has a required anti-affinity over {key} that can exclude this pod ({pods})",
     )
     TOO_MANY_EXISTING_TERMS = (
@@ -466,8 +470,8 @@ class Reason(Enum):
         "SchedulingGated",
         "the pod has the scheduling gate {gate}; what its node has free when the gate is removed is not known",
     )
-    INDIVISIBLE = (
-        "Indivisible",
+    REPLICAS_MAY_CONFLICT = (
+        "ReplicasMayConflict",
         (
             "the pod's {what} can exclude a pod that another of the {replicas} replicas of the webhook is placing "
             "on the same node now"
@@ -478,8 +482,8 @@ class Reason(Enum):
     TOO_MANY_TERMS = "TooManyTerms", "the pod's required node affinity has more than {limit} terms"
 
     # Rule 8, and failures.
-    UNCONFIRMED = (
-        "Unconfirmed",
+    EVIDENCE_NOT_CONFIRMED = (
+        "EvidenceNotConfirmed",
         "the evidence can be out of date, because the API server did not confirm it: {staleness}",
     )
     PREFERRED_MODE = "PreferredMode", "{who} asks for mode preferred"
@@ -512,7 +516,11 @@ class Reason(Enum):
         "the webhook only audits (--audit=on); it would write a preference: {decision}",
         Columns(intended=True),
     )
-    PATCH_NOT_PROVEN = "PatchNotProven", "the patch does not apply ({problem}); please report this", Columns(fault=True)
+    PATCH_DOES_NOT_APPLY = (
+        "PatchDoesNotApply",
+        "the patch does not apply ({problem}); please report this",
+        Columns(fault=True),
+    )
     ANNOTATIONS_FULL = (
         "AnnotationsFull",
         "the pod's annotations leave too little space for the record of the patch (Kubernetes accepts 256 KiB in all)",

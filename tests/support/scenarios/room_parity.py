@@ -35,7 +35,7 @@ T = TypeVar("T")
 FITS: Final = "fits"
 
 _WRITERS: Final = 6
-LIMITED: Final = "VolumesLimited"  # what is attached is not followed: a rule of ours, whatever the scheduler finds
+LIMITED: Final = "VolumeCountUnknown"  # what is attached is not followed: a rule of ours, whatever the scheduler finds
 _LOOK_SECONDS: Final = 0.5
 _BARRIER: Final = "parity-barrier"
 

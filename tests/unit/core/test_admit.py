@@ -70,7 +70,7 @@ def test_operations_that_do_not_apply_are_not_sent() -> None:
     assert isinstance(creation, PodCreation)
     broken = [{"op": "add", "path": "/spec/affinity/podAffinity/x", "value": 1}]
     sent = response(proven_answer(creation, found.decision, broken))
-    assert (sent["allowed"], sent["auditAnnotations"]["reason"]) == (True, "PatchNotProven")
+    assert (sent["allowed"], sent["auditAnnotations"]["reason"]) == (True, "PatchDoesNotApply")
     assert "add /spec/affinity/podAffinity/x" in sent["auditAnnotations"]["because"]
     assert sent.keys().isdisjoint({"patch", "patchType"})
 

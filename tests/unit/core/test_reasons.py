@@ -123,7 +123,7 @@ def test_the_chain_ranks_the_evidence_for_a_share_manager_pod() -> None:
         Reason.CONSUMER_ON_NO_NODE,
         Reason.ATTACHMENT_TICKET,
         Reason.CONSUMER_PINNED,
-        Reason.CONSUMER_LEAVING,
+        Reason.CONSUMER_TERMINATING,
         Reason.CONSUMER_ON_NODE,
     ]
     assert sorted(chain, key=CHAIN_ORDER.__getitem__) == chain

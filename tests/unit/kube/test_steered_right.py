@@ -74,7 +74,7 @@ def test_a_share_manager_pod_is_never_pinned(
     decision = found.decision
     note(type(decision).__name__)
     assert isinstance(decision, Steer | Leave), decision
-    assert decision.why.reason not in (Reason.INTERNAL_ERROR, Reason.PATCH_NOT_PROVEN)
+    assert decision.why.reason not in (Reason.INTERNAL_ERROR, Reason.PATCH_DOES_NOT_APPLY)
     if isinstance(decision, Pin):
         assert (decision.required, decision.shortlist) == ((), ())
     assert reads.lists <= MOST
@@ -98,7 +98,7 @@ def test_fresh_caches_ask_for_tickets_and_objects_that_they_lack(scenario: Scena
     found, reads = asyncio.run(answer(scenario, (), dict.fromkeys(CACHED, "fresh"), set()))
     there = reads.existing()
     assert there in ([], [TICKETS])
-    on_a_node = {Reason.CONSUMER_ON_NODE, Reason.CONSUMER_LEAVING, Reason.CONSUMER_PINNED}
+    on_a_node = {Reason.CONSUMER_ON_NODE, Reason.CONSUMER_TERMINATING, Reason.CONSUMER_PINNED}
     if found.decision.why.reason in on_a_node and TICKETS not in reads.asked:
         assert reads.lists == 0
     note(f"{len(there)} there, {reads.lists} lists")

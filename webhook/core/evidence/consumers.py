@@ -73,7 +73,7 @@ def _beside(finding: Finding, other: Finding, namespace: str) -> Finding:
     names = {**finding.why.names, "other": other.claim, "node": other.node}
     return Finding(
         claim=f"{namespace}/{other.claim}",
-        why=Reason.SHARE_MANAGER_BESIDE.why(**names),
+        why=Reason.SHARE_MANAGER_OF_OTHER_CLAIM.why(**names),
         volume_handle=other.volume_handle,
         vmi=finding.vmi,
         node=other.node,
@@ -121,7 +121,7 @@ class _Search(Struct, frozen=True):
         found = self._vms_of(pods)
         waits = any(finding.why.reason is Reason.CONSUMER_ON_NO_NODE for finding in found)
         # A terminating VM must not keep the share-manager on its node if another VM waits for a node.
-        weak = Reason.CONSUMER_LEAVING if waits else None
+        weak = Reason.CONSUMER_TERMINATING if waits else None
         if any(finding.node and finding.why.reason is not weak for finding in found):
             return found
         return self._by_tickets(found, pods)
@@ -153,7 +153,7 @@ class _Search(Struct, frozen=True):
         if isinstance(opt_in, Why):
             return self._found(vm, Reason.CONSUMER_NOT_OPTED_IN.why(**names, because=opt_in.sentence))
         if pod.spec.node_name:
-            reason = Reason.CONSUMER_LEAVING if pod.metadata.deletion_timestamp else Reason.CONSUMER_ON_NODE
+            reason = Reason.CONSUMER_TERMINATING if pod.metadata.deletion_timestamp else Reason.CONSUMER_ON_NODE
             return self._found(vm, reason.why(**names, node=pod.spec.node_name), pod.spec.node_name)
         only = only_node(pod.spec.required_node_affinity)
         if only:

@@ -6,6 +6,7 @@ VM runs any more in a pod of that version. A later version writes a record (webh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from webhook.core.opt_in import OptedInBy
@@ -14,6 +15,24 @@ from webhook.core.patch.applied_patch import TEXT_MAX_CHARS, AppliedPatch
 _ON: Final = " on "
 _MORE: Final = " and "  # before the number of further nodes, which the sentence does not name
 _NOT_REQUIRED: Final = "; not required, because "  # between the evidence of a preference and its reason
+NEW_CODES: Final[Mapping[str, str]] = {
+    "ConsumerLeaving": "ConsumerTerminating",
+    "CrowdBefore": "ReplicasBehind",
+    "Indivisible": "ReplicasMayConflict",
+    "MigrationPrefers": "MigrationTargetNotRequired",
+    "NeighbourExpected": "DependsOnUnscheduledPod",
+    "NoShare": "ReplicaShareFull",
+    "NodeAwaited": "PinnedVmWaits",
+    "NodeChosen": "SourceNodeChosen",
+    "NodeContested": "NodeMayFillUp",
+    "OthersOnWay": "PodsNotEvaluatedYet",
+    "PatchNotProven": "PatchDoesNotApply",
+    "PodsUnknown": "FreeResourcesUnknown",
+    "Repelled": "ExcludedByPod",
+    "Unconfirmed": "EvidenceNotConfirmed",
+    "VolumesLimited": "VolumeCountUnknown",
+}
+"""Code of 0.1.0 -> code of today, for reasons with another code."""
 
 
 def split_sentence(text: str) -> AppliedPatch:
@@ -30,6 +49,6 @@ def split_sentence(text: str) -> AppliedPatch:
         decided=decided,
         on=tuple(names.split(", ")) if names else (),
         more=int(more.removesuffix(" more")) if more.removesuffix(" more").isdecimal() else 0,
-        reason=reason,
+        reason=NEW_CODES.get(reason, reason),
         because=sentence,
     )

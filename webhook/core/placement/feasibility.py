@@ -125,9 +125,9 @@ def _evaluate_beside_pods(name: str, cycle: CycleState, node: NodeInfo | None) -
     if isinstance(snapshot, NotCounted):
         return NodeFit(name, Reason.NODE_FEASIBLE.why(node=name))
     if isinstance(snapshot, SnapshotUnavailable):
-        return NodeFit(name, Reason.PODS_UNKNOWN.why(node=name, problem=snapshot.problem))
+        return NodeFit(name, Reason.FREE_RESOURCES_UNKNOWN.why(node=name, problem=snapshot.problem))
     if node is None or node.node is UNLISTED:
-        return NodeFit(name, Reason.PODS_UNKNOWN.why(node=name, problem="the node was not listed yet"))
+        return NodeFit(name, Reason.FREE_RESOURCES_UNKNOWN.why(node=name, problem="the node was not listed yet"))
     refused = _filter(_FILTER_BY_REQUESTS, cycle, node)
     if refused:
         return replica_share.verdict_if_scarce(name, refused.why, node)
@@ -137,7 +137,7 @@ def _evaluate_beside_pods(name: str, cycle: CycleState, node: NodeInfo | None) -
     refused = _filter(_FILTER_BETWEEN_PODS, cycle, node)
     if refused:
         # A VM waits for this node alone. If this pod were there first, its anti-affinity would reject that VM.
-        preferable = not (node.waited_for and refused.cause is Reason.NEIGHBOUR_EXPECTED)
+        preferable = not (node.waited_for and refused.cause is Reason.DEPENDS_ON_UNSCHEDULED_POD)
         return NodeFit(name, refused.why, preferable=preferable)
     verdict = replica_share.verdict_if_shared(name, cycle.incoming.usage, node, snapshot)
     return verdict or NodeFit(name, Reason.NODE_FEASIBLE.why(node=name))

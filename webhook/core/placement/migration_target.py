@@ -91,7 +91,7 @@ def _prefer(
 
 def _why_not_required(node_fit: NodeFit) -> Why:
     """Return the reason against the node; if there is none, that the pod is a migration target."""
-    return Reason.MIGRATION_PREFERS.why() if node_fit.fits else node_fit.why
+    return Reason.MIGRATION_TARGET_NOT_REQUIRED.why() if node_fit.fits else node_fit.why
 
 
 def _why_stay_away(
@@ -108,7 +108,7 @@ def _why_stay_away(
     wanted = pod.spec.node_selector or {}
     chosen = placing_node_selector(running.spec.node_selector, running.metadata.annotation(ANNOTATION_MIGRATION))
     label = next((f"{key}={value}" for key, value in sorted(chosen.items()) if wanted.get(key) != value), None)
-    return Reason.NODE_CHOSEN.why(node=source, pod=running.metadata.name, label=label) if label else None
+    return Reason.SOURCE_NODE_CHOSEN.why(node=source, pod=running.metadata.name, label=label) if label else None
 
 
 def _source_pod(

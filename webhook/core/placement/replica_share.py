@@ -67,10 +67,10 @@ def verdict_if_scarce(name: str, why: Why, node: NodeInfo) -> NodeFit:
     The webhook does not even prefer the node while other VMs may need what is left.
     """
     if node.queued and not node.known_to_all:
-        contested = Reason.NODE_CONTESTED.why(node=name, count=node.queued, because=why)
+        contested = Reason.NODE_MAY_FILL_UP.why(node=name, count=node.queued, because=why)
         return NodeFit(name, contested, preferable=False)
     if node.waited_for:
-        return NodeFit(name, Reason.NODE_AWAITED.why(node=name, because=why), preferable=False)
+        return NodeFit(name, Reason.PINNED_VM_WAITS.why(node=name, because=why), preferable=False)
     return NodeFit(name, why)
 
 
@@ -86,11 +86,11 @@ def verdict_if_shared(name: str, usage: Usage, node: NodeInfo, snapshot: Snapsho
     if snapshot.replicas > 1:
         insufficient = next(insufficient_resources(usage, node, _margin(usage, node, snapshot)), None)
         if insufficient is not None:
-            why = Reason.NO_SHARE.why(node=name, replicas=snapshot.replicas, **insufficient.names())
+            why = Reason.REPLICA_SHARE_FULL.why(node=name, replicas=snapshot.replicas, **insufficient.names())
             return verdict_if_scarce(name, why, node)
     if node.queued:
-        return NodeFit(name, Reason.OTHERS_ON_WAY.why(node=name, count=node.queued))
-    return NodeFit(name, Reason.CROWD_BEFORE.why(node=name)) if node.starting_together else None
+        return NodeFit(name, Reason.PODS_NOT_EVALUATED_YET.why(node=name, count=node.queued))
+    return NodeFit(name, Reason.REPLICAS_BEHIND.why(node=name)) if node.starting_together else None
 
 
 def why_not_shared(cycle: CycleState) -> Why | None:
@@ -104,7 +104,7 @@ def why_not_shared(cycle: CycleState) -> Why | None:
         what = "required anti-affinity"
     else:
         return None
-    return Reason.INDIVISIBLE.why(what=what, replicas=snapshot.replicas)
+    return Reason.REPLICAS_MAY_CONFLICT.why(what=what, replicas=snapshot.replicas)
 
 
 def _margin(usage: Usage, node: NodeInfo, snapshot: Snapshot) -> Mapping[str, int]:

@@ -132,7 +132,7 @@ def _required(
         return blocked
     staleness = view.staleness()
     if staleness:
-        return Reason.UNCONFIRMED.why(staleness=staleness)
+        return Reason.EVIDENCE_NOT_CONFIRMED.why(staleness=staleness)
     feasible = tuple(node_fit.node for node_fit in candidates if node_fit.feasible)
     if not feasible:
         return candidates[0].why

@@ -169,7 +169,7 @@ async def test_a_staleness_makes_a_requirement_a_preference(store: ClusterCache,
     assert isinstance(answer.decision, Pin)
     assert answer.decision.required == ()
     assert answer.decision.nodes == ("node-a",)
-    assert answer.decision.why.reason.code == "Unconfirmed"
+    assert answer.decision.why.reason.code == "EvidenceNotConfirmed"
     assert view.staleness() in str(answer.decision.why)
 
 

@@ -281,7 +281,7 @@ async def test_pods_that_are_not_known_leave_a_preference(store: ClusterCache, m
     known(store, missing)
     answer, view = await answered(store, vm("vm"))
     assert isinstance(answer.decision, Pin)
-    assert (answer.decision.required, answer.decision.why.reason) == ((), Reason.PODS_UNKNOWN)
+    assert (answer.decision.required, answer.decision.why.reason) == ((), Reason.FREE_RESOURCES_UNKNOWN)
     assert [wish.node for wish in answer.decision.preferred] == [HOME]
     assert store.caches[missing].resource.title in str(view.snapshot())
 

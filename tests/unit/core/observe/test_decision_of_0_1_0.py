@@ -7,7 +7,9 @@ from msgspec import convert
 from support.objects import builders
 
 from webhook.core.api.pod import Pod
+from webhook.core.observe.decision_of_0_1_0 import NEW_CODES
 from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
+from webhook.core.reasons import Reason
 
 EVIDENCE = "ShareManagerPod: claim root: pod share-manager-root is on node a"
 REASON = {"reason": "NodeCordoned", "sentence": "node b is cordoned"}
@@ -32,6 +34,10 @@ BECAUSE = "NodeCordoned: node b is cordoned"
             PastDecision(decided=Decided.PREFERRED, nodes=("a", "b", "c"), more=12, **REASON),
         ),
         (f"preferred on a: {EVIDENCE}", PastDecision(decided=Decided.PREFERRED, nodes=("a",))),
+        (
+            f"preferred on a: {EVIDENCE}; not required, because NodeAwaited: x",
+            PastDecision(decided=Decided.PREFERRED, nodes=("a",), reason="PinnedVmWaits", sentence="x"),
+        ),
         (f"unchanged: {BECAUSE}", PastDecision(decided=Decided.UNCHANGED, **REASON)),
         (f"unchanged: {BECAUSE}; opted in by the Namespace's label", PastDecision(decided=Decided.UNCHANGED, **REASON)),
         ("", PastDecision(decided=Decided.NOTHING)),
@@ -49,6 +55,13 @@ def test_the_sentence_of_a_pod_that_version_0_1_0_decided_on_is_read(
     """Its record, which a pod left unchanged does not have, says nothing of the decision."""
     annotations = {builders.DECISION: sentence} | ({builders.WRITTEN: record} if record else {})
     assert past_decision(convert(builders.virt_launcher_pod(annotations=annotations), Pod)) == decision
+
+
+def test_each_new_code_is_one_of_today() -> None:
+    """And no reason of today has an old code."""
+    today = {reason.code for reason in Reason}
+    assert set(NEW_CODES.values()) <= today
+    assert today.isdisjoint(NEW_CODES)
 
 
 def test_a_long_text_of_a_user_is_cut() -> None:

@@ -161,7 +161,7 @@ def test_an_owner_that_is_not_a_vmi_gets_no_event(owner: Object) -> None:
     ("opt_in", "why", "count"),
     [
         ("true", Reason.INTERNAL_ERROR.why(problem="KeyError"), 1),
-        ("preferred", Reason.PATCH_NOT_PROVEN.why(problem="add /spec"), 1),
+        ("preferred", Reason.PATCH_DOES_NOT_APPLY.why(problem="add /spec"), 1),
         (None, Reason.INTERNAL_ERROR.why(problem="KeyError"), 0),
     ],
     ids=["asked, and we failed", "asked, and the patch was not sent", "did not ask"],

@@ -57,7 +57,7 @@ TARGETS: Final = {
         TARGET,
         [vm_pod("x", vm="db01", uid=OWNER_UID, node="n2", claims=["disk"], nodeSelector={"rack": "4"})],
         "NotCoScheduled",
-        "NodeChosen: somebody chose node n2",
+        "SourceNodeChosen: somebody chose node n2",
         False,
     ),
     "a source that is not known": (TARGET, [], "NotCoScheduled", "SourcePodNotFound: whether somebody chose ", True),

@@ -41,48 +41,48 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
     "just room": (there(taking(500)), asking(), (Reason.NODE_FEASIBLE, True)),
     "full": (there(FULL), asking(), (Reason.NO_ROOM, True)),
     "full of one that waits": (there(WAITS), asking(), (Reason.NO_ROOM, True)),
-    "full of one that comes": (there(coming(501)), asking(), (Reason.NODE_CONTESTED, False)),
+    "full of one that comes": (there(coming(501)), asking(), (Reason.NODE_MAY_FILL_UP, False)),
     "full, and a VM that may go nowhere else waits": (
         there(taking(501), taking(1000, bound=False, pinned=True)),
         asking(),
-        (Reason.NODE_AWAITED, False),
+        (Reason.PINNED_VM_WAITS, False),
     ),
-    "partly of one that comes": (there(taking(400), coming(101)), asking(), (Reason.NODE_CONTESTED, False)),
-    "one comes, and there is room for both": (there(coming(500)), asking(), (Reason.OTHERS_ON_WAY, True)),
+    "partly of one that comes": (there(taking(400), coming(101)), asking(), (Reason.NODE_MAY_FILL_UP, False)),
+    "one comes, and there is room for both": (there(coming(500)), asking(), (Reason.PODS_NOT_EVALUATED_YET, True)),
     "one waits, and there is room for both": (
         there(taking(500, bound=False)),
         asking(),
         (Reason.NODE_FEASIBLE, True),
     ),
     "room for each of two replicas": (there(replicas=2), asking("500m"), (Reason.NODE_FEASIBLE, True)),
-    "room for one of two replicas": (there(replicas=2), asking("501m"), (Reason.NO_SHARE, True)),
+    "room for one of two replicas": (there(replicas=2), asking("501m"), (Reason.REPLICA_SHARE_FULL, True)),
     "room for one of two replicas, and one comes": (
         there(coming(1), replicas=2),
         asking("500m"),
-        (Reason.NODE_CONTESTED, False),
+        (Reason.NODE_MAY_FILL_UP, False),
     ),
     "room for one of two replicas, and one waits for this node alone": (
         there(taking(1, bound=False, pinned=True), replicas=2),
         asking("500m"),
-        (Reason.NODE_AWAITED, False),
+        (Reason.PINNED_VM_WAITS, False),
     ),
     "room for each of three replicas": (there(replicas=3), asking("333m"), (Reason.NODE_FEASIBLE, True)),
-    "room for two of three replicas": (there(replicas=3), asking("334m"), (Reason.NO_SHARE, True)),
-    "pods for two of three replicas": (there(taking(0), replicas=3), asking("1m"), (Reason.NO_SHARE, True)),
+    "room for two of three replicas": (there(replicas=3), asking("334m"), (Reason.REPLICA_SHARE_FULL, True)),
+    "pods for two of three replicas": (there(taking(0), replicas=3), asking("1m"), (Reason.REPLICA_SHARE_FULL, True)),
     "its own share is taken by one that it has just drawn there": (
         there(coming(200, assumed=True), replicas=2, has={"pods": 9, "cpu": 1000}),
         asking("301m"),
-        (Reason.NODE_CONTESTED, False),
+        (Reason.NODE_MAY_FILL_UP, False),
     ),
     "its own share is taken by one that a watch has shown, and other replicas may not have seen": (
         there(coming(200), replicas=2, has={"pods": 9, "cpu": 1000}),
         asking("301m"),
-        (Reason.NODE_CONTESTED, False),
+        (Reason.NODE_MAY_FILL_UP, False),
     ),
     "its own share holds both": (
         there(coming(200, assumed=True), replicas=2, has={"pods": 9, "cpu": 1000}),
         asking("300m"),
-        (Reason.OTHERS_ON_WAY, True),
+        (Reason.PODS_NOT_EVALUATED_YET, True),
     ),
     "as many pods as it may have": (there(*[taking(0)] * 3), asking(), (Reason.NO_ROOM, True)),
     "within the headroom": (there(headroom={"cpu": 501}), asking(), (Reason.NO_ROOM, True)),
@@ -95,23 +95,27 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
     "headroom is not left beside the shares": (
         there(headroom={"cpu": 201}, replicas=2),
         asking("400m"),
-        (Reason.NO_SHARE, True),
+        (Reason.REPLICA_SHARE_FULL, True),
     ),
     "a port": (there(TAKEN), asking("1m", ports=PORTS), (Reason.PORT_TAKEN, True)),
     "whom it avoids": (there(DATABASE), asking(affinity=APART), (Reason.POD_ANTI_AFFINITY, True)),
-    "who avoids it": (there(REPELS), asking(), (Reason.REPELLED, True)),
+    "who avoids it": (there(REPELS), asking(), (Reason.EXCLUDED_BY_POD, True)),
     "one that it avoids comes": (
         there(coming(1, labels={"app": "db"})),
         asking(affinity=APART),
-        (Reason.NEIGHBOUR_EXPECTED, True),
+        (Reason.DEPENDS_ON_UNSCHEDULED_POD, True),
     ),
     "one that it avoids comes, and may go nowhere else": (
         there(coming(1, labels={"app": "db"}, pinned=True)),
         asking(affinity=APART),
-        (Reason.NEIGHBOUR_EXPECTED, False),
+        (Reason.DEPENDS_ON_UNSCHEDULED_POD, False),
     ),
-    "a node that was not listed": (there(nodes={}), asking(), (Reason.PODS_UNKNOWN, True)),
-    "a node that was not listed has no resources yet": (there(nodes={}, has={}), asking(), (Reason.PODS_UNKNOWN, True)),
+    "a node that was not listed": (there(nodes={}), asking(), (Reason.FREE_RESOURCES_UNKNOWN, True)),
+    "a node that was not listed has no resources yet": (
+        there(nodes={}, has={}),
+        asking(),
+        (Reason.FREE_RESOURCES_UNKNOWN, True),
+    ),
 }
 
 
@@ -125,13 +129,13 @@ def test_what_the_others_have_left(snapshot: OneNodeSnapshot, pod: Pod, expected
 def test_a_limit_of_volumes_is_not_decided() -> None:
     """How many are attached is not known: with a limit there is no hard pin, and a preference may stay."""
     found = verdict(there(csi_drivers={builders.LONGHORN_DRIVER: 16}), volumes=[VOLUME])
-    assert (found.why.reason, found.preferable) == (Reason.VOLUMES_LIMITED, True)
+    assert (found.why.reason, found.preferable) == (Reason.VOLUME_COUNT_UNKNOWN, True)
 
 
 def test_pods_that_are_not_known() -> None:
     """The sentence has the problem, and the node is preferred."""
     found = verdict(SnapshotUnavailable("pods: not listed yet"))
-    assert (found.why.reason, found.preferable) == (Reason.PODS_UNKNOWN, True)
+    assert (found.why.reason, found.preferable) == (Reason.FREE_RESOURCES_UNKNOWN, True)
     assert "not listed yet" in found.why.sentence
 
 

@@ -85,7 +85,7 @@ def test_a_source_pod_that_was_read_counts_as_one_from_the_cache() -> None:
     chosen = vm_pod("running", vm="db01", uid=OWNER_UID, node="n2", claims=["disk"], nodeSelector={"rack": "4"})
     found = decide(chosen, gaps=gaps)
     assert isinstance(found, Leave)
-    assert found.why.reason is Reason.NODE_CHOSEN
+    assert found.why.reason is Reason.SOURCE_NODE_CHOSEN
 
 
 UNKNOWN: Final = {

@@ -88,7 +88,7 @@ def after_several_vms(*, settled: bool) -> OneNodeSnapshot:
     ("snapshot", "expected"),
     [
         pytest.param(
-            after_several_vms(settled=False), (Reason.CROWD_BEFORE, True), id="its end may not be known to all"
+            after_several_vms(settled=False), (Reason.REPLICAS_BEHIND, True), id="its end may not be known to all"
         ),
         pytest.param(after_several_vms(settled=True), (Reason.NO_ROOM, True), id="all know of it"),
     ],
@@ -99,4 +99,4 @@ def test_while_vms_start_together_a_vm_is_steered_and_not_pinned(
     """kube-scheduler decides which of the VMs get the node, however many prefer it."""
     found = verdict(snapshot)
     assert (found.why.reason, found.preferable) == expected
-    assert found.fits is (expected[0] is Reason.CROWD_BEFORE)
+    assert found.fits is (expected[0] is Reason.REPLICAS_BEHIND)

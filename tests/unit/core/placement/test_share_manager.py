@@ -181,7 +181,7 @@ def test_a_node_whose_pods_are_not_known_is_only_preferred() -> None:
     found = steer_share_manager(convert(share_manager_pod("h", phase=None), Pod), LONGHORN, view, Policy())
     assert isinstance(found, Steer)
     assert (found.nodes, found.shortlist, found.near) == (("m1",), (), found.preferred)
-    assert found.node_fits[0].why.reason is Reason.PODS_UNKNOWN
+    assert found.node_fits[0].why.reason is Reason.FREE_RESOURCES_UNKNOWN
 
 
 def test_a_node_whose_longhorn_node_could_not_be_read_is_preferred() -> None:

@@ -71,5 +71,5 @@ def test_stale_evidence_gives_a_preference_and_its_reason() -> None:
     view = Patchy(cluster(*disk("a", "n1"), node("n1")), {}, staleness="ShareManager h-a, last known 42 s ago")
     found = place_virt_launcher(convert(virt_launcher_pod(claims=["a"]), Pod), "vms", view, Policy())
     assert isinstance(found, Pin)
-    assert (found.required, found.nodes, found.why.reason) == ((), ("n1",), Reason.UNCONFIRMED)
+    assert (found.required, found.nodes, found.why.reason) == ((), ("n1",), Reason.EVIDENCE_NOT_CONFIRMED)
     assert found.why.sentence.endswith("did not confirm it: ShareManager h-a, last known 42 s ago")

@@ -3,7 +3,7 @@ import pytest
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.status import PASSED, Rejected, Status, Unknown, merge
 
-NO, PERHAPS = Rejected(Reason.REPELLED, {}), Unknown(Reason.INTER_POD_AFFINITY, {})
+NO, PERHAPS = Rejected(Reason.EXCLUDED_BY_POD, {}), Unknown(Reason.INTER_POD_AFFINITY, {})
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ NO, PERHAPS = Rejected(Reason.REPELLED, {}), Unknown(Reason.INTER_POD_AFFINITY, 
         pytest.param([PASSED, PASSED], PASSED, id="all admit"),
         pytest.param([PASSED, PERHAPS, PASSED], PERHAPS, id="one is not settled"),
         pytest.param([PERHAPS, NO, PASSED], NO, id="a refusal after what is not settled"),
-        pytest.param([PERHAPS, Unknown(Reason.REPELLED, {})], PERHAPS, id="the first of several"),
+        pytest.param([PERHAPS, Unknown(Reason.EXCLUDED_BY_POD, {})], PERHAPS, id="the first of several"),
     ],
 )
 def test_several_rules_must_all_admit(statuses: list[Status], expected: Status) -> None:

@@ -60,7 +60,7 @@ def pre_filter(cycle: CycleState) -> Status:
         return Unknown(Reason.TOO_MANY_EXISTING_TERMS, {"count": count, "most": EXISTING_TERMS_MAX})
     existing = next(snapshot.existing_terms.about(incoming.namespace, incoming.labels), None)
     if existing is not None:
-        return Unknown(Reason.REPELLED_BY_TOPOLOGY, {"key": existing.topology_key, "pods": existing})
+        return Unknown(Reason.MAY_BE_EXCLUDED_BY_POD, {"key": existing.topology_key, "pods": existing})
     return PASSED
 
 
@@ -91,7 +91,7 @@ def _statuses(cycle: CycleState, state: PreFilterState, node: NodeInfo) -> Itera
     labels, snapshot = node.labels, cycle.snapshot
     hostname = labels.get(HOSTNAME)
     if not isinstance(snapshot, NoSnapshot) and hostname is not None and snapshot.hostnames.get(hostname, 0) > 1:
-        yield Unknown(Reason.HOSTNAME_SHARED, {"node": node.name, "key": HOSTNAME, "value": hostname})
+        yield Unknown(Reason.HOSTNAME_NOT_UNIQUE, {"node": node.name, "key": HOSTNAME, "value": hostname})
     elif state.affinity:
         yield _affinity(state, node, labels)
     for term, matcher in state.anti_affinity:
@@ -136,7 +136,7 @@ def _present(matcher: PodMatcher, pods: Sequence[PodHandle]) -> bool | Reason:
         if matches is not False:
             if matches and not pod.expected:
                 return True
-            unknown = unknown or (Reason.NEIGHBOUR_EXPECTED if matches else Reason.NAMESPACES_UNKNOWN)
+            unknown = unknown or (Reason.DEPENDS_ON_UNSCHEDULED_POD if matches else Reason.NAMESPACES_UNKNOWN)
     return unknown
 
 
@@ -151,6 +151,6 @@ def _existing(incoming: IncomingPod, node: NodeInfo, labels: Mapping[str, str]) 
         if matches is None:
             yield Unknown(Reason.NAMESPACES_UNKNOWN, {"node": node.name, "rule": _EXISTING})
         elif matches and pod.expected:
-            yield Unknown(Reason.NEIGHBOUR_EXPECTED, {"node": node.name, "rule": _EXISTING})
+            yield Unknown(Reason.DEPENDS_ON_UNSCHEDULED_POD, {"node": node.name, "rule": _EXISTING})
         elif matches:
-            yield Rejected(Reason.REPELLED, {"node": node.name, "key": term.topology_key, "pods": term})
+            yield Rejected(Reason.EXCLUDED_BY_POD, {"node": node.name, "key": term.topology_key, "pods": term})

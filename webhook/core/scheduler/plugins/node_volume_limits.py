@@ -23,4 +23,4 @@ def filter_volume(volume: ClaimVolume, node: NodeInfo) -> Status:
     if limit is None:
         return PASSED
     names = {"node": node.name, "driver": csi.driver, "limit": limit, "claim": volume.claim}
-    return Unknown(Reason.VOLUMES_LIMITED, names)
+    return Unknown(Reason.VOLUME_COUNT_UNKNOWN, names)

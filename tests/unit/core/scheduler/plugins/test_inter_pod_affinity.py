@@ -171,28 +171,35 @@ def keeper(node: str, **fields: Any) -> Object:
 @pytest.mark.parametrize(
     ("incoming_pod", "there", "why"),
     [
-        pytest.param(pod(), keeper("n1"), Reason.REPELLED, id="on the node"),
+        pytest.param(pod(), keeper("n1"), Reason.EXCLUDED_BY_POD, id="on the node"),
         pytest.param(pod(), keeper("n2"), None, id="on another node"),
         pytest.param(pod(app="web"), keeper("n1"), None, id="against others"),
-        pytest.param(pod(app=None), keeper("n1", selector={}), Reason.REPELLED, id="against all"),
+        pytest.param(pod(app=None), keeper("n1", selector={}), Reason.EXCLUDED_BY_POD, id="against all"),
         pytest.param(pod(), keeper("n1", selector=None), None, id="against none"),
         pytest.param(pod(), keeper("n1", selector=UNREADABLE), None, id="what does not parse is ignored"),
         pytest.param(pod(namespace="other"), keeper("n1"), None, id="against its own namespace only"),
-        pytest.param(pod(namespace="other"), keeper("n1", namespaces=["other"]), Reason.REPELLED, id="against another"),
-        pytest.param(pod(namespace="other"), keeper("n1", **EVERYWHERE), Reason.REPELLED, id="against any namespace"),
+        pytest.param(
+            pod(namespace="other"), keeper("n1", namespaces=["other"]), Reason.EXCLUDED_BY_POD, id="against another"
+        ),
+        pytest.param(
+            pod(namespace="other"), keeper("n1", **EVERYWHERE), Reason.EXCLUDED_BY_POD, id="against any namespace"
+        ),
         pytest.param(pod(), keeper("n1", **BY_TEAM), Reason.NAMESPACES_UNKNOWN, id="if the namespace counts"),
         pytest.param(pod(), keeper("n2", **BY_TEAM), None, id="on another node, if the namespace counts"),
-        pytest.param(pod(), keeper("n1", key="zone"), Reason.REPELLED, id="over zones, on the node"),
-        pytest.param(pod(), keeper("n2", key="zone"), Reason.REPELLED_BY_TOPOLOGY, id="over zones, in the zone"),
-        pytest.param(pod(), keeper("gone", key="zone"), Reason.REPELLED_BY_TOPOLOGY, id="over zones, anywhere"),
-        pytest.param(pod(), keeper("n1", key="disk"), Reason.REPELLED_BY_TOPOLOGY, id="over what the node has not"),
+        pytest.param(pod(), keeper("n1", key="zone"), Reason.EXCLUDED_BY_POD, id="over zones, on the node"),
+        pytest.param(pod(), keeper("n2", key="zone"), Reason.MAY_BE_EXCLUDED_BY_POD, id="over zones, in the zone"),
+        pytest.param(pod(), keeper("gone", key="zone"), Reason.MAY_BE_EXCLUDED_BY_POD, id="over zones, anywhere"),
+        pytest.param(pod(), keeper("n1", key="disk"), Reason.MAY_BE_EXCLUDED_BY_POD, id="over what the node has not"),
         pytest.param(pod(app="web"), keeper("n2", key="zone"), None, id="over zones, against others"),
         pytest.param(pod(namespace="other"), keeper("n2", key="zone"), None, id="over zones, in another namespace"),
         pytest.param(
-            pod(namespace="other"), keeper("n2", key="zone", **EVERYWHERE), Reason.REPELLED_BY_TOPOLOGY, id="everywhere"
+            pod(namespace="other"),
+            keeper("n2", key="zone", **EVERYWHERE),
+            Reason.MAY_BE_EXCLUDED_BY_POD,
+            id="everywhere",
         ),
         pytest.param(
-            pod(), keeper("n2", key="zone", **BY_TEAM), Reason.REPELLED_BY_TOPOLOGY, id="over zones, perhaps about it"
+            pod(), keeper("n2", key="zone", **BY_TEAM), Reason.MAY_BE_EXCLUDED_BY_POD, id="over zones, perhaps about it"
         ),
     ],
 )
@@ -204,11 +211,11 @@ def test_anti_affinity_of_those_there(incoming_pod: Object, there: Object, why: 
 @pytest.mark.parametrize(
     ("incoming_pod", "coming", "why"),
     [
-        pytest.param(APART, pod("n1"), Reason.NEIGHBOUR_EXPECTED, id="where it would be in the way"),
+        pytest.param(APART, pod("n1"), Reason.DEPENDS_ON_UNSCHEDULED_POD, id="where it would be in the way"),
         pytest.param(APART, pod("n2"), None, id="where it would not"),
-        pytest.param(pod(), keeper("n1"), Reason.NEIGHBOUR_EXPECTED, id="with rules against the incoming pod"),
+        pytest.param(pod(), keeper("n1"), Reason.DEPENDS_ON_UNSCHEDULED_POD, id="with rules against the incoming pod"),
         pytest.param(pod(), keeper("n2"), None, id="with rules, elsewhere"),
-        pytest.param(NEAR, pod("n1"), Reason.NEIGHBOUR_EXPECTED, id="where it would be wanted"),
+        pytest.param(NEAR, pod("n1"), Reason.DEPENDS_ON_UNSCHEDULED_POD, id="where it would be wanted"),
         pytest.param(
             pod(apart=[term(**BY_TEAM)]),
             pod("n1"),
@@ -245,8 +252,10 @@ def test_a_node_without_a_hostname(incoming_pod: Object, why: Reason | None) -> 
 @pytest.mark.parametrize("incoming_pod", [pod(), APART, NEAR], ids=["no rules", "apart", "near"])
 def test_two_nodes_with_one_hostname(incoming_pod: Object) -> None:
     """They are one topology, so that the pods of one of them decide nothing; only what is in the way is in the way."""
-    assert cause(status(incoming_pod, candidate="twin-1")) is Reason.HOSTNAME_SHARED
-    assert cause(status(incoming_pod, pod("twin-2"), keeper("twin-2"), candidate="twin-1")) is Reason.HOSTNAME_SHARED
+    assert cause(status(incoming_pod, candidate="twin-1")) is Reason.HOSTNAME_NOT_UNIQUE
+    assert (
+        cause(status(incoming_pod, pod("twin-2"), keeper("twin-2"), candidate="twin-1")) is Reason.HOSTNAME_NOT_UNIQUE
+    )
     assert cause(status(APART, pod("twin-1"), candidate="twin-1")) is Reason.POD_ANTI_AFFINITY
 
 
@@ -302,4 +311,4 @@ def test_bound_and_expected_pods_differ() -> None:
     runner = PluginRunner(Situation(NODES, [keeper("n1")], NAMESPACES, pod(), "n1"))
     coming = add(runner.scheduler_cache, keeper("n1"), bound=False)
     runner.scheduler_cache.remove(coming)
-    assert cause(runner.inter_pod_affinity()) is Reason.REPELLED
+    assert cause(runner.inter_pod_affinity()) is Reason.EXCLUDED_BY_POD

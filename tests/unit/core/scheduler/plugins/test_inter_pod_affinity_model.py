@@ -13,9 +13,9 @@ from webhook.core.scheduler.status import PASSED, Passed, Rejected, Unknown
 
 UNKNOWN = {
     Reason.INTER_POD_AFFINITY,
-    Reason.REPELLED_BY_TOPOLOGY,
+    Reason.MAY_BE_EXCLUDED_BY_POD,
     Reason.POD_AFFINITY_UNMET,
-    Reason.HOSTNAME_SHARED,
+    Reason.HOSTNAME_NOT_UNIQUE,
     Reason.NAMESPACES_UNKNOWN,
     Reason.MATCH_LABEL_KEYS,
 }
@@ -60,7 +60,7 @@ def test_the_situations_tell_something() -> None:
     statuses = [PluginRunner(Maker.seeded(seed, Setting()).situation()).inter_pod_affinity() for seed in range(1000)]
     rejected = [each.cause for each in statuses if isinstance(each, Rejected)]
     unknown = [each.cause for each in statuses if isinstance(each, Unknown)]
-    for cause in (Reason.POD_AFFINITY_UNMET, Reason.POD_ANTI_AFFINITY, Reason.REPELLED):
+    for cause in (Reason.POD_AFFINITY_UNMET, Reason.POD_ANTI_AFFINITY, Reason.EXCLUDED_BY_POD):
         assert rejected.count(cause) > 15, cause
     for cause in UNKNOWN:
         assert unknown.count(cause) > 5, cause

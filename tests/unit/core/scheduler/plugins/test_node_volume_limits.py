@@ -23,8 +23,10 @@ NAMES = {"node": "n1", "driver": LONGHORN, "claim": "disk"}
     [
         pytest.param(VOLUME, {}, PASSED, id="no limits"),
         pytest.param(VOLUME, {"other.example.com": 1}, PASSED, id="of another driver"),
-        pytest.param(VOLUME, {LONGHORN: 16}, Unknown(Reason.VOLUMES_LIMITED, {**NAMES, "limit": 16}), id="of its own"),
-        pytest.param(VOLUME, {LONGHORN: 0}, Unknown(Reason.VOLUMES_LIMITED, {**NAMES, "limit": 0}), id="of zero"),
+        pytest.param(
+            VOLUME, {LONGHORN: 16}, Unknown(Reason.VOLUME_COUNT_UNKNOWN, {**NAMES, "limit": 16}), id="of its own"
+        ),
+        pytest.param(VOLUME, {LONGHORN: 0}, Unknown(Reason.VOLUME_COUNT_UNKNOWN, {**NAMES, "limit": 0}), id="of zero"),
         pytest.param(volume_of(driver="other.example.com"), {LONGHORN: 1}, PASSED, id="a volume of another driver"),
         pytest.param(volume_of(driver=None), {"": 1, LONGHORN: 1}, PASSED, id="a volume without a driver"),
         pytest.param(
