@@ -42,13 +42,16 @@ class Model:
     @property
     def homes(self) -> set[str | None]:
         """Return the nodes on which those pods are, or will be by their pin or by a ticket."""
-        if not self.asking:
-            return set()
-        spots = {vm["spec"]["nodeName"] for vm in self.asking}
-        pins = {field["values"][0] for vm in self.asking for field in _fields(vm)}
+        homes: set[str | None] = set()
+        for vm in self.asking:
+            node = vm["spec"].get("nodeName")
+            homes |= {node} if node else self._tickets() | {field["values"][0] for field in _fields(vm)}
+        return homes
+
+    def _tickets(self) -> set[str | None]:
         attachment = self.cluster.longhorn("VolumeAttachment", VOLUME)
-        tickets = attachment["spec"]["attachmentTickets"].values() if attachment else ()
-        return spots | pins | {ticket["nodeID"] for ticket in tickets if ticket["type"] == "csi-attacher"}
+        tickets = (attachment["spec"].get("attachmentTickets") or {}).values() if attachment else ()
+        return {ticket["nodeID"] for ticket in tickets if ticket["type"] == "csi-attacher"}
 
     def takes(self, name: str) -> bool:
         """Whether the pod can run on the node, and no preference of the pod is against it."""
@@ -66,14 +69,14 @@ class Model:
     def _claims(self) -> Iterator[tuple[str, str]]:
         for each in self._scenario.objects:
             if each["kind"] == "PersistentVolume":
-                csi, claim = each["spec"]["csi"] or {}, each["spec"]["claimRef"] or {}
+                csi, claim = each["spec"].get("csi") or {}, each["spec"].get("claimRef") or {}
                 if (csi.get("driver"), csi.get("volumeHandle")) == ("driver.longhorn.io", VOLUME) and claim.get("name"):
-                    yield claim["namespace"], claim["name"]
+                    yield claim.get("namespace", ""), claim["name"]
 
 
 def _claims_of(pod: Object) -> list[tuple[str, str]]:
-    sources = [volume["persistentVolumeClaim"] for volume in pod["spec"]["volumes"]]
-    return [(pod["metadata"]["namespace"], source["claimName"]) for source in sources]
+    sources = [volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or ()]
+    return [(pod["metadata"]["namespace"], source["claimName"]) for source in sources if source]
 
 
 def _opt_in(pod: Object) -> str | None:

@@ -1,6 +1,6 @@
 """Share-manager pods at their CREATE as plain JSON: a volume, VMs that use it, tickets for it, and a handful of quirks.
 
-The volume is `h0`. As `strategies`, of which the nodes and the quirks are.
+As `strategies`, the other way round: the volume is `h0`, and what leads from it to a VM may be odd anywhere.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 from support.fakes.views import LONGHORN_NAMESPACE
+from support.objects import builders
 from support.strategies.affinity_shapes import AFFINITIES, NODES, odds, some
 from support.strategies.quirks import GONE, OBJECT_QUIRKS, Object, bend
-from support.strategies.strategies import NAMESPACE, READY, TAINTS, TOLERATIONS, Scenario, chain, node
+from support.strategies.strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, node
 
 from webhook.core.admit import Entry
 from webhook.core.opt_in import Mode
@@ -33,15 +34,33 @@ POD_QUIRKS: list[tuple[str, Any]] = [
     ("spec.resourceClaims", [{"name": "gpu"}]),
 ]
 VOLUME_QUIRKS: list[tuple[str, Any]] = [
-    ("", GONE),
     ("spec.csi", None),
     ("spec.csi.driver", "nfs.csi.k8s.io"),
     ("spec.csi.volumeHandle", "h1"),
-    ("spec.claimRef", None),
+    *(("spec.claimRef", value) for value in (None, {}, {"name": "c0"}, {"namespace": NAMESPACE}, GONE)),
     ("spec.claimRef.name", None),
     ("spec.claimRef.namespace", "other"),
 ]
 NODE_QUIRKS = [(path, value) for path, values in OBJECT_QUIRKS["node"].items() if path for value in values]
+VIRT_LAUNCHER_QUIRKS: dict[str, list[Any]] = {
+    "metadata.annotations": [None, {}, {"kubevirt-scheduler/co-schedule": "yes"}],
+    "metadata.annotations.kubevirt-scheduler/decision": ["required on n1: so it is", ""],
+    "metadata.labels.kubevirt.io/migrationJobUID": ["x", ""],
+    "metadata.ownerReferences": [None, [], [{"kind": "ReplicaSet", "name": "db01"}]],
+    "metadata.deletionTimestamp": ["2026-01-01T00:00:00Z"],
+    "metadata.creationTimestamp": [None],
+    "spec": [{}],
+    "spec.volumes": [None, [], [{"name": "empty", "emptyDir": {}}], [builders.claim_volume("again", "c0")] * 2],
+    "spec.nodeName": ["", None, "ghost", "Bad_Name"],
+    "spec.schedulerName": ["", None, "default-scheduler", "volcano"],
+    "spec.nodeSelector": [None, {}, {"kubernetes.io/hostname": "n1", "kubevirt.io/schedulable": "true"}],
+    "spec.affinity": [None, {}, {"nodeAffinity": None}, {"nodeAffinity": {}}],
+    "status": [None, {}, {"phase": "Succeeded"}, {"phase": "Failed"}],
+}
+_VM_QUIRKS = some(*((path, value) for path, values in VIRT_LAUNCHER_QUIRKS.items() for value in values))
+_TICKETS = st.lists(
+    st.tuples(some(*["csi-attacher"] * 5, "share-manager-controller", "", None), some(*PLACES, "")), max_size=5
+)
 
 
 class Objects(tuple[Object, ...]):
@@ -54,85 +73,56 @@ class Objects(tuple[Object, ...]):
         return f"{shown} and {len(self) - len(shown)} plain nodes"
 
 
-def vm(index: int, told: Object) -> Object:
-    """A virt-launcher pod that is what `told` says."""
-    metadata: Object = {
-        "name": f"virt-launcher-{index}",
-        "namespace": told["namespace"],
-        "labels": {"kubevirt.io": "virt-launcher"},
-        "creationTimestamp": told["created"],
-    }
-    if told["deleting"]:
-        metadata["deletionTimestamp"] = LATE
-    if told["optIn"] is not GONE:
-        metadata["annotations"] = {"kubevirt-scheduler/co-schedule": told["optIn"]}
-    if told["vm"]:
-        metadata["ownerReferences"] = [
-            {"kind": "VirtualMachineInstance", "name": told["vm"], "uid": f"uid-{told['vm']}"}
-        ]
-    volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in told["claims"]]
-    spec: Object = {"containers": [{"name": "compute"}], "volumes": volumes, "nodeName": told["node"]}
-    if told["pinnedTo"]:
-        spec["affinity"] = {
-            "nodeAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": {
-                    "nodeSelectorTerms": [
-                        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [told["pinnedTo"]]}]}
-                    ]
-                }
-            }
-        }
-    status = {"phase": told["phase"]} if told["phase"] else None
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
-
-
-_VMS = st.lists(
-    st.fixed_dictionaries(
-        {
-            "vm": some("x", "y", "z", None),
-            "namespace": some(*[NAMESPACE] * 7, "other"),
-            "claims": some(["c0"], ["c0"], ["c0"], ["c0", "c1"], ["c1"], []),
-            "optIn": some(*["true"] * 6, "required", "preferred", "false", "odd", GONE),
-            "node": some(*PLACES),
-            "pinnedTo": some(*[None] * 4, *NODES, "ghost"),
-            "phase": some("Running", "Running", "Pending", None, "Succeeded", "Failed"),
-            "deleting": odds(4),
-            "created": some(None, EARLY, LATE),
-        }
-    ),
-    max_size=5,
-)
-_TICKETS = st.lists(
-    st.tuples(some("csi-attacher", "csi-attacher", "share-manager-controller", None), some(*PLACES, "")), max_size=5
-)
-
-
-def attachment(tickets: list[tuple[str | None, str | None]]) -> Object:
-    """Return Longhorn's VolumeAttachment with these tickets."""
-    made = {f"t{i}": {"type": type_, "nodeID": node_id} for i, (type_, node_id) in enumerate(tickets)}
-    return {
-        "apiVersion": "longhorn.io/v1beta2",
-        "kind": "VolumeAttachment",
-        "metadata": {"name": VOLUME, "namespace": LONGHORN_NAMESPACE},
-        "spec": {"attachmentTickets": made},
-    }
-
-
-def volume(index: int, handle: str) -> Object:
-    """Return a PersistentVolume, bound to claim `c<index>`."""
-    made = chain(index, "n1")["volume"]
-    made["spec"]["csi"]["volumeHandle"] = handle
-    made["spec"]["claimRef"] = {"namespace": NAMESPACE, "name": f"c{index}"}
+@st.composite
+def virt_launchers(draw: st.DrawFn, index: int) -> Object:
+    """Return a VM's pod: on a node, pinned to one, or neither."""
+    only = draw(some(*[None] * 4, *NODES, "ghost"))
+    made = builders.vm_pod(
+        f"{index}",
+        vm=draw(some("x", "y", "z")),
+        namespace=draw(some(*[NAMESPACE] * 7, "other")),
+        claims=draw(some(*[["c0"]] * 4, ["c0", "c1"], ["c1"], [])),
+        opt_in=draw(some(*["true"] * 6, "required", "preferred", "false", "odd", None)),
+        node=draw(some(*PLACES)),
+        pinned_to=[only] * draw(some(1, 2)) if only else (),
+        phase=draw(some("Running", "Running", "Pending", None, "Succeeded", "Failed")),
+        deleting=draw(odds(4)),
+        created=draw(some(None, EARLY, LATE)),
+    )
+    if draw(odds(4)):
+        _bent(made, *draw(_VM_QUIRKS))
     return made
 
 
-def _longhorn_node(name: str) -> Object:
-    return {
-        "apiVersion": "longhorn.io/v1beta2",
-        "kind": "Node",
-        "metadata": {"name": name, "namespace": LONGHORN_NAMESPACE},
-        "status": READY,
-    }
+def _bent(thing: Object, path: str, value: Any) -> None:
+    if isinstance(thing.get(path.partition(".")[0]), dict) or "." not in path:
+        bend(thing, path, value)
+
+
+@st.composite
+def _volumes(draw: st.DrawFn) -> list[Object]:
+    """Return PersistentVolumes. The one that has the name of Longhorn's volume comes first."""
+    made = [
+        builders.persistent_volume(draw(some(VOLUME, VOLUME, "restored")), claim="c0", handle=VOLUME),
+        builders.persistent_volume(
+            "other",
+            claim=draw(some("c1", "c1", "c0")),
+            namespace=draw(some(NAMESPACE, NAMESPACE, "other")),
+            handle=draw(some(VOLUME, "h1")),
+            driver=draw(some(*[builders.LONGHORN_DRIVER] * 3, None)),
+        ),
+    ]
+    if draw(odds(5)):
+        bend(made[0], *draw(some(*VOLUME_QUIRKS)))
+    return made[1:] if draw(odds(20)) else made
+
+
+@st.composite
+def _attachments(draw: st.DrawFn) -> list[Object]:
+    made = builders.volume_attachment(VOLUME, draw(_TICKETS))
+    if draw(odds(8)):
+        bend(made, "spec.attachmentTickets", draw(some(None, {}, GONE)))
+    return [made] if draw(odds(2)) else []
 
 
 def _extra_node(index: int, name: str) -> Object:
@@ -142,41 +132,27 @@ def _extra_node(index: int, name: str) -> Object:
 
 
 @st.composite
-def scenarios(draw: st.DrawFn) -> Scenario:
-    """Return a share-manager pod, on a cluster of four nodes or of more than a hundred."""
-    names = [*NODES, *(MANY if draw(odds(3)) else ())]
+def scenarios(draw: st.DrawFn, *, large: bool = True) -> Scenario:
+    """Return a share-manager pod, on a cluster of four nodes or (`large`) of more than 100, with up to five VM pods."""
+    names = [*NODES, *(MANY if large and draw(odds(3)) else ())]
     nodes = {name: _extra_node(index, name) for index, name in enumerate(names)}
-    longhorn = {name: _longhorn_node(name) for name in names} if draw(st.booleans()) else {}
-    volumes = [volume(0, VOLUME), volume(1, draw(some(VOLUME, "h1")))]
+    longhorn = {name: builders.longhorn_node(name) for name in names} if draw(st.booleans()) else {}
     for name, taint in draw(st.lists(st.tuples(some(*names[:6]), TAINTS), max_size=3)):
         nodes[name]["spec"].setdefault("taints", []).append(taint)
     for name, quirk in draw(st.lists(st.tuples(some(*names[:6]), some(*NODE_QUIRKS)), max_size=3)):
         bend(nodes[name], *quirk)
     for name in draw(st.lists(some(*names[:6]), max_size=2)) if draw(odds(3)) else ():
         (longhorn if draw(st.booleans()) else nodes).pop(name, None)
-    if draw(odds(5)):
-        path, value = draw(some(*VOLUME_QUIRKS))
-        if path:
-            bend(volumes[0], path, value)
-        else:
-            del volumes[0]
-    told = draw(_VMS)
-    things = [*nodes.values(), *longhorn.values(), *volumes, *(vm(i, each) for i, each in enumerate(told))]
-    if draw(odds(2)):
-        things.append(attachment(draw(_TICKETS)))
+    pods = [draw(virt_launchers(index)) for index in range(draw(some(1, 1, 1, 2, 2, 3, 4, 5, 0)))]
+    things = [*nodes.values(), *longhorn.values(), *draw(_volumes()), *pods, *draw(_attachments())]
     mode = draw(some(*[Mode.REQUIRED] * 6, *Mode))
     return Scenario(draw(_pods()), Objects(things), mode, Entry.SHARE_MANAGER, LONGHORN_NAMESPACE)
 
 
 @st.composite
 def _pods(draw: st.DrawFn) -> Object:
-    labels = {"longhorn.io/component": "share-manager", "longhorn.io/share-manager": VOLUME}
-    pod: Object = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": f"share-manager-{VOLUME}", "labels": labels, "annotations": {"unknown~/é": "kept"}},
-        "spec": {"containers": [{"name": "share-manager"}], "unknown": {"kept": [1, None, 0.5]}},
-    }
+    pod = builders.share_manager_pod(VOLUME, phase=None, unknown={"kept": [1, None, 0.5]})
+    pod["metadata"]["annotations"]["unknown~/é"] = "kept"
     if draw(st.booleans()):
         pod["spec"]["affinity"] = draw(AFFINITIES)
     if draw(odds(3)):

@@ -12,7 +12,7 @@ from hypothesis import given
 from support.fakes.live import PATHS, RESOURCES, ROOM_UNTOLD, path_of
 from support.fakes.views import cluster
 from support.models.model_api import bookmark, event, page
-from support.strategies.consumer_shapes import cold_starts
+from support.strategies import steering_scenarios
 from support.strategies.migration_shapes import migrations
 from support.strategies.strategies import Scenario, review_of, scenarios
 
@@ -114,7 +114,7 @@ def test_the_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize("how", ["watch", "pages"])
-@given(scenario=cold_starts())
+@given(scenario=steering_scenarios.scenarios(large=False))
 def test_a_share_manager_pod_s_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
     """This needs caches: without them the webhook finds neither a restored volume nor a VM without a ticket."""
     expected = asked(scenario, cluster(*scenario.objects))

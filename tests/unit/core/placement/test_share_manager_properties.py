@@ -128,7 +128,7 @@ def test_the_node_of_the_only_vm_is_preferred_if_the_pod_can_run_there(scenario:
     is_ours = labels.get("longhorn.io/share-manager", VOLUME) == VOLUME and labels and not spec.get("nodeName")
     if not is_ours or len(model.vms) != 1 or model.asking != model.vms:
         return
-    home = model.vms[0]["spec"]["nodeName"]
+    home = model.vms[0]["spec"].get("nodeName")
     if home and model.takes(home):
         assert preferred_nodes(found) == {home}
 

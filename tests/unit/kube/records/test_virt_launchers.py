@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.watching import RESOURCES
 from support.objects import builders
-from support.strategies.consumer_shapes import VIRT_LAUNCHER_QUIRKS, virt_launchers
 from support.strategies.quirks import GONE, bend
+from support.strategies.steering_scenarios import VIRT_LAUNCHER_QUIRKS, virt_launchers
 
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
