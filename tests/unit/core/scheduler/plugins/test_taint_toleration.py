@@ -14,7 +14,7 @@ from webhook.core.api.pod import Toleration
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.plugins import taint_toleration
 from webhook.core.scheduler.plugins.taint_toleration import count_prefer_no_schedule
-from webhook.core.scheduler.status import PASSED, Rejected, Status
+from webhook.core.scheduler.status import Rejected
 
 KEY_A = [{"key": "a", "operator": "Exists"}]
 EVERYTHING = [{"operator": "Exists"}]
@@ -25,36 +25,6 @@ LEAVING = [
     "ToBeDeletedByClusterAutoscaler",
     "karpenter.sh/disrupted",
 ]
-
-
-def rejected(taint: str) -> Rejected:
-    """The rejection because of this taint."""
-    return Rejected(Reason.TAINT_NOT_TOLERATED, {"node": "n1", "taint": taint})
-
-
-@pytest.mark.parametrize(
-    ("tolerations", "taints", "expected"),
-    [
-        pytest.param([], [], PASSED, id="no taints"),
-        pytest.param([], ["a=b:NoSchedule"], rejected("a=b:NoSchedule"), id="NoSchedule"),
-        pytest.param([], ["a:NoExecute"], rejected("a:NoExecute"), id="NoExecute, without a value"),
-        pytest.param([], ["a:PreferNoSchedule"], PASSED, id="PreferNoSchedule"),
-        pytest.param(KEY_A, ["a=b:NoSchedule"], PASSED, id="tolerated"),
-        pytest.param(KEY_A, ["a=b:NoSchedule", "c:NoSchedule"], rejected("c:NoSchedule"), id="one of two is tolerated"),
-        pytest.param(KEY_A, ["c:NoExecute", "d:NoSchedule"], rejected("c:NoExecute"), id="the first is named"),
-        pytest.param(EVERYTHING, ["a:NoSchedule", "c:NoExecute"], PASSED, id="everything is tolerated"),
-    ],
-)
-def test_every_taint_of_a_node_must_be_tolerated(tolerations: list[Any], taints: list[str], expected: Status) -> None:
-    """The reason names the taint as kubectl writes it."""
-    node = node_of(builders.node("n1", taints=taints))
-    assert taint_toleration.filter_node(cycle_of(tolerations=tolerations), node) == expected
-
-
-@pytest.mark.parametrize("spec", [None, {}, {"taints": None}])
-def test_a_node_that_lists_no_taints_passes(spec: Any) -> None:
-    """Also if it has no spec."""
-    assert taint_toleration.filter_node(cycle_of(), node_of({**builders.node("n1"), "spec": spec})) is PASSED
 
 
 @pytest.mark.parametrize("key", LEAVING)
