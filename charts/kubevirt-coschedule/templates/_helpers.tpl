@@ -19,8 +19,8 @@ In: a list of the chart's context and the file.
 {{- $namespace := $root.Release.Namespace }}
 {{- $account := printf ":serviceaccount:%s:" $namespace }}
 {{- $text := $root.Files.Get (print "files/" (index . 1)) | replace ":serviceaccount:kubevirt-coschedule:" $account }}
-{{- range regexSplit "(?m)^---$" $text -1 }}
-{{- $object := fromYaml . }}
+{{- range $index, $document := regexSplit "(?m)^---$" $text -1 }}
+{{- $object := fromYaml $document }}
 {{- with $object.metadata }}
 {{- if .namespace }}
 {{- $_ := set . "namespace" (ternary $root.Values.longhorn.namespace $namespace (eq .namespace "longhorn-system")) }}
@@ -30,9 +30,11 @@ In: a list of the chart's context and the file.
 {{- range $object.subjects }}
 {{- $_ := set . "namespace" $namespace }}
 {{- end }}
+{{- if $index }}
 ---
-{{ toYaml $object }}
 {{ end }}
+{{- toYaml $object }}
+{{- end }}
 {{- end }}
 
 {{/* A word that may be `off`: YAML reads an off without quotes as false. */}}
