@@ -30,6 +30,7 @@ NOW: Final = datetime(2026, 3, 4, 12, tzinfo=UTC)
 """The time of each transcript. Times are moved to the real one before a command runs, and back in its output."""
 _SLACK: Final = timedelta(minutes=2)
 _TIME: Final = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
+_EXIT_CODE: Final = re.compile(r"\[\d\]")
 _INDENT: Final = "    "
 
 
@@ -69,10 +70,12 @@ class Player:
 
     def __init__(self, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self._directory, self._capsys, self._files = directory, capsys, directory / "cluster.json"
+        self._given = directory / "given.yaml"
         self._moved = datetime.now(UTC).replace(microsecond=0) - NOW
 
     def play(self, lines: list[str]) -> Iterator[str]:
         """The lines again, each command with its output."""
+        self._given.unlink(missing_ok=True)
         with StaticApi([]) as api:
             self._kubeconfig = api.kubeconfig(self._directory / "kubeconfig", namespace="vms")
             for line in lines:
@@ -82,7 +85,8 @@ class Player:
                 if not line.startswith("\0"):
                     yield line
                 if word == "$":
-                    yield from self._output(self._run(rest, api), api)
+                    command, _, pattern = rest.partition(" | grep ")
+                    yield from self._output(self._run(command, api), api, pattern)
                 elif word == "GET":
                     yield from self._output(self._page(rest, api), api)
                 elif word not in ("#", "##"):
@@ -100,24 +104,25 @@ class Player:
                 api.objects[path] = _merged(api.objects.get(path, {}), patch)
             case "delete":
                 del api.objects[path]
+            case "given":
+                with self._given.open("a", encoding="utf-8") as file:
+                    file.write(f"{self._now(rest)}\n---\n")
             case "refuse":
                 code, _, message = value.partition(" ")
                 api.refuse(path, int(code), message)
             case _:
                 raise AssertionError(f"{word}: no such line of a transcript")
 
-    def _run(self, words: str, api: StaticApi) -> str:
-        command, _, pattern = words.partition(" | grep ")
+    def _run(self, command: str, api: StaticApi) -> list[str]:
         if "FILES" in command:
             write_cluster(self._files, list(api.objects.values()))
-        command = command.replace("FILES", str(self._files))
+        command = command.replace("FILES", str(self._files)).replace("GIVEN", str(self._given))
         cluster = [] if "--manifests" in command else ["--kubeconfig", str(self._kubeconfig)]
         code = cli.main([*shlex.split(command), *cluster])
         out, err = self._capsys.readouterr()
-        lines = [*out.splitlines(), *(f"! {line}" for line in err.splitlines())]
-        return "\n".join([*filter(re.compile(pattern).search, lines), *([f"[{code}]"] if code else [])])
+        return [*out.splitlines(), *(f"! {line}" for line in err.splitlines()), *([f"[{code}]"] if code else [])]
 
-    def _page(self, path: str, api: StaticApi) -> str:
+    def _page(self, path: str, api: StaticApi) -> list[str]:
         """What the page of `serve --manifests` gets for this path."""
         manifests, pair = write_cluster(self._files, list(api.objects.values())), issue(self._directory)
         tls = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file)
@@ -128,17 +133,22 @@ class Player:
             body = reader.ask(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()).body
             found: dict[str, Any] = json.loads(gzip.decompress(body))
         found |= {name: "..." for name in ("cursor", "replica", "started") if name in found}
-        return json.dumps(found, indent=2)
+        return json.dumps(found, indent=2).splitlines()
 
-    def _output(self, text: str, api: StaticApi) -> Iterator[str]:
-        for known, shown in (
-            (f" --kubeconfig {self._kubeconfig}", ""),
-            (api.url.removeprefix("http://"), "api.example.com"),
-            (str(self._files), "FILES"),
-        ):
-            text = text.replace(known, shown)
-        moved = _TIME.sub(lambda found: self._then(found.group()), text)
-        yield from (f"{_INDENT}{line}".rstrip() for line in moved.split("\n") if line)
+    def _output(self, lines: list[str], api: StaticApi, pattern: str = "") -> Iterator[str]:
+        """The lines that match, without what another run would have otherwise. An exit code is always shown."""
+        shown = {
+            f" --kubeconfig {self._kubeconfig}": "",
+            api.url.removeprefix("http://"): "api.example.com",
+            str(self._files): "FILES",
+            str(self._given): "GIVEN",
+        }
+        for line in lines:
+            text = _TIME.sub(lambda found: self._then(found.group()), line)
+            for known, name in shown.items():
+                text = text.replace(known, name)
+            if re.search(pattern, text) or _EXIT_CODE.fullmatch(text):
+                yield f"{_INDENT}{text}".rstrip()
 
     def _now(self, text: str) -> str:
         return _TIME.sub(lambda found: _shown(datetime.fromisoformat(found.group()) + self._moved), text)
