@@ -22,7 +22,7 @@ from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders, NotJSON
 from webhook.kube.informer.reflector import loop_time
 from webhook.kube.informer.resource import Resource
-from webhook.kube.kinds import SELECTS_VIRT_LAUNCHERS
+from webhook.objects.kinds import VIRT_LAUNCHER_POD
 
 _GET_SECONDS: Final = 5.0  # longer than the deadline of a call should be; then it fails for all calls that wait
 _GETS_AT_ONCE: Final = 64
@@ -114,7 +114,7 @@ class LiveReads:
         """
         pods, decoders = self._resources[Kind.VIRT_LAUNCHER_POD], self._decoders[Kind.VIRT_LAUNCHER_POD]
         on_node = f"spec.nodeName={ref.node}"
-        query = [("labelSelector", SELECTS_VIRT_LAUNCHERS), ("fieldSelector", on_node), ("resourceVersion", "0")]
+        query = [("labelSelector", VIRT_LAUNCHER_POD.selector), ("fieldSelector", on_node), ("resourceVersion", "0")]
         path = msgspec.structs.replace(pods, namespace=ref.namespace).collection
         reply = await self._api.get(path, query, seconds=_GET_SECONDS)
         if reply.status != _OK:
