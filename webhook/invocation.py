@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.core.observe.why_apart import Cure
+    from webhook.core.observe.why_apart import Remedy
 
 PLUGIN: Final = "kubectl-coschedule"  # kubectl runs this file for `kubectl coschedule`
 EXECUTABLE: Final = PLUGIN if Path(sys.argv[0]).stem == PLUGIN else "kubevirt-coschedule"
@@ -32,11 +32,11 @@ class Invocation(NamedTuple):
         """Return the command line that runs the program with these arguments on the same cluster."""
         return " ".join((self.program, arguments, *self.options))
 
-    def to_do(self, cure: Cure | None) -> str:
+    def remedy_text(self, remedy: Remedy | None) -> str:
         """Return what the user can do, with the command that prints how; empty for nothing."""
-        if cure is None or not cure.arguments:
-            return cure.sentence if cure else ""
-        return f"{cure.sentence}: {self.line(cure.arguments)}"
+        if remedy is None or not remedy.arguments:
+            return remedy.sentence if remedy else ""
+        return f"{remedy.sentence}: {self.line(remedy.arguments)}"
 
 
 def _typed(value: Path | str) -> str:

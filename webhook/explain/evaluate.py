@@ -180,8 +180,8 @@ def _prepared(review: Any, cluster: ClusterReader) -> list[str]:
 def _now(row: VMStatus | None, invocation: Invocation) -> VMNow | None:
     if row is None:
         return None
-    cure = invocation.to_do(row.cure)
-    return VMNow(state=row.state, since=row.since, reason=row.why.reason.code, because=row.why.sentence, cure=cure)
+    remedy = invocation.remedy_text(row.remedy)
+    return VMNow(state=row.state, since=row.since, reason=row.why.reason.code, because=row.why.sentence, remedy=remedy)
 
 
 def _followers(found: Evidence, decision: Decision) -> list[str]:

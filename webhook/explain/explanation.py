@@ -38,14 +38,14 @@ class RunningPod(Struct, rename="camel", frozen=True, kw_only=True):
 class VMNow(Struct, rename="camel", frozen=True, kw_only=True):
     """Where a VM is that runs and asks for co-scheduling, as `status` shows it.
 
-    `cure`: what to do, empty for nothing.
+    `remedy`: what to do, empty for nothing.
     """
 
     state: State
     since: str | None
     reason: str
     because: str
-    cure: str
+    remedy: str
 
 
 class PodOptIn(Struct, rename="camel", frozen=True, kw_only=True):

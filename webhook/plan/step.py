@@ -71,8 +71,8 @@ class Step(Struct, frozen=True, kw_only=True):
         row = self.row
         head = f"{row.namespace}/{row.name} is {row.state.value}, on {row.node or 'no node'}"
         since = f" since {row.since}" if row.since else ""
-        cure = f"; to do: {row.cure.sentence}" if row.cure else ""
-        yield printable(f"# {head}{since}: {row.why}{cure}")
+        remedy = f"; to do: {row.remedy.sentence}" if row.remedy else ""
+        yield printable(f"# {head}{since}: {row.why}{remedy}")
         if row.said_by_reunite:
             yield printable(f"#   reunite: {row.said_by_reunite}")
         for sentence in self.sentences:

@@ -86,7 +86,7 @@ def build_report(  # noqa: PLR0913 - by name
         summary=vm_status.count_states(chosen),
         problems=list(problems),
         missing=asked.missing(chosen),
-        items=[vm_item(row, invocation.to_do(row.cure), row.said_by_reunite) for row in asked.shown(chosen)],
+        items=[vm_item(row, invocation.remedy_text(row.remedy), row.said_by_reunite) for row in asked.shown(chosen)],
     )
 
 

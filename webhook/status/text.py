@@ -114,7 +114,7 @@ def summary(counts: Mapping[State, int]) -> str:
 
 def _why(row: VMStatus, invocation: Invocation) -> str:
     """Return the reason; for a VM that is apart or stuck with what to do."""
-    return f"{row.why}; to do: {invocation.to_do(row.cure)}" if row.cure else str(row.why)
+    return f"{row.why}; to do: {invocation.remedy_text(row.remedy)}" if row.remedy else str(row.why)
 
 
 def _said_by_reunite(row: VMStatus) -> str:

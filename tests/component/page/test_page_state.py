@@ -48,8 +48,8 @@ async def test_a_page_gets_everything(page: Paged) -> None:
         "at the VM's start the webhook preferred node-b and did not require it, because NoRoom: node node-b has too "
         "little of memory; kube-scheduler chose node node-a"
     )
-    assert rows["web"]["cure"] == "live-migrate the VM to node node-b, if it can run there"
-    assert rows["db"]["cure"] == ""
+    assert rows["web"]["remedy"] == "live-migrate the VM to node node-b, if it can run there"
+    assert rows["db"]["remedy"] == ""
     assert (body["known"], body["follows"], body["late"]) == (True, True, [])
     assert (body["counts"]["apart"], body["replica"]) == (1, REPLICA)
     assert (body["decided"]["total"], [each["name"] for each in body["decided"]["last"]]) == (1, ["db07"])

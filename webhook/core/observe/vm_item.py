@@ -35,7 +35,7 @@ class VMItem(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
     `asked_by`: whose value `asked` is: vm (its annotation), namespace (its label) or cluster (the setting). `mode` is
     what the value means in this cluster. `only_node`: the one node on which the waiting pod may start.
-    `cure`: what to do about a VM that is apart or stuck. `reunite`: what that program last said of it. Both can be
+    `remedy`: what to do about a VM that is apart or stuck. `reunite`: what that program last said of it. Both can be
     empty.
     """
 
@@ -55,13 +55,13 @@ class VMItem(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     migrating: bool
     reason: str
     because: str
-    cure: str
+    remedy: str
     reunite: str
     volumes: list[VolumeItem]
 
 
-def vm_item(row: VMStatus, cure: str, reunite: str) -> VMItem:
-    """Return a row in the form that is printed. `cure`: with the command that the reader can type, or without."""
+def vm_item(row: VMStatus, remedy: str, reunite: str) -> VMItem:
+    """Return a row in the form that is printed. `remedy`: with the command that the reader can type, or without."""
     return VMItem(
         metadata=ItemMetadata(namespace=row.namespace, name=row.name),
         namespace=row.namespace,
@@ -79,7 +79,7 @@ def vm_item(row: VMStatus, cure: str, reunite: str) -> VMItem:
         migrating=row.migrating,
         reason=row.why.reason.code,
         because=row.why.sentence,
-        cure=cure,
+        remedy=remedy,
         reunite=reunite,
         volumes=[volume_item(volume) for volume in row.volumes],
     )

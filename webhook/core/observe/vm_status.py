@@ -20,7 +20,7 @@ from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
 from webhook.core.observe import why_apart
 from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
 from webhook.core.observe.vm_volumes import STARTING, VMVolumeStatus, bound_or_waiting_since, volumes_of
-from webhook.core.observe.why_apart import Apart, Cure
+from webhook.core.observe.why_apart import Apart, Remedy
 from webhook.core.opt_in import Mode, OptedInBy, OptIn, Policy, opt_in_of
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why
 from webhook.core.view import ClusterView, NoObject
@@ -70,7 +70,7 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
         why: for a VM that is apart what made it so, else what shows the state.
         since: since when the VM is in this state, as far as the objects show it.
         held: why KubeVirt can move a VM that is apart nowhere; None if no reason is known.
-        cure: what the user can do about a VM that is apart or stuck; None for another VM.
+        remedy: what the user can do about a VM that is apart or stuck; None for another VM.
         said_by_reunite: what `reunite` last said of a VM that is apart; empty where that is not read.
     """
 
@@ -89,7 +89,7 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
     why: Why
     since: str | None
     held: Why | None = None
-    cure: Cure | None = None
+    remedy: Remedy | None = None
     said_by_reunite: str = ""
     by: OptedInBy = OptedInBy.VM
 
@@ -130,13 +130,13 @@ def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMSt
         why=why,
         since=since,
     )
-    return _with_cure(row, pod, past, view)
+    return _with_remedy(row, pod, past, view)
 
 
-def _with_cure(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView) -> VMStatus:
-    """Return the row of a VM that is apart with the cause, and of one that is apart or stuck with the cure."""
+def _with_remedy(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView) -> VMStatus:
+    """Return the row of a VM that is apart with the cause, and of one that is apart or stuck with the remedy."""
     if row.state is State.STUCK:
-        return replace(row, cure=why_apart.cure_of_stuck(row.name, row.namespace))
+        return replace(row, remedy=why_apart.remedy_of_stuck(row.name, row.namespace))
     if row.state is not State.APART:
         return row
     volume = next(each for each in row.volumes if each.together is False)
@@ -151,14 +151,14 @@ def _with_cure(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView) -
         nodes=row.share_manager_nodes,
     )
     why = why_apart.why_apart(apart)
-    row = replace(row, why=why, cure=why_apart.cure_of_apart(why, row.name, row.namespace, apart))
+    row = replace(row, why=why, remedy=why_apart.remedy_of_apart(why, row.name, row.namespace, apart))
     held = why_apart.why_held(pod, view)
     return with_held(row, held) if held else row
 
 
 def with_held(row: VMStatus, held: Why) -> VMStatus:
     """Return the row of a VM that KubeVirt can move nowhere."""
-    return replace(row, held=held, cure=why_apart.cure_of_held(held, row.node or ""))
+    return replace(row, held=held, remedy=why_apart.remedy_of_held(held, row.node or ""))
 
 
 def _is_on_a_node(pod: Pod) -> bool:

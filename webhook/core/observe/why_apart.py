@@ -35,7 +35,7 @@ _CONFINED: Final = (
 _RESTART: Final = "restart the VM, because the webhook decides again for a new pod"
 
 
-class Cure(Struct, frozen=True, gc=False):
+class Remedy(Struct, frozen=True, gc=False):
     """What the user can do about a VM; this program prints how if it gets the `arguments`. They can be empty."""
 
     sentence: str
@@ -130,29 +130,29 @@ def _by_the_start(apart: Apart) -> Why | None:
     return None
 
 
-def cure_of_apart(why: Why, vm: str, namespace: str, apart: Apart) -> Cure:
+def remedy_of_apart(why: Why, vm: str, namespace: str, apart: Apart) -> Remedy:
     """Return what the user can do about a VM that is apart by this cause."""
     volume, node = apart.volume, apart.volume.node
     if apart.excluded and volume.confined:
-        return Cure(_CONFINED.format(claim=volume.claim, selector=volume.confined))
+        return Remedy(_CONFINED.format(claim=volume.claim, selector=volume.confined))
     if apart.excluded or why.reason is Reason.VM_SHARE_MANAGERS_SPREAD:
-        return Cure(_STOP)
+        return Remedy(_STOP)
     first = _ASK if why.reason is Reason.VM_WEBHOOK_NOT_ASKED else ""
-    return Cure(first + _MIGRATE.format(node=node), _PLAN.format(vm=vm, namespace=namespace))
+    return Remedy(first + _MIGRATE.format(node=node), _PLAN.format(vm=vm, namespace=namespace))
 
 
-def cure_of_held(held: Why, node: str) -> Cure:
+def remedy_of_held(held: Why, node: str) -> Remedy:
     """Return what frees a VM on `node` that KubeVirt can move nowhere.
 
     The taint makes Kubernetes delete the pods of a node that was shut down, and detach their volumes
     (pkg/controller/podgc/gc_controller.go, gcTerminating). KubeVirt takes the VM for running until its pod is gone.
     """
-    return Cure(_FREE.format(held=held.sentence, node=node))
+    return Remedy(_FREE.format(held=held.sentence, node=node))
 
 
-def cure_of_stuck(vm: str, namespace: str) -> Cure:
+def remedy_of_stuck(vm: str, namespace: str) -> Remedy:
     """Return what the user can do about a VM that is stuck."""
-    return Cure(_RESTART, _PLAN.format(vm=vm, namespace=namespace))
+    return Remedy(_RESTART, _PLAN.format(vm=vm, namespace=namespace))
 
 
 def _before(apart: Apart) -> str:

@@ -74,7 +74,7 @@ def _running(explained: Explanation) -> list[str]:
 
 def _now(now: VMNow) -> list[str]:
     rows = [("State:", now.state.value), ("Since:", now.since or "-"), ("Because:", f"{now.reason}: {now.because}")]
-    return columns([*rows, ("To do:", now.cure)] if now.cure else rows)
+    return columns([*rows, ("To do:", now.remedy)] if now.remedy else rows)
 
 
 def _counted(title: str, items: Sequence[object]) -> str:

@@ -34,7 +34,7 @@ export function detail(row, { decision, problems, now }) {
   return el(
     "div",
     { class: "detail" },
-    row.cure ? el("section", { class: "wide" }, el("h4", {}, "What to do"), el("p", {}, row.cure)) : null,
+    row.remedy ? el("section", { class: "wide" }, el("h4", {}, "What to do"), el("p", {}, row.remedy)) : null,
     el("section", {}, el("h4", {}, "Decision"), ...decided(row, decision)),
     el("section", {}, el("h4", {}, "Nodes"), ...places(row, problems, now)),
     el("section", {}, el("h4", {}, "Commands"), ...commandsOf(row).map(command)),

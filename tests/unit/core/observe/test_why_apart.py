@@ -1,4 +1,4 @@
-"""What made a VM apart from its share-manager, by the times and annotations of both pods; and the cure."""
+"""What made a VM apart from its share-manager, by the times and annotations of both pods; and the remedy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.objects.fleets import EARLY, LATER, TWO, disk, launcher, scheduled,
 
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_status import State
-from webhook.core.observe.why_apart import Cure
+from webhook.core.observe.why_apart import Remedy
 
 Object = dict[str, Any]
 NO_ROOM = "NoRoom: node node-b has too little of memory: 4Gi is requested, 62Gi of 64Gi is taken"
@@ -207,20 +207,20 @@ def test_a_vm_that_is_apart_says_what_made_it_so(pod: Pod, objects: list[Object]
 
 def test_the_cure_is_a_live_migration_that_the_plan_prints() -> None:
     """To the node of the share-manager."""
-    assert the_row(vm(PREFERRED, LATER), objects=share_manager()).cure == Cure(MIGRATE, PLAN)
+    assert the_row(vm(PREFERRED, LATER), objects=share_manager()).remedy == Remedy(MIGRATE, PLAN)
 
 
 def test_who_was_not_asked_looks_for_the_webhook_first() -> None:
     """The next start would go the same way."""
-    cure = the_row(vm(None, LATER), objects=share_manager()).cure
+    remedy = the_row(vm(None, LATER), objects=share_manager()).remedy
     asked = "see that the webhook runs (kubectl get mutatingwebhookconfiguration kubevirt-coschedule), and "
-    assert cure == Cure(asked + MIGRATE, PLAN)
+    assert remedy == Remedy(asked + MIGRATE, PLAN)
 
 
 def test_share_managers_on_two_nodes_come_together_at_a_cold_start() -> None:
     """No migration brings the VM to both."""
     objects = [*TWO, *served("root", "node-a"), *served("data", "node-b")]
-    assert the_row(vm(None, LATER, "root", "data"), objects=objects).cure == Cure(
+    assert the_row(vm(None, LATER, "root", "data"), objects=objects).remedy == Remedy(
         "stop the VM until Longhorn has stopped its share-managers, then start it: the webhook steers them to the VM's "
         "node"
     )
@@ -230,12 +230,12 @@ def test_a_stuck_vm_needs_a_new_pod() -> None:
     """The plan prints the command for the VM's runStrategy."""
     pinned = launcher("root", annotations=builders.written("node-b"), conditions=[unschedulable(LATER)])
     found = the_row(pinned, objects=share_manager())
-    assert (found.state, found.cure) == (
+    assert (found.state, found.remedy) == (
         State.STUCK,
-        Cure("restart the VM, because the webhook decides again for a new pod", PLAN),
+        Remedy("restart the VM, because the webhook decides again for a new pod", PLAN),
     )
 
 
 def test_a_vm_that_is_together_needs_no_cure() -> None:
     """Nothing is to be done."""
-    assert the_row(vm(None, LATER), objects=share_manager(node="node-a")).cure is None
+    assert the_row(vm(None, LATER), objects=share_manager(node="node-a")).remedy is None

@@ -30,9 +30,9 @@ OBJECTS = [*disk("root"), *served("root", "node-b")]
     ],
 )
 def test_a_vm_on_a_lost_node_can_be_moved_nowhere(nodes: list[Object], held: Reason | None, *, deleting: bool) -> None:
-    """The cure is to free it. Longhorn's state of the node does not count: KubeVirt does not ask Longhorn."""
+    """The remedy is to free it. Longhorn's state of the node does not count: KubeVirt does not ask Longhorn."""
     found = the_row(launcher("root", nodeName="node-a", deleting=deleting), objects=[*OBJECTS, *nodes])
     assert found.state is State.APART
     assert (found.held and found.held.reason) == held
-    assert found.cure is not None
-    assert ("out-of-service" in found.cure.sentence, bool(found.cure.arguments)) == (bool(held), not held)
+    assert found.remedy is not None
+    assert ("out-of-service" in found.remedy.sentence, bool(found.remedy.arguments)) == (bool(held), not held)

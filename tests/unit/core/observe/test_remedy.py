@@ -9,7 +9,7 @@ import pytest
 from support.objects import builders
 from support.objects.fleets import EARLY, LATER, disk, launcher, scheduled, served, the_row
 
-from webhook.core.observe.why_apart import Cure
+from webhook.core.observe.why_apart import Remedy
 
 Object = dict[str, Any]
 TAINT = "TaintNotTolerated: node node-b has the taint storage-only=true:NoSchedule, which the pod does not tolerate"
@@ -25,13 +25,13 @@ CONFINED = [
 ]
 
 
-def cure(start: Mapping[str, str] | None, steering: Mapping[str, str] | None, volume: list[Object]) -> Cure:
-    """The cure of a VM with these decisions at its start and for its share-manager's pod."""
+def remedy(start: Mapping[str, str] | None, steering: Mapping[str, str] | None, volume: list[Object]) -> Remedy:
+    """The remedy of a VM with these decisions at its start and for its share-manager's pod."""
     manager, pod = served("root", "node-b", LATER if start is None else EARLY)
     if steering is not None:
         pod["metadata"]["annotations"] |= steering
     vm = launcher("root", nodeName="node-a", annotations=start, conditions=[scheduled(LATER)])
-    found = the_row(vm, objects=[*volume, manager, pod]).cure
+    found = the_row(vm, objects=[*volume, manager, pod]).remedy
     assert found is not None
     return found
 
@@ -47,7 +47,7 @@ def test_a_class_that_keeps_share_managers_elsewhere_is_named(
     start: Mapping[str, str] | None, steering: Mapping[str, str] | None
 ) -> None:
     """longhorn/longhorn#7872: neither a restart nor a migration brings the VM there."""
-    found = cure(start, steering, CONFINED)
+    found = remedy(start, steering, CONFINED)
     assert "shareManagerNodeSelector is storage:true, and a restart or a migration changes nothing" in found.sentence
     assert not found.arguments
 
@@ -63,11 +63,11 @@ def test_without_such_a_class_a_stop_brings_them_together(
     start: Mapping[str, str] | None, steering: Mapping[str, str] | None
 ) -> None:
     """Then Longhorn makes the share-manager again after the VM has its node."""
-    assert cure(start, steering, disk("root")).sentence.startswith("stop the VM until Longhorn has stopped")
+    assert remedy(start, steering, disk("root")).sentence.startswith("stop the VM until Longhorn has stopped")
 
 
 @pytest.mark.parametrize("volume", [CONFINED, disk("root")], ids=["confined", "not confined"])
 def test_what_can_pass_is_cured_by_a_migration(volume: list[Object]) -> None:
     """A full node does not exclude the VM for good."""
-    found = cure(builders.recorded("preferred", "node-b", because=ROOM), None, volume)
+    found = remedy(builders.recorded("preferred", "node-b", because=ROOM), None, volume)
     assert (found.sentence[:21], bool(found.arguments)) == ("live-migrate the VM t", True)
