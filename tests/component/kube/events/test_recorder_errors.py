@@ -27,7 +27,7 @@ from webhook.telemetry.log import start_log
 pytestmark = pytest.mark.slow
 
 MOST_TIMES: Final = 3.0  # a write takes hundreds of times as long as an admission
-_SOON_SECONDS: Final = 0.05
+_SOON_SECONDS: Final = 1.0  # long enough on a busy machine for a write to reach the server
 
 
 # An API server in trouble.
@@ -134,7 +134,7 @@ async def test_admissions_are_as_fast_while_events_fail(
         )
         took, without = [], []
         with writing.fault(fault(writing)):
-            while dropped(events) < 100 or not server.asked:  # on a busy machine writes end before they are sent
+            while dropped(events) < 100 or not server.asked:
                 began = perf_counter()
                 answered = json.loads(await call(body, 0.0))
                 took.append(perf_counter() - began)
