@@ -30,6 +30,7 @@ NOW: Final = datetime(2026, 3, 4, 12, tzinfo=UTC)
 """The time of each transcript. Times are moved to the real one before a command runs, and back in its output."""
 _SLACK: Final = timedelta(minutes=2)
 _TIME: Final = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
+_GROUPS: Final = ("kubevirt.io", "longhorn.io", "admissionregistration.k8s.io")
 _EXIT_CODE: Final = re.compile(r"\[\d\]")
 _INDENT: Final = "    "
 
@@ -76,7 +77,7 @@ class Player:
     def play(self, lines: list[str]) -> Iterator[str]:
         """The lines again, each command with its output."""
         self._given.unlink(missing_ok=True)
-        with StaticApi([]) as api:
+        with StaticApi([], installed=_GROUPS) as api:
             self._kubeconfig = api.kubeconfig(self._directory / "kubeconfig", namespace="vms")
             for line in lines:
                 word, _, rest = line.lstrip("\0").partition(" ")
