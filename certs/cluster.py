@@ -20,7 +20,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from msgspec import Struct
 
 from certs.rotation import state
-from certs.rotation.change import Change, Kept, WriteSecret
+from certs.rotation.change import Change, SecretRole, WriteSecret
 from certs.rotation.state import ClusterState
 from certs.settings import ObjectNames
 from webhook.component_base import api_client
@@ -109,7 +109,7 @@ class ClusterObjects:
         if not isinstance(change, WriteSecret):
             await self._call(_Request("PATCH", self._paths.configuration, {}, change.body, _MERGE))
             return
-        path = self._paths.served if change.secret is Kept.SERVED else self._paths.authority
+        path = self._paths.served if change.secret is SecretRole.SERVED else self._paths.authority
         if path is None:
             raise ValueError("got an authority to write, expected a Secret for it")
         if change.version is None:

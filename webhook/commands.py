@@ -27,34 +27,34 @@ def run_serve(**values: Any) -> int:
 
 def run_explain(**values: Any) -> int:
     """Show what is decided for objects, and why. Returns the exit code."""
-    chosen = ExplainSettings(**values)
+    settings = ExplainSettings(**values)
     from webhook.explain import run  # noqa: PLC0415 - see the module
 
-    return run.run(chosen, stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr, color=_color())
+    return run.run(settings, stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr, color=_color())
 
 
 def run_status(**values: Any) -> int:
     """Show which VMs are with their share-manager. Returns the exit code."""
-    chosen = StatusSettings(**values)
+    settings = StatusSettings(**values)
     from webhook.status import run  # noqa: PLC0415 - see the module
 
-    return run.run(chosen, stdout=sys.stdout, stderr=sys.stderr, color=_color())
+    return run.run(settings, stdout=sys.stdout, stderr=sys.stderr, color=_color())
 
 
 def run_bundle(**values: Any) -> int:
     """Write a file of the cluster. Returns the exit code."""
-    chosen = BundleSettings(**values)
+    settings = BundleSettings(**values)
     from webhook.bundle import run  # noqa: PLC0415 - see the module
 
-    return run.run(chosen, stdout=sys.stdout, stderr=sys.stderr)
+    return run.run(settings, stdout=sys.stdout, stderr=sys.stderr)
 
 
 def run_candidates(**values: Any) -> int:
     """Show which VMs would gain. Returns the exit code."""
-    chosen = CandidatesSettings(**values)
+    settings = CandidatesSettings(**values)
     from webhook.candidates import run  # noqa: PLC0415 - see the module
 
-    return run.run(chosen, stdout=sys.stdout, stderr=sys.stderr)
+    return run.run(settings, stdout=sys.stdout, stderr=sys.stderr)
 
 
 def run_reunite(**values: Any) -> int:

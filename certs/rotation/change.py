@@ -16,7 +16,7 @@ from certs.x509 import pki
 from certs.x509.pki import Pair
 
 
-class Kept(StrEnum):
+class SecretRole(StrEnum):
     """One of the two Secrets."""
 
     SERVED = "served"
@@ -26,7 +26,7 @@ class Kept(StrEnum):
 class WriteSecret(Struct, frozen=True):
     """Put a pair into a Secret, for one resourceVersion. `version`: None to create the Secret."""
 
-    secret: Kept
+    secret: SecretRole
     version: str | None
     pair: Pair
 
@@ -47,7 +47,7 @@ def change_for(step: Write, seen: ClusterState, policy: RotationPolicy, now: dat
             return PatchConfiguration(state.configuration_patch(seen.configuration, bundle.text))
         case NewAuthority():
             authority = pki.new_authority(now=now, lifetime=policy.authority_lifetime)
-            return WriteSecret(Kept.AUTHORITY, seen.authority.version, authority.pair)
+            return WriteSecret(SecretRole.AUTHORITY, seen.authority.version, authority.pair)
         case Issue(authority=authority):
             pair = pki.issue(authority, policy.names, now=now, lifetime=policy.lifetime)
-            return WriteSecret(Kept.SERVED, seen.served.version, pair)
+            return WriteSecret(SecretRole.SERVED, seen.served.version, pair)

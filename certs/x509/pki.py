@@ -111,9 +111,9 @@ def read_certificates(text: bytes) -> list[x509.Certificate]:
     return found
 
 
-def pem(chosen: Iterable[x509.Certificate]) -> bytes:
+def pem(certificates: Iterable[x509.Certificate]) -> bytes:
     """Return the certificates as one PEM text."""
-    return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in chosen)
+    return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in certificates)
 
 
 def short_fingerprint(certificate: x509.Certificate) -> str:

@@ -36,7 +36,7 @@ EXIT_MISSING: Final = 2
 _BY_NAME: Final = attrgetter("namespace", "name")
 
 
-def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
+def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     """Run the command with these settings.
 
     Returns:
@@ -46,14 +46,14 @@ def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     Raises:
         UserError: no cluster can be reached, or its pods can't be read.
     """
-    cluster, origin = _cluster(chosen)
+    cluster, origin = _cluster(settings)
     made = cluster.objects.bundle
-    namespace = "" if chosen.all_namespaces else chosen.namespace or (made.namespace if made else "default")
-    setting, unknown = (chosen.opt_in_all, "") if chosen.opt_in_all else opt_in_all_in(cluster)
-    policy = Policy(longhorn_namespace=chosen.longhorn_namespace, opt_in_all=setting)
-    stopped, not_known = stopped_vms(cluster, policy, namespace, chosen.selector), why_not_known(cluster)
-    candidates = sorted([*_running(cluster, policy, namespace, chosen.selector), *stopped.items], key=_BY_NAME)
-    names = vm_names(chosen.names)
+    namespace = "" if settings.all_namespaces else settings.namespace or (made.namespace if made else "default")
+    setting, unknown = (settings.opt_in_all, "") if settings.opt_in_all else opt_in_all_in(cluster)
+    policy = Policy(longhorn_namespace=settings.longhorn_namespace, opt_in_all=setting)
+    stopped, not_known = stopped_vms(cluster, policy, namespace, settings.selector), why_not_known(cluster)
+    candidates = sorted([*_running(cluster, policy, namespace, settings.selector), *stopped.items], key=_BY_NAME)
+    names = vm_names(settings.names)
     items = [each for each in candidates if not names or each.name in names]
     problems = unread(cluster)
     if not_known and made:
@@ -61,12 +61,12 @@ def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     problems += (said for key, said in stopped.unreadable.items() if not names or key.name in names)
     found = CandidateReport(cluster=origin, at=made.at if made else now(), problems=problems, items=items)
     with suppress(BrokenPipeError):
-        stdout.write(_render(found, chosen))
+        stdout.write(_render(found, settings))
     vm, has = "running VM" if not_known else "VM", "is known to have" if problems else "has"
     where = f"namespace {namespace}" if namespace else "any namespace"
-    nobody = f"no {vm}{_asked(chosen)} in {where} {has} a disk with a share-manager"
+    nobody = f"no {vm}{_names_or_labels(settings)} in {where} {has} a disk with a share-manager"
     stderr.write(f"{report.count_gains(items) if items else nobody}\n")
-    stderr.writelines(f"{sentence}\n" for sentence in _remarks(found, chosen))
+    stderr.writelines(f"{sentence}\n" for sentence in _remarks(found, settings))
     if not_known and not made:
         stderr.write(f"only VMs that run are shown: {not_known}\n")
     if unknown:
@@ -78,33 +78,35 @@ def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     return EXIT_MISSING if missing else EXIT_INCOMPLETE if problems else EXIT_COMPLETE
 
 
-def _remarks(found: CandidateReport, chosen: CandidatesSettings) -> Iterator[str]:
+def _remarks(found: CandidateReport, settings: CandidatesSettings) -> Iterator[str]:
     """What a reader of the report must know besides: a sentence each."""
-    if chosen.output == "table" and any(each.change for each in found.items):
+    if settings.output == "table" and any(each.change for each in found.items):
         yield "the lines that opt VMs in: --output commands"
     if any(CLUSTER in each.notes for each in found.items):
         yield f"the next pod of a stopped VM is {CLUSTER}"
     yield from (f"not everything could be read: {problem}" for problem in found.problems)
 
 
-def _asked(chosen: CandidatesSettings) -> str:
-    if chosen.names:
+def _names_or_labels(settings: CandidatesSettings) -> str:
+    if settings.names:
         return " of these names"
-    labels = ",".join(map(str, chosen.selector.requirements)) if chosen.selector else ""
+    labels = ",".join(map(str, settings.selector.requirements)) if settings.selector else ""
     return f" with labels {labels}" if labels else ""
 
 
-def _cluster(chosen: CandidatesSettings) -> tuple[Manifests, str]:
+def _cluster(settings: CandidatesSettings) -> tuple[Manifests, str]:
     """The cluster that files describe, or a live one, read once into the same form; and the cluster in words."""
-    if chosen.manifests:
-        described = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
-        require_pods(described, str(chosen.manifests))
-        return described, described.objects.origin(str(chosen.manifests))
+    if settings.manifests:
+        described = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
+        require_pods(described, str(settings.manifests))
+        return described, described.objects.origin(str(settings.manifests))
     from webhook.kube.collect import collect_at_terminal  # noqa: PLC0415 - the API client takes 1 s to import
 
-    kubeconfig = Kubeconfig(file=chosen.kubeconfig, context=chosen.context)
-    found = collect_at_terminal(kubeconfig, chosen.longhorn_namespace, lambda _: parts_of_all())
-    return Manifests(found, longhorn_namespace=chosen.longhorn_namespace), found.bundle.cluster if found.bundle else ""
+    kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
+    found = collect_at_terminal(kubeconfig, settings.longhorn_namespace, lambda _: parts_of_all())
+    return Manifests(
+        found, longhorn_namespace=settings.longhorn_namespace
+    ), found.bundle.cluster if found.bundle else ""
 
 
 def _running(cluster: Manifests, policy: Policy, namespace: str, selector: Selector | None) -> Iterator[CandidateItem]:
@@ -128,19 +130,19 @@ def _candidate(cluster: Manifests, pods: Sequence[Pod], policy: Policy) -> Candi
     return candidate
 
 
-def _render(found: CandidateReport, chosen: CandidatesSettings) -> str:
-    if chosen.output == "json":
+def _render(found: CandidateReport, settings: CandidatesSettings) -> str:
+    if settings.output == "json":
         return to_json(found)
-    if chosen.output == "yaml":
+    if settings.output == "yaml":
         return to_yaml(msgspec.to_builtins(found))
-    if chosen.output == "name":
+    if settings.output == "name":
         lines = [report.resource(each) for each in found.items]
     else:
-        lines = report.commands(found.items) if chosen.output == "commands" else _table(found, chosen)
+        lines = report.commands(found.items) if settings.output == "commands" else _table(found, settings)
     return "".join(f"{line}\n" for line in lines)
 
 
-def _table(found: CandidateReport, chosen: CandidatesSettings) -> list[str]:
+def _table(found: CandidateReport, settings: CandidatesSettings) -> list[str]:
     if not found.items:
         return []
-    return text.candidate_table(found.items, namespaces=chosen.all_namespaces, head=not chosen.no_headers)
+    return text.candidate_table(found.items, namespaces=settings.all_namespaces, head=not settings.no_headers)

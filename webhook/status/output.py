@@ -15,7 +15,7 @@ from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import VMStatus
 from webhook.invocation import Invocation
 from webhook.status import report, text
-from webhook.status.report import Asked, exit_code
+from webhook.status.report import Selection, exit_code
 from webhook.status.settings import StatusSettings
 from webhook.terminal import to_json, to_yaml
 
@@ -26,15 +26,15 @@ _NAME: Final = "name"
 class Output:
     """Rows go to standard output, sentences about them to standard error, so that the rows can be piped."""
 
-    def __init__(self, chosen: StatusSettings, stdout: TextIO, stderr: TextIO, *, color: bool) -> None:
-        self._format = chosen.output
+    def __init__(self, settings: StatusSettings, stdout: TextIO, stderr: TextIO, *, color: bool) -> None:
+        self._format = settings.output
         self._stdout, self._stderr = stdout, stderr
-        self._invocation = Invocation.of(chosen)
+        self._invocation = Invocation.of(settings)
         self.table = text.Table(
-            wide=chosen.output == "wide",
-            namespaces=chosen.all_namespaces,
+            wide=settings.output == "wide",
+            namespaces=settings.all_namespaces,
             color=color,
-            head=not chosen.no_headers,
+            head=not settings.no_headers,
             invocation=self._invocation,
         )
 
@@ -53,40 +53,42 @@ class Output:
         for sentence in sentences:
             self._stderr.write(f"{sentence}\n")
 
-    def show(self, asked: Asked, rows: Sequence[VMStatus], *, origin: str, at: str, problems: Sequence[str]) -> int:
+    def show(
+        self, selection: Selection, rows: Sequence[VMStatus], *, origin: str, at: str, problems: Sequence[str]
+    ) -> int:
         """Print those of all `rows` that the user asked for. Returns the exit code."""
-        chosen = asked.rows(rows)
-        shown = asked.shown(chosen)
+        selected = selection.rows(rows)
+        shown = selection.shown(selected)
         if self._format == _NAME:
             self.put("".join(f"{report.resource_name(row.name)}\n" for row in shown))
         elif self._format not in _TABLES:
             found = report.build_report(
-                asked, chosen, cluster=origin, at=at, problems=problems, invocation=self._invocation
+                selection, selected, cluster=origin, at=at, problems=problems, invocation=self._invocation
             )
             self._print(found)
         elif shown:
             self.put("".join(f"{line}\n" for line in self.table.lines(shown, at)))
-        self.tell(text.summary(vm_status.count_states(chosen)) if chosen else nobody(asked, rows))
-        return self.conclude(asked, rows, problems)
+        self.tell(text.summary(vm_status.count_states(selected)) if selected else nobody(selection, rows))
+        return self.conclude(selection, rows, problems)
 
-    def conclude(self, asked: Asked, rows: Sequence[VMStatus], problems: Sequence[str]) -> int:
+    def conclude(self, selection: Selection, rows: Sequence[VMStatus], problems: Sequence[str]) -> int:
         """Write what could not be read, and which names none of all `rows` has. Returns the exit code."""
-        chosen = asked.rows(rows)
-        missing = asked.missing(chosen)
+        selected = selection.rows(rows)
+        missing = selection.missing(selected)
         self.tell(
             *(f"not everything could be read: {problem}" for problem in problems),
-            *(self._absence(name, asked, rows) for name in missing),
+            *(self._absence(name, selection, rows) for name in missing),
         )
-        return exit_code(chosen, missing)
+        return exit_code(selected, missing)
 
-    def _absence(self, name: str, asked: Asked, rows: Sequence[VMStatus]) -> str:
+    def _absence(self, name: str, selection: Selection, rows: Sequence[VMStatus]) -> str:
         elsewhere = sorted(row.namespace for row in rows if row.name == name)
         if elsewhere:
             hint = f"; there is one in namespace {elsewhere[0]}: -n {elsewhere[0]}"
         else:
-            hint = did_you_mean(name, {row.name for row in rows if asked.namespace in ("", row.namespace)})
-        explained = self._invocation.line(f"explain vm/{name} -n {asked.namespace or 'NAMESPACE'}")
-        sentence = f"{name}: no VM of this name runs and asks for co-scheduling in {asked.where}"
+            hint = did_you_mean(name, {row.name for row in rows if selection.namespace in ("", row.namespace)})
+        explained = self._invocation.line(f"explain vm/{name} -n {selection.namespace or 'NAMESPACE'}")
+        sentence = f"{name}: no VM of this name runs and asks for co-scheduling in {selection.where}"
         return f"{sentence}{hint or f'; try: {explained}'}"
 
     def _print(self, value: object) -> None:
@@ -96,15 +98,15 @@ class Output:
             self.put(to_json(value))
 
 
-def nobody(asked: Asked, rows: Sequence[VMStatus]) -> str:
+def nobody(selection: Selection, rows: Sequence[VMStatus]) -> str:
     """Return the sentence for an empty result: where the program looked, and how to see other VMs."""
-    if asked.names:
-        return f"none of these VMs runs and asks for co-scheduling in {asked.where}"
-    labels = f" with labels {asked.labels}" if asked.labels else ""
-    sentence = f"no running VM{labels} asks for co-scheduling in {asked.where}"
-    if not asked.namespace:
+    if selection.names:
+        return f"none of these VMs runs and asks for co-scheduling in {selection.where}"
+    labels = f" with labels {selection.labels}" if selection.labels else ""
+    sentence = f"no running VM{labels} asks for co-scheduling in {selection.where}"
+    if not selection.namespace:
         return sentence
-    elsewhere = sum(row.namespace != asked.namespace for row in rows)
+    elsewhere = sum(row.namespace != selection.namespace for row in rows)
     others = f"{elsewhere} in other namespaces" if elsewhere else "VMs of other namespaces"
     return f"{sentence}; to see {others}: --all-namespaces"
 

@@ -29,7 +29,7 @@ class Report(Struct, rename="camel", frozen=True, kw_only=True):
     items: list[VMItem]
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class Selection(Struct, frozen=True, kw_only=True):
     """The VMs that the user asked for.
 
     `namespace` is empty for all namespaces, `names` for all names; `labels` says which labels their pods have.
@@ -48,8 +48,8 @@ class Asked(Struct, frozen=True, kw_only=True):
 
     def rows(self, rows: Iterable[VMStatus]) -> list[VMStatus]:
         """Return the rows of these VMs, in whatever state, by namespace and name."""
-        chosen = [row for row in rows if self._is_of(row)]
-        return sorted(chosen, key=attrgetter("namespace", "name"))
+        selected = [row for row in rows if self._is_of(row)]
+        return sorted(selected, key=attrgetter("namespace", "name"))
 
     def shown(self, rows: Iterable[VMStatus]) -> list[VMStatus]:
         """Return the rows that are shown, of those that `rows` returned."""
@@ -71,22 +71,24 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 def build_report(  # noqa: PLR0913 - by name
-    asked: Asked,
-    chosen: Collection[VMStatus],
+    selection: Selection,
+    selected: Collection[VMStatus],
     *,
     cluster: str,
     at: str,
     problems: Sequence[str],
     invocation: Invocation,
 ) -> Report:
-    """Return the report on the rows that `Asked.rows` chose."""
+    """Return the report on the rows that `Selection.rows` chose."""
     return Report(
         cluster=cluster,
         at=at,
-        summary=vm_status.count_states(chosen),
+        summary=vm_status.count_states(selected),
         problems=list(problems),
-        missing=asked.missing(chosen),
-        items=[vm_item(row, invocation.remedy_text(row.remedy), row.said_by_reunite) for row in asked.shown(chosen)],
+        missing=selection.missing(selected),
+        items=[
+            vm_item(row, invocation.remedy_text(row.remedy), row.said_by_reunite) for row in selection.shown(selected)
+        ],
     )
 
 

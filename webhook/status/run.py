@@ -16,7 +16,7 @@ from webhook.objects.parts import parts_of_nodes, parts_of_rows
 from webhook.objects.vm_rows import misplaced_opt_ins, opt_in_all_in, require_pods, rows_from_manifests, unread
 from webhook.status import report
 from webhook.status.output import Output, nobody, now
-from webhook.status.report import Asked
+from webhook.status.report import Selection
 from webhook.status.settings import StatusSettings
 
 if TYPE_CHECKING:
@@ -30,86 +30,93 @@ class NotReadable(UserError):
     """The pods of the VMs can't be read, so there is nothing to show."""
 
 
-def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) -> int:
+def run(settings: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) -> int:
     """Run the command with these settings. `color`: whether `stdout` takes ANSI colors. Returns the exit code.
 
     Raises:
         UserError: no cluster can be reached, or the pods of its VMs can't be read.
     """
-    out = Output(chosen, stdout, stderr, color=color)
-    cluster, origin = _cluster(chosen)
+    out = Output(settings, stdout, stderr, color=color)
+    cluster, origin = _cluster(settings)
     made, problems = cluster.objects.bundle, unread(cluster)
-    policy = _policy(chosen, cluster, out)
-    rows = rows_from_manifests(cluster, policy, selector=chosen.selector)
-    asked = _asked(chosen, _namespace(chosen, made.namespace if made else _DEFAULT_NAMESPACE))
-    out.tell(*asked.hints(misplaced_opt_ins(cluster)))
+    policy = _policy(settings, cluster, out)
+    rows = rows_from_manifests(cluster, policy, selector=settings.selector)
+    selection = _selection(settings, _namespace(settings, made.namespace if made else _DEFAULT_NAMESPACE))
+    out.tell(*selection.hints(misplaced_opt_ins(cluster)))
     at = made.at if made else now()
-    if chosen.plan:
-        return _plan(cluster, rows, asked, problems, out, f"{origin} at {at}")
-    return out.show(asked, rows, origin=origin, at=at, problems=problems)
+    if settings.plan:
+        return _plan(cluster, rows, selection, problems, out, f"{origin} at {at}")
+    return out.show(selection, rows, origin=origin, at=at, problems=problems)
 
 
-def _cluster(chosen: StatusSettings) -> tuple[Manifests, str]:
+def _cluster(settings: StatusSettings) -> tuple[Manifests, str]:
     """The cluster that files describe, or a live one; and its name for the user."""
-    if chosen.manifests:
-        described = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
-        require_pods(described, str(chosen.manifests))
-        return described, described.objects.origin(str(chosen.manifests))
+    if settings.manifests:
+        described = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
+        require_pods(described, str(settings.manifests))
+        return described, described.objects.origin(str(settings.manifests))
     from webhook.kube.collect import collect_at_terminal  # noqa: PLC0415 - the API client takes 1 s to import
 
     def parts(namespace: str) -> Sequence[Part]:
-        labels = chosen.selector.requirements if chosen.selector else ()
-        of_rows = parts_of_rows(_namespace(chosen, namespace), ",".join(map(str, labels)))
-        return [*of_rows, *(parts_of_nodes() if chosen.plan else ())]
+        labels = settings.selector.requirements if settings.selector else ()
+        of_rows = parts_of_rows(_namespace(settings, namespace), ",".join(map(str, labels)))
+        return [*of_rows, *(parts_of_nodes() if settings.plan else ())]
 
-    kubeconfig = Kubeconfig(file=chosen.kubeconfig, context=chosen.context)
-    found = collect_at_terminal(kubeconfig, chosen.longhorn_namespace, parts)
+    kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
+    found = collect_at_terminal(kubeconfig, settings.longhorn_namespace, parts)
     origin = found.bundle.cluster if found.bundle else ""
     problem = found.unread(VIRT_LAUNCHER_POD)
     if problem:
-        hint = "your permissions, or choose a --namespace" if chosen.all_namespaces else "your permissions, --namespace"
+        hint = (
+            "your permissions, or choose a --namespace" if settings.all_namespaces else "your permissions, --namespace"
+        )
         raise NotReadable(
             f"{origin}: {VIRT_LAUNCHER_POD.title}: {problem}; expected to list them: check {hint} and --context"
         )
-    headroom = NO_HEADROOM if chosen.plan else None
-    return Manifests(found, longhorn_namespace=chosen.longhorn_namespace, headroom=headroom), origin
+    headroom = NO_HEADROOM if settings.plan else None
+    return Manifests(found, longhorn_namespace=settings.longhorn_namespace, headroom=headroom), origin
 
 
-def _namespace(chosen: StatusSettings, usual: str) -> str:
+def _namespace(settings: StatusSettings, usual: str) -> str:
     """The namespace of the VMs, empty for all."""
-    return "" if chosen.all_namespaces else chosen.namespace or usual
+    return "" if settings.all_namespaces else settings.namespace or usual
 
 
-def _policy(chosen: StatusSettings, cluster: Manifests, out: Output) -> Policy:
+def _policy(settings: StatusSettings, cluster: Manifests, out: Output) -> Policy:
     """Return the policy: the option --opt-in-all comes before the setting of the cluster.
 
     The mode of the webhook is not known here: a VM with the value `true` counts as asking for the default.
     """
-    setting, unknown = (chosen.opt_in_all, "") if chosen.opt_in_all else opt_in_all_in(cluster)
+    setting, unknown = (settings.opt_in_all, "") if settings.opt_in_all else opt_in_all_in(cluster)
     if unknown:
         out.tell(opt_in_all_unknown(unknown))
-    return Policy(longhorn_namespace=chosen.longhorn_namespace, opt_in_all=setting)
+    return Policy(longhorn_namespace=settings.longhorn_namespace, opt_in_all=setting)
 
 
-def _asked(chosen: StatusSettings, namespace: str) -> Asked:
-    labels = chosen.selector.requirements if chosen.selector else ()
-    return Asked(
+def _selection(settings: StatusSettings, namespace: str) -> Selection:
+    labels = settings.selector.requirements if settings.selector else ()
+    return Selection(
         namespace=namespace,
-        names=vm_names(chosen.names),
+        names=vm_names(settings.names),
         labels=",".join(map(str, labels)),
-        apart=chosen.apart,
+        apart=settings.apart,
     )
 
 
 def _plan(  # noqa: PLR0913, PLR0917 - what a plan is made of
-    cluster: Manifests, rows: Sequence[VMStatus], asked: Asked, problems: Sequence[str], out: Output, origin: str
+    cluster: Manifests,
+    rows: Sequence[VMStatus],
+    selection: Selection,
+    problems: Sequence[str],
+    out: Output,
+    origin: str,
 ) -> int:
     from webhook.plan.planner import plan_steps  # noqa: PLC0415 - no other output needs it
     from webhook.status import plan_text  # noqa: PLC0415 - as plan_steps
 
-    chosen = asked.rows(rows)
-    steps, version = plan_steps(cluster, [row for row in chosen if row.state in report.TROUBLED])
+    selected = selection.rows(rows)
+    steps, version = plan_steps(cluster, [row for row in selected if row.state in report.TROUBLED])
     if steps:
         out.put(plan_text.render_plan(steps, origin, version))
-    out.tell(plan_text.plan_summary(steps) if chosen else nobody(asked, rows))
-    return out.conclude(asked, rows, problems)
+    out.tell(plan_text.plan_summary(steps) if selected else nobody(selection, rows))
+    return out.conclude(selection, rows, problems)

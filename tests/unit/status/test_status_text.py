@@ -5,7 +5,7 @@ from support.objects.fleets import LATER, disk, launcher, served, the_row
 
 from webhook.core.observe.vm_status import State
 from webhook.status import text
-from webhook.status.report import Asked, exit_code
+from webhook.status.report import Selection, exit_code
 
 NOW = "2026-01-02T06:30:00Z"
 
@@ -80,7 +80,7 @@ def test_a_migration_is_shown() -> None:
     assert line.startswith("db01   node-b (migrating)   ")
 
 
-ALL = Asked(namespace="")
+ALL = Selection(namespace="")
 
 
 @pytest.mark.parametrize(

@@ -106,8 +106,8 @@ def _why_stay_away(
     if not isinstance(running, Pod):
         return running
     wanted = pod.spec.node_selector or {}
-    chosen = placing_node_selector(running.spec.node_selector, running.metadata.annotation(ANNOTATION_MIGRATION))
-    label = next((f"{key}={value}" for key, value in sorted(chosen.items()) if wanted.get(key) != value), None)
+    by_user = placing_node_selector(running.spec.node_selector, running.metadata.annotation(ANNOTATION_MIGRATION))
+    label = next((f"{key}={value}" for key, value in sorted(by_user.items()) if wanted.get(key) != value), None)
     return Reason.SOURCE_NODE_CHOSEN.why(node=source, pod=running.metadata.name, label=label) if label else None
 
 

@@ -68,20 +68,20 @@ def pick(
         return ()
     if view.has_autoscaler() or view.staleness() or why_undecidable(cycle) or names_some_nodes(required):
         return ()  # a term of the pod that names no node would stay beside the list
-    chosen: dict[str, int] = {}
+    listed: dict[str, int] = {}
     for name in (*preferred[:most], *_spread(names, seed)):
-        if len(chosen) >= most:
+        if len(listed) >= most:
             break
         if name not in preferred:
             node = view.node(name)
-            if name in chosen or isinstance(node, NoObject):
+            if name in listed or isinstance(node, NoObject):
                 continue
             if least_taints and count_prefer_no_schedule(node, cycle.incoming.tolerations) < least_taints:
                 continue
             if not _fits(name, cycle, view):
                 continue
-        chosen[name] = _capacity(name, cycle)
-    return tuple(chosen) if len(chosen) >= LEAST_NODES and sum(chosen.values()) >= _needed(cycle) else ()
+        listed[name] = _capacity(name, cycle)
+    return tuple(listed) if len(listed) >= LEAST_NODES and sum(listed.values()) >= _needed(cycle) else ()
 
 
 def _needed(cycle: CycleState) -> int:

@@ -119,9 +119,9 @@ def _required(
     if opt_in.mode is not Mode.REQUIRED:
         asker = "the VM" if opt_in.by is OptedInBy.VM else opt_in.by
         return Reason.PREFERRED_MODE.why(who=OptedInBy.CLUSTER if opt_in.value == "true" else asker)
-    firm = {finding.node for finding in findings if finding.firm and finding.use is ClaimUse.OWN}
-    candidates = [node_fit for node_fit in node_fits if node_fit.node in firm]
-    if not candidates:
+    firm_nodes = {finding.node for finding in findings if finding.firm and finding.use is ClaimUse.OWN}
+    firm = [node_fit for node_fit in node_fits if node_fit.node in firm_nodes]
+    if not firm:
         return evidence_for(node_fits[0].node, findings).why_not_required
     blocked = (
         feasibility.why_undecidable(cycle)
@@ -133,8 +133,8 @@ def _required(
     staleness = view.staleness()
     if staleness:
         return Reason.EVIDENCE_NOT_CONFIRMED.why(staleness=staleness)
-    feasible = tuple(node_fit.node for node_fit in candidates if node_fit.feasible)
+    feasible = tuple(node_fit.node for node_fit in firm if node_fit.feasible)
     if not feasible:
-        return candidates[0].why
+        return firm[0].why
     most = most_nodes(pod.spec.required_node_affinity, len(feasible))
     return feasible[:most] or Reason.TOO_MANY_TERMS.why(limit=MAX_TERMS)

@@ -20,7 +20,7 @@ from support.sizes import size
 
 from certs.rotation import plan
 from certs.rotation.bundle import BundleHistory
-from certs.rotation.change import Kept, change_for
+from certs.rotation.change import SecretRole, change_for
 from certs.rotation.plan import WaitUntil
 from certs.rotation.state import ClusterState
 from certs.x509 import verify
@@ -48,7 +48,7 @@ class Rotations(RuleBasedStateMachine):
         self.edited_at = NOW - DAY
         self.served: list[tuple[datetime, Pair]] = []  # when it became the newest servable pair
         self.seen: list[tuple[datetime, tuple[bytes, ...]]] = [(NOW - DAY, (b"",))]
-        self.snapshots: list[tuple[Kept, dict[str, Any]]] = []
+        self.snapshots: list[tuple[SecretRole, dict[str, Any]]] = []
 
     @initialize()
     def first_start(self) -> None:
@@ -139,15 +139,15 @@ class Rotations(RuleBasedStateMachine):
         self.heal()
 
     @precondition(may_edit)
-    @rule(which=st.sampled_from(Kept))
-    def secret_is_deleted(self, which: Kept) -> None:
+    @rule(which=st.sampled_from(SecretRole))
+    def secret_is_deleted(self, which: SecretRole) -> None:
         """Servers continue with the pair in their memory. Without the authority's Secret, a new authority is made."""
         self.cluster.edit_secret(which, None)
         self.heal()
 
     @precondition(may_edit)
-    @rule(which=st.sampled_from(Kept), key=st.sampled_from(["tls.crt", "tls.key", "ca.crt"]))
-    def secret_is_damaged(self, which: Kept, key: str) -> None:
+    @rule(which=st.sampled_from(SecretRole), key=st.sampled_from(["tls.crt", "tls.key", "ca.crt"]))
+    def secret_is_damaged(self, which: SecretRole, key: str) -> None:
         """One file of a Secret is damaged."""
         if held := self.cluster.secrets[which]:
             new = copy.deepcopy(held)

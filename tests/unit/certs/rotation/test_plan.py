@@ -119,7 +119,7 @@ def test_a_state_has_a_step_and_a_reason(watched: Watched, expected: RotationSte
 def test_a_damaged_authority_is_replaced(damaged: Pair, sentence: str) -> None:
     """Nothing can be issued of it. The certificate that it issued is served until the new one is."""
     watched = Watched(FRESH, published(FRESH))
-    watched.cluster.secrets[change.Kept.AUTHORITY] = secret(damaged)
+    watched.cluster.secrets[change.SecretRole.AUTHORITY] = secret(damaged)
     assert watched.step() == NewAuthority(sentence)
 
 

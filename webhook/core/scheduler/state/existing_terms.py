@@ -23,13 +23,13 @@ class ExistingTerms:
 
     def add(self, terms: Iterable[Term]) -> None:
         """Count one pod more that has these terms."""
-        for namespace, term in _filed(terms):
+        for namespace, term in _by_namespace(terms):
             counts = self._namespaces.setdefault(namespace, {})
             counts[term] = counts.get(term, 0) + 1
 
     def remove(self, terms: Iterable[Term]) -> None:
         """Count one pod less that has these terms."""
-        for namespace, term in _filed(terms):
+        for namespace, term in _by_namespace(terms):
             counts = self._namespaces[namespace]
             counts[term] -= 1
             if not counts[term]:
@@ -49,7 +49,7 @@ class ExistingTerms:
                     yield term
 
 
-def _filed(terms: Iterable[Term]) -> Iterator[tuple[str, Term]]:
+def _by_namespace(terms: Iterable[Term]) -> Iterator[tuple[str, Term]]:
     """Return each term with each namespace that it is about."""
     for term in terms:
         for namespace in term.scope.names if term.scope.selector.nothing else (_ANY,):
