@@ -12,12 +12,13 @@ from support.fakes.views import cluster
 from support.objects import corpus
 from support.objects.builders import DECISION, WRITTEN
 from support.objects.corpus import Case
+from support.objects.embedded import policy as policy_of
 
 from webhook.core import admit
 from webhook.core.admit import Answer, Entry, PodCreation
 from webhook.core.decision import Leave, decision_sentence
 from webhook.core.observe.past_decision import Decided, past_decision
-from webhook.core.opt_in import Mode, Policy
+from webhook.core.opt_in import Mode
 from webhook.core.patch.json_patch import Operation
 from webhook.core.reasons import Reason
 
@@ -60,7 +61,7 @@ def test_programs_that_read_the_annotation_see_a_pod_that_was_left_unchanged() -
 
 def answered(case: Case, entry: Entry, *, audit: bool) -> Answer:
     """Return the answer of a webhook that acts, or of one that audits."""
-    policy = Policy(Mode(case.mode), audit=audit)
+    policy = policy_of(case, audit=audit)
     found = admit.admit(json.dumps(case.review).encode(), cluster(*case.objects), policy, entry)
     assert isinstance(found, Answer)
     return found

@@ -13,11 +13,10 @@ from support.models import oracle
 from support.objects import corpus
 from support.objects.builders import DECISION, NO_EVICTION, WRITTEN
 from support.objects.corpus import UNCHANGED, Case
-from support.objects.embedded import embedded
+from support.objects.embedded import embedded, policy
 from support.strategies import shortlists
 
 from webhook.core.admit import AGAIN, Answer, Entry, admit
-from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason
 
 CASES = corpus.load()
@@ -47,8 +46,6 @@ NEEDS_A_BUG = {"PatchDoesNotApply", "InternalError"}
 NEEDS_A_SETTING = {
     "AuditPreferred",  # tests/component/test_audit.py
     "AuditRequired",
-    "NamespaceOptedOut",  # tests/unit/core/test_opt_in.py
-    "BadNamespaceLabel",
 }
 IS_NO_DECISION = {"NodeFeasible"}  # the fit of a node; the reason of such a decision is its evidence
 BEFORE_OPT_IN = {  # rules 1 to 4: neither the pod nor a VM that it serves asked for us, and it gets no annotation
@@ -63,6 +60,8 @@ BEFORE_OPT_IN = {  # rules 1 to 4: neither the pod nor a VM that it serves asked
     "NodeAlreadySet",
     "NotOptedIn",
     "OptedOut",
+    "NamespaceOptedOut",
+    "BadNamespaceLabel",
     "ModeOff",
     "BadCoSchedule",
     "NotShareManager",
@@ -94,7 +93,7 @@ def entry_of(case: Case) -> Entry:
 
 def ask(case: Case, body: dict[str, Any]) -> tuple[Answer, dict[str, Any]]:
     """Return (the answer, its response) to a review on the case's cluster."""
-    answer = admit(json.dumps(body).encode(), embedded(case), Policy(Mode(case.mode)), entry_of(case))
+    answer = admit(json.dumps(body).encode(), embedded(case), policy(case), entry_of(case))
     assert isinstance(answer, Answer), "an embedded cluster is read whole: nothing can be missing"
     response = json.loads(answer.body)["response"]
     told = response["auditAnnotations"]

@@ -22,7 +22,7 @@ DIRECTORY: Final = Path(__file__).parents[2] / "cases"
 UNCHANGED: Final = "unchanged"
 
 _FILE_KEYS: Final = frozenset({"rule", "let", "given", "rows"})
-_GIVEN_KEYS: Final = frozenset({"entry", "pod", "cluster", "mode", "request"})
+_GIVEN_KEYS: Final = frozenset({"entry", "pod", "cluster", "mode", "optInAll", "request"})
 _ROW_KEYS: Final = frozenset({"name", *_GIVEN_KEYS, "expect", "replay", "why"})
 _EXPECT_KEYS: Final = frozenset(
     {"decision", "reason", "nodes", "affinity", "shortlist", "warning", "annotation", "patched", "binds", "pending"}
@@ -30,6 +30,7 @@ _EXPECT_KEYS: Final = frozenset(
 _REQUEST_KEYS: Final = frozenset({"operation", "kind", "subResource", "namespace", "object"})
 _DECISIONS: Final = ("required", "preferred", UNCHANGED)
 _MODES: Final = ("required", "preferred", "off")
+_OPT_IN_ALL: Final = ("off", "true", "required", "preferred")
 VIRT_LAUNCHER: Final = "virt-launcher"
 SHARE_MANAGER: Final = "share-manager"
 MIGRATION_TARGET: Final = "migration-target"
@@ -63,7 +64,7 @@ class Expect:
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # two rows are never one
 class Case:
-    """One row: an AdmissionReview, the objects of a cluster, the cluster's mode, and what is expected.
+    """One row: an AdmissionReview, the objects of a cluster, the cluster's settings, and what is expected.
 
     `replay` is False where no API server could store what the row has; `why` then says so.
     """
@@ -74,6 +75,7 @@ class Case:
     pod: Object
     objects: tuple[Object, ...]
     mode: str
+    opt_in_all: str
     review: Object
     expect: Expect
     replay: bool
@@ -152,6 +154,9 @@ def _case(row: Mapping[str, Any], path: Path) -> Case:
     mode = row.get("mode", "required")
     if mode not in _MODES:
         raise BadRow(f"mode: got {mode!r}, expected one of {', '.join(_MODES)} (quoted)")
+    opt_in_all = row.get("optInAll", "off")
+    if opt_in_all not in _OPT_IN_ALL:
+        raise BadRow(f"optInAll: got {opt_in_all!r}, expected one of {', '.join(_OPT_IN_ALL)} (quoted)")
     entry = row.get("entry", VIRT_LAUNCHER)
     if entry not in _NAMESPACES:
         raise BadRow(f"entry: got {entry!r}, expected one of {', '.join(_NAMESPACES)}")
@@ -169,6 +174,7 @@ def _case(row: Mapping[str, Any], path: Path) -> Case:
         pod=full_pod,
         objects=tuple(cluster(row.get("cluster", {}), instance_managers=entry == SHARE_MANAGER)),
         mode=mode,
+        opt_in_all=opt_in_all,
         review=builders.review(full_pod, **{"namespace": _NAMESPACES[entry], **asked}),
         expect=_expect(only(row.get("expect", {}), _EXPECT_KEYS, "expect")),
         replay=replay,

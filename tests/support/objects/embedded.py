@@ -6,14 +6,21 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain
+from typing import cast
 
 import yaml
 from support.objects.builders import LONGHORN_NAMESPACE
 from support.objects.corpus import Case
 
+from webhook.core.opt_in import Mode, OptInAll, Policy
 from webhook.objects.documents import Document, read_documents
 from webhook.objects.manifests import Manifests
 from webhook.objects.objects import read_objects
+
+
+def policy(case: Case, *, audit: bool = False) -> Policy:
+    """Return the settings of a row's cluster."""
+    return Policy(Mode(case.mode), opt_in_all=cast("OptInAll", case.opt_in_all), audit=audit)
 
 
 @cache

@@ -25,7 +25,7 @@ _POD_SPEC_KEYS: Final = frozenset(
 _ASKED_KEYS: Final = frozenset({"requests", "hostPort"})
 _SHARE_MANAGER_POD_ROW_KEYS: Final = frozenset({"volume", "dataEngine", "labels", "namespace", *_POD_SPEC_KEYS})
 _CLUSTER_KEYS: Final = frozenset(
-    {"nodes", "volumes", "longhornNodes", "vms", "virtualMachines", "pods", "clusterAutoscaler"}
+    {"nodes", "volumes", "longhornNodes", "vms", "virtualMachines", "pods", "clusterAutoscaler", "namespaceLabel"}
 )
 _LONGHORN_KEYS: Final = frozenset({"longhorn", "nfsClient", "csiDrivers", "instanceManager"})
 _NODE_KEYS: Final = _LONGHORN_KEYS | {"ready", "cordoned", "deleting", "taints", "labels", "exists", "allocatable"}
@@ -135,6 +135,8 @@ def cluster(row: Any, *, instance_managers: bool = False) -> Iterator[Object]:
     for name, state in _named(row.get("nodes", []), "cluster.nodes"):
         keys = {"instanceManager": "running" if instance_managers else _ABSENT, **state}
         yield from _node(name, only(keys, _NODE_KEYS, f"cluster.nodes.{name}"), with_longhorn=with_longhorn)
+    if "namespaceLabel" in row:
+        yield builders.labeled_namespace(label=row["namespaceLabel"])
     if "clusterAutoscaler" in row:
         yield builders.cluster_autoscaler_status(row["clusterAutoscaler"])
     volumes = row.get("volumes", {})

@@ -27,12 +27,11 @@ from support.control_plane.rendering import HOMECOMING
 from support.objects import corpus
 from support.objects.builders import DECISION, LONGHORN_API_VERSION
 from support.objects.corpus import MIGRATION_TARGET, SHARE_MANAGER, UNCHANGED, Case
-from support.objects.embedded import embedded
+from support.objects.embedded import embedded, policy
 from support.strategies import shortlists
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.admit import Answer, Entry, admit
-from webhook.core.opt_in import Mode, Policy
 
 _PAUSE_SECONDS: Final = 0.05  # watches lag by less
 _PATIENCE_SECONDS: Final = 10  # with each row, after one that never came out right: hundreds of them may be wrong
@@ -157,7 +156,7 @@ class Evaluated(NamedTuple):
     def of(cls, case: Case) -> Evaluated:
         """Ask it."""
         entry = next(each for each in Entry if each.title == case.entry)
-        answer = admit(json.dumps(case.review).encode(), embedded(case), Policy(Mode(case.mode)), entry)
+        answer = admit(json.dumps(case.review).encode(), embedded(case), policy(case), entry)
         assert isinstance(answer, Answer), "an embedded cluster is read whole: nothing can be missing"
         response = json.loads(answer.body)["response"]
         operations = json.loads(base64.b64decode(response["patch"])) if "patch" in response else []

@@ -101,23 +101,6 @@ def test_the_decision_names_the_label() -> None:
     assert left.endswith("; opted in by the Namespace's label")
 
 
-@pytest.mark.parametrize(
-    ("mode", "setting", "who"),
-    [
-        pytest.param(Mode.PREFERRED, "true", "the cluster's setting", id="true has the cluster's mode"),
-        pytest.param(Mode.REQUIRED, "preferred", "the cluster's setting", id="the cluster prefers"),
-    ],
-)
-def test_the_setting_opts_in_every_vm(mode: Mode, setting: OptInAll, who: str) -> None:
-    """The decision names the setting, and the label false still keeps the VMs of a Namespace out."""
-    policy = Policy(mode, opt_in_all=setting)
-    text = decision_sentence(placed(launcher(), *SERVED, policy=policy))
-    assert "; opted in by the cluster's setting; not required" in text
-    assert text.endswith(f"{who} asks for mode preferred")
-    out = placed(launcher(), *SERVED, labeled_namespace("vms", "false"), policy=policy)
-    assert (out.why.reason, out.why.sentence.endswith("Namespace vms is false")) == (Reason.NAMESPACE_OPTED_OUT, True)
-
-
 def test_an_annotation_needs_no_namespace() -> None:
     """The Namespace is not even read, and the decision does not mention it."""
     view = Patchy(cluster(*LABELED), {NAMESPACE_REF: NoObject.NOT_CACHED})
@@ -149,15 +132,6 @@ def test_a_namespace_that_can_not_be_read_pins_nothing() -> None:
     assert isinstance(found, Leave)
     assert (found.why.reason, found.opted_in) == (Reason.NAMESPACE_LOOKUP_FAILED, False)
     assert "Namespace could not be read (503 for a test)" in found.why.sentence
-
-
-def test_a_share_manager_follows_a_vm_that_the_label_opts_in() -> None:
-    """Its pod has no annotation: so do targets of live migrations, whatever the webhook wrote into the start pod."""
-    pod = vm_pod("x", claims=["a"], opt_in=None, node="n1")
-    [finding] = [*find_vms("pv", cluster(*LABELED, pod), Policy())]  # type: ignore[misc]  # no NeedObjects
-    assert (finding.why.reason, finding.node) == (Reason.CONSUMER_ON_NODE, "n1")
-    [other] = [*find_vms("pv", cluster(*SERVED, pod), Policy())]  # type: ignore[misc]
-    assert (other.why.reason, other.node) == (Reason.CONSUMER_NOT_OPTED_IN, None)
 
 
 def test_a_pod_that_only_the_api_server_knows_needs_its_namespace_too() -> None:

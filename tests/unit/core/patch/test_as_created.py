@@ -12,12 +12,12 @@ from msgspec import convert, to_builtins
 from support.fakes.views import cluster
 from support.objects import corpus
 from support.objects.corpus import Case
+from support.objects.embedded import policy
 
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.longhorn import near
 from webhook.core.api.node_selector import NodeSelectorTerm
 from webhook.core.api.pod import Pod
-from webhook.core.opt_in import Mode, Policy
 from webhook.core.patch.applied_patch import fingerprint
 from webhook.core.patch.unpatch import as_created
 
@@ -62,7 +62,7 @@ def test_what_the_webhook_wrote_is_taken_out_again() -> None:
 def stored(case: Case) -> dict[str, Any]:
     """The row's pod as the API server stores it after the webhook's answer, bound to a node."""
     entry = next(entry for entry in Entry if entry.title == case.entry)
-    answer = admit(json.dumps(case.review).encode(), cluster(*case.objects), Policy(Mode(case.mode)), entry)
+    answer = admit(json.dumps(case.review).encode(), cluster(*case.objects), policy(case), entry)
     assert isinstance(answer, Answer)
     pod = jsonpatch.JsonPatch([dict(operation) for operation in answer.operations]).apply(copy.deepcopy(case.pod))
     return {**pod, "spec": {**pod["spec"], "nodeName": "node-x"}}
