@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from certs.rotation import plan, state
 from certs.rotation.bundle import BundleHistory
-from certs.rotation.change import Change, Kept, WriteSecret, change_for
+from certs.rotation.change import Change, SecretRole, WriteSecret, change_for
 from certs.rotation.plan import RotationPolicy
 from certs.rotation.state import KEYS, ClusterState
 from certs.x509 import pki
@@ -89,7 +89,7 @@ class MemoryCluster:
     def __init__(
         self, served: dict[str, Any] | None, configuration: dict[str, Any], authority: dict[str, Any] | None = None
     ) -> None:
-        self.secrets = {Kept.SERVED: served, Kept.AUTHORITY: authority}
+        self.secrets = {SecretRole.SERVED: served, SecretRole.AUTHORITY: authority}
         self.configuration = configuration
         self.writes: list[Change] = []
         self._version = 1
@@ -97,8 +97,8 @@ class MemoryCluster:
     def state(self) -> ClusterState:
         """Return what a controller reads now."""
         return ClusterState(
-            served=state.read_secret(copy.deepcopy(self.secrets[Kept.SERVED])),
-            authority=state.read_secret(copy.deepcopy(self.secrets[Kept.AUTHORITY])),
+            served=state.read_secret(copy.deepcopy(self.secrets[SecretRole.SERVED])),
+            authority=state.read_secret(copy.deepcopy(self.secrets[SecretRole.AUTHORITY])),
             configuration=state.read_configuration(copy.deepcopy(self.configuration)),
         )
 
@@ -119,7 +119,7 @@ class MemoryCluster:
             self.secrets[written.secret] = self._patched(self.secrets[written.secret], body)
         self.writes.append(written)
 
-    def edit_secret(self, which: Kept, new: dict[str, Any] | None) -> None:
+    def edit_secret(self, which: SecretRole, new: dict[str, Any] | None) -> None:
         """Apply a user's edit, as `kubectl replace` or delete makes it."""
         self.secrets[which] = self._stored(copy.deepcopy(new)) if new else None
 
