@@ -23,7 +23,7 @@ from webhook.core.opt_in import Policy
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.scheduler.state.cache import SchedulerCache, _NodePods
 from webhook.core.scheduler.state.pod_info import PodHandle
-from webhook.core.view import Kind, NeedObjects
+from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.nodes import NodeIndex
 from webhook.kube.records.pods import DecodedPod
@@ -155,7 +155,6 @@ class Replica:
         pod = model_pods.asked(vm, shape)
         self._snapshot.forget(pod, NAMESPACE)
         decision = place_virt_launcher(pod, NAMESPACE, self._view, _POLICY)
-        assert not isinstance(decision, NeedObjects)
         if isinstance(decision, Pin):
             self._snapshot.assume(pod, NAMESPACE, decision)
             vmi = owner(pod)

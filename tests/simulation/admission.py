@@ -107,8 +107,8 @@ class Replicas:
         if counts:
             watcher.caches.forget(creation.pod, creation.namespace)
         answer = core.answer(creation, view, self._policy)
-        while not isinstance(answer, Answer):
-            view = watcher.read(view, answer.refs)
+        while view.missing:
+            view = watcher.read(view, view.missing)
             answer = core.answer(creation, view, self._policy)
         answer = self.change(creation, answer, watcher)
         if counts and isinstance(answer.decision, Pin) and self.counts_assumed:

@@ -31,7 +31,7 @@ from webhook.core.observe.vm_status import VMStatus, vm_status_of
 from webhook.core.opt_in import Policy
 from webhook.core.reunite import decide
 from webhook.core.reunite.limits import KubeVirtLimits, ReuniteLimits
-from webhook.core.view import Kind, NeedObjects
+from webhook.core.view import Kind
 from webhook.kube.records.virt_launchers import to_object
 from webhook.plan.step import Step, VMDetails, step
 from webhook.reunite.controller import ROUND_SECONDS, Controller
@@ -239,12 +239,12 @@ class Reuniting:
         self._rows[vm.name] = keys, records, row
         return row
 
-    # The Planner of a round.
-
     async def step(self, row: VMStatus) -> Step:
-        """Return the VM's migration to the node of its share-managers, or why there is none."""
+        """As the Planner: return the VM's migration to the node of its share-managers, or why there is none."""
         details = VMDetails(pod=convert(virt_launcher_pod(self.world.virt.vms[row.name]), Pod))
         nodes, known = self.watcher.view(), self.watcher.cached_view()
-        while isinstance(found := step(row, details, known, nodes, nodes.snapshot()), NeedObjects):
-            nodes = self.watcher.read(nodes, found.refs)
-        return found
+        while True:
+            found = step(row, details, known, nodes, nodes.snapshot())
+            if not nodes.missing:
+                return found
+            nodes = self.watcher.read(nodes, nodes.missing)

@@ -18,7 +18,6 @@ from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.reunite.assumed_start import AssumedStart, still_assumed
 from webhook.core.reunite.not_yet import NotYet
 from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, decide_restart
-from webhook.core.view import NeedObjects
 from webhook.reunite.stuck_vms import StuckPlan
 
 if TYPE_CHECKING:
@@ -97,8 +96,10 @@ class FreeingStuck:
             failed_starts=vm.failed_starts,
         )
         view = self.process.watcher.view()
-        while isinstance(found := decide_restart(stuck, now, self.limits, self._assumed, view), NeedObjects):
-            view = self.process.watcher.read(view, found.refs)
+        found = decide_restart(stuck, now, self.limits, self._assumed, view)
+        while view.missing:
+            view = self.process.watcher.read(view, view.missing)
+            found = decide_restart(stuck, now, self.limits, self._assumed, view)
         return found
 
 

@@ -8,7 +8,7 @@ and its events come in order. Events are fed when the process is asked: nothing 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
@@ -17,7 +17,7 @@ from simulation.engine import Engine
 
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
-from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube import kinds
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.caches import Caches
@@ -113,7 +113,7 @@ class Watcher:
         self.sync()
         return CachedView(self.caches)
 
-    def read(self, view: CallView, refs: Sequence[Ref]) -> CallView:
+    def read(self, view: CallView, refs: Iterable[Ref]) -> CallView:
         """Read these objects at the API server, as webhook.kube.cache.live_reads does."""
         reads = {ref: self._read(ref) for ref in refs}
         return self.view_type(self.caches, self.engine.now, {**view.reads, **reads})
@@ -126,9 +126,9 @@ class Watcher:
     def _read(self, ref: Ref) -> LiveRead:
         if self.api.away:
             return self._unread(ref)
-        if isinstance(ref, VirtLaunchersOnNode):
-            pods = (pod for pod in self.api.list(Kind.VIRT_LAUNCHER_POD) if pod["spec"].get("nodeName") == ref.node)
-            launchers = [pod for pod in pods if pod["metadata"]["namespace"] == ref.namespace]
+        if ref.kind is Kind.VIRT_LAUNCHERS_ON_NODE:
+            pods = (pod for pod in self.api.list(Kind.VIRT_LAUNCHER_POD) if pod["spec"].get("nodeName") == ref.name)
+            launchers = [pod for pod in pods if pod["metadata"]["namespace"] == ref.key.namespace]
             return LiveRead([made for pod in launchers if (made := _made(RESOURCES[Kind.VIRT_LAUNCHER_POD], pod))])
         resource = RESOURCES[ref.kind]
         stored = self.api.objects[_stored(ref.kind)].get(_path(resource, ref))
@@ -136,7 +136,7 @@ class Watcher:
 
     def _unread(self, ref: Ref) -> LiveRead:
         cache = self.caches.get(ref.kind)
-        stored = cache.get(ref.key) if cache and isinstance(ref, ObjectRef) else None
+        stored = cache.get(ref.key) if cache else None
         if stored is None:
             return LiveRead(NoObject.UNAVAILABLE, problem="the API server is away")
         return LiveRead(stored, staleness=f"{ref.name} could not be read")
@@ -212,7 +212,7 @@ def _stored(kind: Kind) -> Kind:
     return Kind.VIRT_LAUNCHER_POD if kind is Kind.SHARE_MANAGER_POD else kind
 
 
-def _path(resource: Resource, ref: ObjectRef) -> str:
+def _path(resource: Resource, ref: Ref) -> str:
     namespace = resource.namespace or ref.key.namespace
     return f"{namespace}/{ref.name}" if namespace else ref.name
 

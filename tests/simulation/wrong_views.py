@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
+from webhook.core import refs
 from webhook.core.api.longhorn import ShareManager
 from webhook.core.api.node import Node
-from webhook.core.api.pod import Pod
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot
-from webhook.core.view import NoObject
+from webhook.core.view import Kind, NoObject, ObjectRef, ObjectT
 from webhook.kube.cache.view import CallView
 
 
 class OwnerBelieved(CallView):
     """The share-manager's pod is never seen, so that the ownerID decides."""
 
-    def share_manager_pod(self, _: str) -> Pod | NoObject:
+    def get(self, ref: ObjectRef[ObjectT]) -> ObjectT | NoObject:
         """Answer wrongly."""
-        return NoObject.NOT_FOUND
+        return NoObject.NOT_FOUND if ref.kind is Kind.SHARE_MANAGER_POD else super().get(ref)
 
 
 class StateIgnored(CallView):
     """Every share-manager seems to run."""
 
-    def share_manager(self, volume: str) -> ShareManager | NoObject:
+    def get(self, ref: ObjectRef[ObjectT]) -> Any:
         """Answer wrongly."""
-        found = super().share_manager(volume)
-        if isinstance(found, NoObject) or found.status is None:
+        found = super().get(ref)
+        if not isinstance(found, ShareManager) or found.status is None:
             return found
         return replace(found, status=replace(found.status, state="running"))
 
@@ -34,10 +36,10 @@ class StateIgnored(CallView):
 class CordonIgnored(CallView):
     """No node seems to be cordoned or tainted."""
 
-    def node(self, name: str) -> Node | NoObject:
+    def get(self, ref: ObjectRef[ObjectT]) -> Any:
         """Answer wrongly."""
-        found = super().node(name)
-        return found if isinstance(found, NoObject) else replace(found, spec=None)
+        found = super().get(ref)
+        return replace(found, spec=None) if isinstance(found, Node) else found
 
 
 class PodsUncounted(CallView):
@@ -51,7 +53,9 @@ class PodsUncounted(CallView):
 class PodsOfAnotherVolume(CallView):
     """The share-manager pod of the next first disk is taken for the one of this volume."""
 
-    def share_manager_pod(self, volume: str) -> Pod | NoObject:
+    def get(self, ref: ObjectRef[ObjectT]) -> Any:
         """Answer wrongly."""
-        number = int(volume.rpartition("-")[2])
-        return super().share_manager_pod(f"disk-{(number + 1) % 10:02}")
+        if ref.kind is not Kind.SHARE_MANAGER_POD:
+            return super().get(ref)
+        number = int(ref.name.rpartition("-")[2])
+        return super().get(refs.share_manager_pod(f"disk-{(number + 1) % 10:02}"))

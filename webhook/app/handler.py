@@ -47,7 +47,7 @@ class FactSource(Protocol):
     async def read(self, view: Any, refs: Sequence[Ref], deadline: float, most: int) -> ClusterView:
         """Read these objects, and return the view with them. Ends by `deadline`, a time of the event loop.
 
-        In the returned view none of the objects is NOT_CACHED. Only the first `most` of them are read.
+        In the returned view none of the objects is `missing`. Only the first `most` of them are read.
         """
         ...
 
@@ -126,10 +126,10 @@ class _Deciding(Struct, frozen=True):
             facts.forget(creation.pod, creation.namespace)
         view = facts.view()
         answer = core.answer(creation, view, policy)
-        while not isinstance(answer, Answer):
+        while view.missing:
             most, began = READS_MAX - spent.reads, perf_counter_ns()
-            spent.reads += min(most, len(answer.refs))
-            view = await facts.read(view, answer.refs, deadline, most)
+            spent.reads += min(most, len(view.missing))
+            view = await facts.read(view, tuple(view.missing), deadline, most)
             spent.read_ns += perf_counter_ns() - began
             answer = core.answer(creation, view, policy)
         if (

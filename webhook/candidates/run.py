@@ -22,7 +22,6 @@ from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe.candidate import Candidate, candidate_of
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
-from webhook.core.view import NeedObjects
 from webhook.explain.derive.notes import CLUSTER
 from webhook.objects.manifests import Manifests
 from webhook.objects.parts import parts_of_all
@@ -125,9 +124,7 @@ def _candidate(cluster: Manifests, pods: Sequence[Pod], policy: Policy) -> Candi
     """What the VM of these pods would gain; None if it has no share-manager. Its own pods do not count."""
     snapshot = cluster.snapshot()
     with snapshot.without(pods) if isinstance(snapshot, ListedSnapshot) else nullcontext():
-        candidate = candidate_of(pods, cluster, policy)
-    assert not isinstance(candidate, NeedObjects)  # noqa: S101 - for the type checker: everything was read
-    return candidate
+        return candidate_of(pods, cluster, policy)
 
 
 def _render(found: CandidateReport, settings: CandidatesSettings) -> str:

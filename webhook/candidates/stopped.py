@@ -20,7 +20,6 @@ from webhook.core.observe.candidate import candidate_of_start
 from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
-from webhook.core.view import NeedObjects
 from webhook.explain.derive.virt_launcher import derive_virt_launcher
 from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.objects.api.kubevirt import VirtualMachine, VirtualMachineInstance
@@ -62,7 +61,6 @@ def stopped_vms(cluster: Manifests, policy: Policy, namespace: str, selector: Se
         candidate = None
         if selector is None or selector.matches(pod.metadata.labels or {}):
             candidate = candidate_of_start(pod, cluster, policy)
-        assert not isinstance(candidate, NeedObjects)  # noqa: S101 - for the type checker: everything was read
         if candidate and _has_vmi(vm, objects.get(VIRTUAL_MACHINE_INSTANCE, key.name, key.namespace)):
             candidate, notes = replace(candidate, state=State.UNKNOWN), [_NO_POD, *notes]
         items += [candidate_item(candidate, key.name, notes)] if candidate else []

@@ -33,7 +33,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.core import pod_limits
+from webhook.core import pod_limits, refs
 from webhook.core.api import admission_review, kubevirt
 from webhook.core.api.admission_review import AdmissionRequest
 from webhook.core.api.meta import NamespacedName, OwnerReference
@@ -46,7 +46,7 @@ from webhook.core.placement.migration_target import place_migration_target
 from webhook.core.placement.share_manager import steer_share_manager
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
+from webhook.core.view import ClusterView, NoObject
 
 AGAIN: Final = "again-"
 """Prefix of the audit annotations' keys if the API server calls the webhook for the same pod a second time."""
@@ -68,8 +68,8 @@ class Answer(Struct, frozen=True):
     vm_exists: bool = True
 
 
-Decide = Callable[[Pod, str, ClusterView, Policy], Decision | NeedObjects]
-"""Decides for a pod and its namespace; or returns the objects that must be read first."""
+Decide = Callable[[Pod, str, ClusterView, Policy], Decision]
+"""Decides for a pod and its namespace."""
 
 
 class Entry(Enum):
@@ -104,7 +104,7 @@ class PodCreation(Struct, frozen=True):
         return self.request.namespace or self.pod.metadata.namespace or ""
 
 
-def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.VIRT_LAUNCHER) -> Answer | NeedObjects:
+def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.VIRT_LAUNCHER) -> Answer:
     """Answer the AdmissionReview in `body`, which the API server sent to `entry`: `read`, then `answer`."""
     creation = read(body, entry)
     return creation if isinstance(creation, Answer) else answer(creation, view, policy)
@@ -128,27 +128,21 @@ def read(body: bytes, entry: Entry) -> PodCreation | Answer:
     return PodCreation(request, entry, pod, before, reverting)
 
 
-def answer(creation: PodCreation, view: ClusterView, policy: Policy) -> Answer | NeedObjects:
-    """Return the answer (rules 2 to 8); or the objects that `view` must have read before there can be one."""
+def answer(creation: PodCreation, view: ClusterView, policy: Policy) -> Answer:
+    """Return the answer (rules 2 to 8). It does not count if `view.missing` has anything after that."""
     decision = creation.entry.decide(creation.before, creation.namespace, view, policy)
     exists = _vm_exists(creation, view)
-    if isinstance(decision, NeedObjects):
-        return decision if isinstance(exists, bool) else NeedObjects((*decision.refs, *exists.refs))
-    if isinstance(exists, NeedObjects):
-        return exists
     carried_out = _carried_out(creation, decision, policy)
     return carried_out if exists else replace(carried_out, vm_exists=False)
 
 
-def _vm_exists(creation: PodCreation, view: ClusterView) -> bool | NeedObjects:
+def _vm_exists(creation: PodCreation, view: ClusterView) -> bool:
     """Return whether the cluster has the VirtualMachineInstance that owns the pod; True also if that is not known."""
     if creation.entry is Entry.SHARE_MANAGER:
         return True
     owner = kubevirt.owner(creation.pod) or OwnerReference()
     key = NamespacedName(creation.namespace, owner.name or "")
-    found = view.virtual_machine_instance(key)
-    if found is NoObject.NOT_CACHED:
-        return NeedObjects((ObjectRef(Kind.VIRTUAL_MACHINE_INSTANCE, key),))
+    found = view.get(refs.virtual_machine_instance(key))
     return found is NoObject.UNAVAILABLE or (not isinstance(found, NoObject) and found.metadata.uid == owner.uid)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct
 
+from webhook.core import refs
 from webhook.core.api.admission_review import POD_KIND, RequestHead
 from webhook.core.api.kubevirt import (
     ANNOTATION_PROVISIONING,
@@ -16,10 +17,10 @@ from webhook.core.api.kubevirt import (
     LABEL_MIGRATION_JOB_UID,
     VIRT_LAUNCHER,
 )
-from webhook.core.api.meta import Namespace, NamespacedName
+from webhook.core.api.meta import Namespace
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_OPT_IN_ALL, LABEL_CO_SCHEDULE, Reason, Why
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
+from webhook.core.view import ClusterView, NoObject
 
 _VALUE_SHOWN_CHARS: Final = 48  # of a wrong annotation value; API clients expect warnings under 256 characters
 
@@ -81,7 +82,7 @@ def not_a_pod_creation(request: RequestHead) -> Why | None:
     return None
 
 
-def opt_in_of_start(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why | NeedObjects:
+def opt_in_of_start(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why:
     """Rules 2 to 4: return how the VM of this pod is opted in, or why the webhook does not place the pod."""
     meta = pod.metadata
     if meta.label(LABEL_APP) != VIRT_LAUNCHER:
@@ -91,7 +92,7 @@ def opt_in_of_start(pod: Pod, namespace: str, view: ClusterView, policy: Policy)
     return _why_not_scheduled(pod) or opt_in_of(pod, namespace, view, policy)
 
 
-def opt_in_of_target(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why | NeedObjects:
+def opt_in_of_target(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why:
     """Rules 2 to 4 for the target of a live migration: as `opt_in_of_start`."""
     if pod.metadata.label(LABEL_APP) != VIRT_LAUNCHER:
         return Reason.NOT_VIRT_LAUNCHER.why()
@@ -112,17 +113,16 @@ def _why_not_scheduled(pod: Pod) -> Why | None:
     return None
 
 
-def opt_in_of(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why | NeedObjects:
+def opt_in_of(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why:
     """Rule 4: return how the VM of a virt-launcher pod in `namespace` is opted in, or why it is not.
 
-    Return NeedObjects if the Namespace must be read first. A VM with an annotation of its own never needs that.
+    The Namespace of a VM with an annotation of its own is never asked for.
     """
     annotation = pod.metadata.annotation(ANNOTATION_CO_SCHEDULE)
     if annotation is not None:
         return parse_opt_in(annotation, None, namespace, policy)
-    found, ref = view.namespace(namespace), ObjectRef(Kind.NAMESPACE, NamespacedName("", namespace))
-    if found is NoObject.NOT_CACHED:
-        return NeedObjects((ref,))
+    ref = refs.namespace(namespace)
+    found = view.get(ref)
     if found is NoObject.UNAVAILABLE:
         return Reason.NAMESPACE_LOOKUP_FAILED.why(namespace=namespace, problem=view.read_error(ref))
     return parse_opt_in(None, label_of(found), namespace, policy)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance, VMClaim
-from webhook.core.view import NoObject
+from webhook.core.view import Kind, NoObject, ObjectRef, ObjectT
+
+KINDS_OF_VMS: Final = (Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE)
 
 
 class ListedVirtualMachines:
@@ -29,13 +32,11 @@ class ListedVirtualMachines:
         for claim in claims:
             self._by_claim[NamespacedName(namespace, claim.name)].add(vm)
 
-    def virtual_machine(self, key: NamespacedName) -> VirtualMachine | NoObject:
-        """Return the VirtualMachine of this namespace and name."""
-        return NoObject.UNAVAILABLE if self._vms is None else self._vms.get(key, NoObject.NOT_FOUND)
-
-    def virtual_machine_instance(self, key: NamespacedName) -> VirtualMachineInstance | NoObject:
-        """Return the VirtualMachineInstance of this namespace and name."""
-        return NoObject.UNAVAILABLE if self._vmis is None else self._vmis.get(key, NoObject.NOT_FOUND)
+    def get(self, ref: ObjectRef[ObjectT]) -> ObjectT | NoObject:
+        """Return the VirtualMachine or VirtualMachineInstance."""
+        listed: Mapping[NamespacedName, Any] | None = self._vms if ref.kind is Kind.VIRTUAL_MACHINE else self._vmis
+        found: ObjectT | NoObject = NoObject.UNAVAILABLE if listed is None else listed.get(ref.key, NoObject.NOT_FOUND)
+        return found
 
     def virtual_machines_of(self, claim: NamespacedName) -> Sequence[str] | NoObject:
         """Return the names of the VMs that name this claim."""

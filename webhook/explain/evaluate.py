@@ -11,7 +11,7 @@ from typing import Any, Final
 import jsonpatch
 import msgspec
 
-from webhook.core import admit
+from webhook.core import admit, refs
 from webhook.core.admit import Answer, Entry
 from webhook.core.api.admission_review import BadReview
 from webhook.core.api.kubevirt import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER
@@ -22,7 +22,7 @@ from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy, asked_value, label_of
 from webhook.core.placement import share_manager
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
-from webhook.core.view import ClusterView, NeedObjects
+from webhook.core.view import ClusterView
 from webhook.explain.chain import evidence
 from webhook.explain.chain.evidence import Evidence
 from webhook.explain.explain_request import ExplainRequest
@@ -125,7 +125,7 @@ def _answer(
     Only for a pod that opted in are the pods of the cluster listed: there can be many. Raises as admit does.
     """
 
-    def ask(view: ClusterView) -> Answer | NeedObjects:
+    def ask(view: ClusterView) -> Answer:
         return admit.admit(body, view, policy, entry)
 
     first = answer_when_read(cluster, ask)
@@ -207,7 +207,7 @@ def _opt_in(answer: Answer, namespace: str, view: ClusterView, policy: Policy) -
     annotation = meta.annotation(ANNOTATION_CO_SCHEDULE) if meta else None
     value, by, label = annotation, None, None
     if meta and meta.label(LABEL_APP) == VIRT_LAUNCHER:
-        label = label_of(view.namespace(namespace)) if annotation is None else None
+        label = label_of(view.get(refs.namespace(namespace))) if annotation is None else None
         value, by = asked_value(annotation, label, policy)
     opted_in = _opted_in(answer.decision)
     return PodOptIn(

@@ -14,10 +14,10 @@ from webhook.core.api.pod import UNSCHEDULABLE, Pod
 from webhook.core.evidence import share_managers
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus, vm_status_of
-from webhook.core.opt_in import Policy, opt_in_of
+from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.patch.applied_patch import applied_to
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, NeedObjects
+from webhook.core.view import ClusterView
 from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
 from webhook.objects.kinds import VIRTUAL_MACHINE
 
@@ -41,18 +41,14 @@ def _is_gone(incoming: Pod, namespace: str, pod: Pod) -> bool:
 def vm_now(pods: Sequence[Pod], cluster: ClusterReader, policy: Policy) -> VMStatus | None:
     """Return where the VM of these pods is, as `status` shows it; None if no pod runs it, or if it does not opt in."""
 
-    def ask(view: ClusterView) -> VMStatus | NeedObjects | None:
+    def look(view: ClusterView) -> None:
         for pod in pods:
             namespace = pod.metadata.namespace or ""
-            opt_in = opt_in_of(pod, namespace, view, policy)
-            if isinstance(opt_in, NeedObjects):
-                return opt_in
-            found = share_managers.find_share_managers(pod, namespace, view)
-            if isinstance(found, NeedObjects):
-                return found
-        return vm_status_of(pods, view, policy)
+            if isinstance(opt_in_of(pod, namespace, view, policy), OptIn):
+                share_managers.find_share_managers(pod, namespace, view)
 
-    return answer_when_read(cluster, ask)
+    answer_when_read(cluster, look)
+    return vm_status_of(pods, cluster.view, policy)
 
 
 def stuck_hint(pod: Pod, cluster: ClusterReader) -> str | None:

@@ -1,6 +1,6 @@
 """Manifests: a ClusterView of objects that were read once, from files or at an API server.
 
-Invariant: nothing is ever NOT_CACHED here. An object that was not read is absent, unless it is known of its kind that
+Invariant: nothing is ever missing here. An object that was not read is absent, unless it is known of its kind that
 it could not be listed.
 """
 
@@ -11,18 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
-from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX, LonghornNode, ShareManager, VolumeAttachment
-from webhook.core.api.meta import Namespace, NamespacedName
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node, csi_drivers_of
 from webhook.core.api.pod import Pod, uses
-from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
+from webhook.core.api.storage import PersistentVolumeClaim, claim_of
 from webhook.core.decision import Pin
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.placement.replica_share import count_replicas, own_namespace_of
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, NotCounted, SnapshotUnavailable
-from webhook.core.view import ClusterView, NoObject, Ref
-from webhook.core.virtual_machines import ListedVirtualMachines
+from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref
+from webhook.core.virtual_machines import KINDS_OF_VMS, ListedVirtualMachines
 from webhook.objects.kinds import (
     CONFIG_MAP,
     CSI_NODE,
@@ -34,7 +33,6 @@ from webhook.objects.kinds import (
     PERSISTENT_VOLUME_CLAIM,
     POD,
     SHARE_MANAGER,
-    SHARE_MANAGER_POD,
     VIRT_LAUNCHER_POD,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
@@ -74,11 +72,16 @@ class Manifests(ListedVirtualMachines):
             self._claims_in.setdefault(key.namespace, []).append(claim)
         self._volumes = objects.within(PERSISTENT_VOLUME, "")
         self._nodes = objects.within(NODE, "")
-        self._share_managers = objects.within(SHARE_MANAGER, longhorn_namespace)
-        self._pods = objects.within(POD, longhorn_namespace)
         self._longhorn_nodes = objects.within(LONGHORN_NODE, longhorn_namespace)
-        self._attachments = objects.within(VOLUME_ATTACHMENT, longhorn_namespace)
-        self._namespaces = objects.within(NAMESPACE, "")
+        self._by_name: Mapping[Kind, Mapping[str, Any]] = {
+            Kind.PERSISTENT_VOLUME: self._volumes,
+            Kind.SHARE_MANAGER: objects.within(SHARE_MANAGER, longhorn_namespace),
+            Kind.SHARE_MANAGER_POD: objects.within(POD, longhorn_namespace),
+            Kind.NODE: self._nodes,
+            Kind.LONGHORN_NODE: self._longhorn_nodes,
+            Kind.VOLUME_ATTACHMENT: objects.within(VOLUME_ATTACHMENT, longhorn_namespace),
+            Kind.NAMESPACE: objects.within(NAMESPACE, ""),
+        }
         self._virt_launchers = [pod for pod in objects.of(POD).values() if _is_virt_launcher(pod)]
         self._snapshot = self._count(headroom)
 
@@ -132,52 +135,45 @@ class Manifests(ListedVirtualMachines):
         """Return itself: files do not change, so the cluster is its own view."""
         return self
 
+    without_reads = view
+
+    @property
+    def missing(self) -> tuple[()]:
+        """Return nothing: all objects were read."""
+        return ()
+
+    def get(self, ref: ObjectRef[ObjectT]) -> ObjectT | NoObject:
+        """Return this object."""
+        kind, key = ref
+        if kind in KINDS_OF_VMS:
+            return super().get(ref)
+        found: Any
+        if kind is Kind.VIRT_LAUNCHERS_ON_NODE:
+            found = self._virt_launchers_on(*key)
+        else:
+            found = self._claims.get(key) if kind is Kind.PERSISTENT_VOLUME_CLAIM else self._by_name[kind].get(ref.name)
+        if found is None:
+            found = NoObject.UNAVAILABLE if self.objects.unread(OF_CORE[kind]) else NoObject.NOT_FOUND
+        known: ObjectT | NoObject = found
+        return known
+
+    def _virt_launchers_on(self, namespace: str, node: str) -> Any:
+        return [p for p in self._virt_launchers if p.metadata.namespace == namespace and p.spec.node_name == node]
+
     async def read(self, view: ClusterView, refs: Sequence[Ref], deadline: float, most: int) -> Manifests:
-        """Raise TypeError: nothing is NOT_CACHED, so core never needs to read an object."""
+        """Raise TypeError: nothing is missing, so there is nothing to read."""
         raise TypeError(f"files hold everything, and core needs {refs} of {view} by {deadline}, {most} at most")
 
     def read_error(self, ref: Ref) -> str:
         """Return why `bundle` could not list the objects of this kind."""
         return self.objects.unread(OF_CORE[ref.kind])
 
-    def _absent(self, kind: APIResource[Any]) -> NoObject:
-        """Why there is no object of this kind. Only a bundle has kinds that could not be listed."""
-        return NoObject.UNAVAILABLE if self.objects.unread(kind) else NoObject.NOT_FOUND
-
     def staleness(self) -> None:
         """Return None: files are never out of date."""
-
-    def namespace(self, name: str) -> Namespace | NoObject:
-        """Return the Namespace of that name."""
-        return self._namespaces.get(name, self._absent(NAMESPACE))
-
-    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:
-        """Return the claim of that namespace and name."""
-        return self._claims.get(key, self._absent(PERSISTENT_VOLUME_CLAIM))
-
-    def persistent_volume(self, name: str) -> PersistentVolume | NoObject:
-        """Return the PersistentVolume of that name."""
-        return self._volumes.get(name, self._absent(PERSISTENT_VOLUME))
-
-    def share_manager(self, volume: str) -> ShareManager | NoObject:
-        """Return the ShareManager of a Longhorn volume."""
-        return self._share_managers.get(volume, self._absent(SHARE_MANAGER))
-
-    def share_manager_pod(self, volume: str) -> Pod | NoObject:
-        """Return the pod share-manager-<volume> of Longhorn's namespace."""
-        return self._pods.get(SHARE_MANAGER_POD_PREFIX + volume, self._absent(SHARE_MANAGER_POD))
-
-    def node(self, name: str) -> Node | NoObject:
-        """Return the Kubernetes node of that name."""
-        return self._nodes.get(name, self._absent(NODE))
 
     def has_longhorn_nodes(self) -> bool:
         """Return whether any nodes.longhorn.io exist in Longhorn's namespace, or may exist."""
         return bool(self._longhorn_nodes or self.objects.unread(LONGHORN_NODE))
-
-    def longhorn_node(self, name: str) -> LonghornNode | NoObject:
-        """Return Longhorn's Node for the Kubernetes node of that name."""
-        return self._longhorn_nodes.get(name, self._absent(LONGHORN_NODE))
 
     def snapshot(self) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
         """Return the snapshot of pods and nodes; NOT_COUNTED if no node has status.allocatable."""
@@ -202,14 +198,6 @@ class Manifests(ListedVirtualMachines):
         return [
             pod for pod in self._virt_launchers if pod.metadata.namespace == claim.namespace and uses(pod, claim.name)
         ]
-
-    def virt_launchers_on(self, namespace: str, node: str) -> list[Pod]:
-        """Return the virt-launcher pods of a namespace that are on a node."""
-        return [p for p in self._virt_launchers if p.metadata.namespace == namespace and p.spec.node_name == node]
-
-    def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:
-        """Return Longhorn's VolumeAttachment of a volume."""
-        return self._attachments.get(volume, self._absent(VOLUME_ATTACHMENT))
 
 
 def _has_allocatable(nodes: Iterable[Node]) -> bool:

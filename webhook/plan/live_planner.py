@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.view import ClusterView, NeedObjects
+from webhook.core.view import ClusterView
 from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
@@ -41,9 +41,11 @@ class Planner:
             vm = await self._read_vm(row)
         places = row.share_manager_nodes
         view = self._views.get(places) or self._cluster_cache.view()
-        while isinstance(found := step(row, vm, self._known, view, view.snapshot()), NeedObjects):
+        found = step(row, vm, self._known, view, view.snapshot())
+        while view.missing:
             deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
-            view = self._views[places] = await self._cluster_cache.read(view, found.refs, deadline)
+            view = self._views[places] = await self._cluster_cache.read(view, tuple(view.missing), deadline)
+            found = step(row, vm, self._known, view, view.snapshot())
         return found
 
     async def _read_vm(self, row: VMStatus) -> VMDetails:

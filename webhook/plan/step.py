@@ -12,8 +12,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.core import refs
 from webhook.core.api.kubevirt import HOSTNAME
-from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
 from webhook.core.evidence import share_managers
@@ -32,7 +32,7 @@ from webhook.core.scheduler.state.snapshot import (
     NotCounted,
     SnapshotUnavailable,
 )
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
+from webhook.core.view import ClusterView, NoObject
 from webhook.terminal import printable
 
 _EXCLUDED: Final = "a restart changes nothing: the webhook can only prefer a node that rejects the VM"
@@ -93,10 +93,8 @@ def may_migrate(row: VMStatus, vm: VMDetails) -> bool:
     return row.state is not State.STUCK and len(row.share_manager_nodes) == 1 and not _refusal(row, vm)
 
 
-def step(
-    row: VMStatus, vm: VMDetails, known: ClusterView, nodes: ClusterView, snapshot: AnySnapshot
-) -> Step | NeedObjects:
-    """Return what to do about a VM that is apart or stuck, or the objects of `nodes` that must be read first.
+def step(row: VMStatus, vm: VMDetails, known: ClusterView, nodes: ClusterView, snapshot: AnySnapshot) -> Step:
+    """Return what to do about a VM that is apart or stuck.
 
     Args:
         row: of the VM.
@@ -111,8 +109,8 @@ def step(
     if row.state is State.STUCK:
         return Step(row=row, sentences=[f"the webhook decides again for a new pod: {restarted}"])
     held = row.held or _why_held(row, nodes)
-    if isinstance(held, NeedObjects):
-        return held
+    if nodes.missing:
+        return Step(row=row, sentences=[])
     if held:
         return Step(
             row=with_held(row, held),
@@ -124,14 +122,11 @@ def step(
     if len(places) > 1:
         many = f"its share-managers are on {' and '.join(places)}: a migration brings the VM to only one of these nodes"
         return Step(row=row, sentences=[many, start], refusal=many)
-    refusal: str | NodeFit | NeedObjects = _refusal(row, vm)
+    refusal: str | NodeFit = _refusal(row, vm)
     if not refusal and vm.pod:
-        found = share_managers.find_share_managers(vm.pod, row.namespace, known)
-        volumes = share_managers.bound_volumes(found) if isinstance(found, list) else []
+        volumes = share_managers.bound_volumes(share_managers.find_share_managers(vm.pod, row.namespace, known))
         cycle = CycleState(IncomingPod.of(vm.pod, row.namespace, volumes), snapshot)
         refusal = _node_refusal(places[0], cycle, nodes)
-    if isinstance(refusal, NeedObjects):
-        return refusal
     if isinstance(refusal, NodeFit):
         start, refusal = (_EXCLUDED if refusal.excluded else start), refusal.why.sentence
     if refusal or not vm.pod:
@@ -145,20 +140,18 @@ def step(
     )
 
 
-def _why_held(row: VMStatus, nodes: ClusterView) -> Why | NeedObjects | None:
+def _why_held(row: VMStatus, nodes: ClusterView) -> Why | None:
     """Return why KubeVirt can move the VM nowhere, by its node: the rows of a live cluster are made without nodes."""
-    node = nodes.node(row.node or "")
-    if node is NoObject.NOT_CACHED:
-        return NeedObjects((ObjectRef(Kind.NODE, NamespacedName("", row.node or "")),))
+    node = nodes.get(refs.node(row.node or ""))
     if isinstance(node, NoObject) or (node.status and node.status.ready):
         return None
     return Reason.VM_NODE_NOT_READY.why(node=row.node)
 
 
-def _node_refusal(name: str, cycle: CycleState, nodes: ClusterView) -> str | NodeFit | NeedObjects:
+def _node_refusal(name: str, cycle: CycleState, nodes: ClusterView) -> str | NodeFit:
     """Why the pod can't be migrated to this node, or is not known to fit there; empty if it can be migrated."""
     verdict = feasibility.evaluate(name, cycle, nodes)
-    if isinstance(verdict, NeedObjects) or not verdict.feasible:
+    if not verdict.feasible:
         return verdict
     undecidable = None if isinstance(cycle.snapshot, NotCounted) else feasibility.why_undecidable(cycle)
     if undecidable:
@@ -167,7 +160,7 @@ def _node_refusal(name: str, cycle: CycleState, nodes: ClusterView) -> str | Nod
 
 
 def _hostname(name: str, nodes: ClusterView) -> str:
-    node = nodes.node(name)
+    node = nodes.get(refs.node(name))
     return "" if isinstance(node, NoObject) else node.metadata.label(HOSTNAME) or ""
 
 

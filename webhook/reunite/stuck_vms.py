@@ -21,7 +21,6 @@ from webhook.core.reunite.assumed_start import AssumedStart, still_assumed
 from webhook.core.reunite.migration import LABEL_REUNITE
 from webhook.core.reunite.not_yet import NotYet, Rule
 from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, decide_restart
-from webhook.core.view import NeedObjects
 from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.client.api import Api
@@ -97,9 +96,11 @@ class StuckVMs:
             return vm
         await asyncio.sleep(0)  # in a large cluster one VM takes some milliseconds: other tasks run in between
         view = self._cluster.view()
-        while isinstance(found := decide_restart(vm, now, self._limits, self._assumed, view), NeedObjects):
+        found = decide_restart(vm, now, self._limits, self._assumed, view)
+        while view.missing:
             deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
-            view = await self._cluster.read(view, found.refs, deadline)
+            view = await self._cluster.read(view, tuple(view.missing), deadline)
+            found = decide_restart(vm, now, self._limits, self._assumed, view)
         return found
 
     async def _known(self, row: VMStatus, now: float) -> StuckVM | NotYet:

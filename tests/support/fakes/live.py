@@ -147,8 +147,10 @@ async def answered(
     """Return the answer about a pod after all reads that it needs, and the view that led to the answer."""
     namespace = pod["metadata"].get("namespace", builders.NAMESPACE)
     view, body = store.view(), json.dumps(builders.review(pod, namespace=namespace)).encode()
-    while not isinstance(found := admit(body, view, Policy(), entry), Answer):
-        view = await store.read(view, found.refs, now() + MAX_WAIT_SECONDS)
+    found = admit(body, view, Policy(), entry)
+    while view.missing:
+        view = await store.read(view, tuple(view.missing), now() + MAX_WAIT_SECONDS)
+        found = admit(body, view, Policy(), entry)
     return found, view
 
 

@@ -12,14 +12,14 @@ import hypothesis
 import jsonpatch
 from hypothesis import settings
 from hypothesis.strategies import SearchStrategy
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import MISSING, Asked, Gap, Patchy, cluster
 from support.models import oracle
 from support.models.cluster_model import ClusterModel
 from support.strategies.strategies import Scenario, review_of
 
 from webhook.core.admit import AGAIN, Answer, admit
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, ANNOTATION_NO_EVICTION
-from webhook.core.view import ClusterView, NeedObjects, NoObject, Ref
+from webhook.core.view import ClusterView, NoObject, Ref
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -40,16 +40,14 @@ class Outcome:
         return set(told["node"].split(",")) if told["decision"] == "required" else set()
 
 
-def ask(pod: dict[str, Any], scenario: Scenario, view: ClusterView) -> Answer | NeedObjects:
+def ask(pod: dict[str, Any], scenario: Scenario, view: ClusterView) -> Answer:
     """Admit `pod` by the scenario's entry of the webhook configuration."""
     return admit(review_of(pod, namespace=scenario.namespace), view, scenario.policy, scenario.entry)
 
 
 def outcome(pod: dict[str, Any], scenario: Scenario, view: ClusterView | None = None) -> Outcome:
     """Admit `pod` in a scenario and apply the patch as kube-apiserver does."""
-    answer = ask(pod, scenario, view or cluster(*scenario.objects))
-    assert isinstance(answer, Answer)
-    return read(answer, pod)
+    return read(ask(pod, scenario, view or cluster(*scenario.objects)), pod)
 
 
 def read(answer: Answer, pod: dict[str, Any]) -> Outcome:
@@ -129,7 +127,9 @@ def assert_affinity_stays_valid(old: dict[str, Any], new: dict[str, Any]) -> Non
 def assert_read_piece_by_piece(
     scenario: Scenario, unread: Iterable[Ref], lost: Mapping[Ref, NoObject] | None = None
 ) -> int:
-    """Reading what NeedObjects names and asking again ends, names nothing twice, and decides as with all read at once.
+    """Reading what is missing and asking again ends, and decides as with all read at once.
+
+    Nothing is read that core does not ask for if all is read at once.
 
     `lost` are the answers that no read gives. With `lost` the view that is asked at once lacks what nobody asked for:
     a short list has only nodes that the view has.
@@ -138,16 +138,20 @@ def assert_read_piece_by_piece(
         How often something was read.
     """
     rounds = 0
-    whole, gaps = cluster(*scenario.objects), {**dict.fromkeys(unread, NoObject.NOT_CACHED), **(lost or {})}
-    while isinstance(answer := ask(scenario.pod, scenario, Patchy(whole, gaps)), NeedObjects):
+    gaps: dict[Ref, Gap] = {**dict.fromkeys(unread, MISSING), **(lost or {})}
+    whole, read = cluster(*scenario.objects), set[Ref]()
+    view = Patchy(whole, gaps)
+    answer = ask(scenario.pod, scenario, view)
+    while view.missing:
         rounds += 1
-        assert answer.refs
-        assert len(set(answer.refs)) == len(answer.refs), "asked for twice at once"
-        for ref in answer.refs:
+        read |= view.missing.keys()
+        for ref in view.missing:
             del gaps[ref]  # a KeyError would be a reference that was read before
-    at_once = ask(scenario.pod, scenario, whole if lost is None else Patchy(whole, {**gaps, **lost}))
-    assert isinstance(at_once, Answer)
-    assert answer.body == at_once.body
+        view = Patchy(whole, gaps)
+        answer = ask(scenario.pod, scenario, view)
+    at_once = Asked(whole, {} if lost is None else {**gaps, **lost})
+    assert answer.body == ask(scenario.pod, scenario, at_once).body
+    assert read <= at_once.asked
     return rounds
 
 

@@ -17,7 +17,7 @@ from webhook.core.opt_in import Mode, Policy
 from webhook.core.reunite.assumed_start import AssumedStart
 from webhook.core.reunite.not_yet import NotYet, Rule
 from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, decide_restart
-from webhook.core.view import ClusterView, NeedObjects
+from webhook.core.view import ClusterView
 from webhook.objects.manifests import Manifests
 
 SINCE: Final = "2026-11-22T12:00:00Z"
@@ -56,7 +56,7 @@ def lost(*others: Object) -> Manifests:
 
 def judged(
     vm: StuckVM, view: ClusterView, now: float = NOON + 60, assumed: Sequence[AssumedStart] = (), **limits: Any
-) -> RestartVM | NotYet | NeedObjects:
+) -> RestartVM | NotYet:
     """The answer for one VM."""
     return decide_restart(vm, now, replace(LIMITS, **limits), assumed, view)
 

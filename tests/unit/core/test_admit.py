@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 import pytest
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import MISSING, Patchy, cluster
 from support.objects.builders import (
     node,
     persistent_volume,
@@ -17,7 +17,7 @@ from webhook.core.api.admission_review import BadReview
 from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
+from webhook.core.view import ClusterView, Kind, ObjectRef
 
 Object = dict[str, Any]
 CLUSTER = [
@@ -51,8 +51,9 @@ def response(found: Answer) -> Object:
 def test_an_object_that_is_not_cached_is_needed() -> None:
     """The caller reads the object and asks again."""
     ref = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
-    view = Patchy(cluster(*CLUSTER), {ref: NoObject.NOT_CACHED})
-    assert admit(json.dumps(review(POD)).encode(), view, Policy()) == NeedObjects((ref,))
+    view = Patchy(cluster(*CLUSTER), {ref: MISSING})
+    admit(json.dumps(review(POD)).encode(), view, Policy())
+    assert list(view.missing) == [ref]
 
 
 def test_a_pod_that_cannot_be_read_is_a_bad_review() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import MISSING, Patchy, cluster, missing_after
 from support.objects.builders import (
     labeled_namespace,
     node,
@@ -20,6 +20,7 @@ from support.objects.builders import (
     vm_pod,
 )
 
+from webhook.core import refs
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
@@ -32,7 +33,7 @@ from webhook.core.opt_in import Mode, OptedInBy, OptIn, OptInAll, Policy, asked_
 from webhook.core.placement.migration_target import place_migration_target
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import Reason
-from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, VirtLaunchersOnNode
+from webhook.core.view import Kind, NoObject, ObjectRef
 
 Object = dict[str, Any]
 VALUES = (None, "true", "required", "preferred", "false", "yes", "")
@@ -84,9 +85,7 @@ def launcher(opt_in: str | None = None, **parts: Any) -> Pod:
 
 def placed(pod: Pod, *objects: Object, policy: Policy | None = None) -> Pin | Leave:
     """Return the decision for the pod."""
-    found = place_virt_launcher(pod, "vms", cluster(*objects), policy or Policy())
-    assert not isinstance(found, NeedObjects)
-    return found
+    return place_virt_launcher(pod, "vms", cluster(*objects), policy or Policy())
 
 
 def test_the_decision_names_the_label() -> None:
@@ -103,7 +102,7 @@ def test_the_decision_names_the_label() -> None:
 
 def test_an_annotation_needs_no_namespace() -> None:
     """The Namespace is not even read, and the decision does not mention it."""
-    view = Patchy(cluster(*LABELED), {NAMESPACE_REF: NoObject.NOT_CACHED})
+    view = Patchy(cluster(*LABELED), {NAMESPACE_REF: MISSING})
     pin = place_virt_launcher(launcher("true"), "vms", view, Policy())
     assert isinstance(pin, Pin)
     assert "opted in by" not in decision_sentence(pin)
@@ -114,14 +113,15 @@ def test_an_annotation_needs_no_namespace() -> None:
 
 def test_a_namespace_that_is_not_cached_is_read_first() -> None:
     """By every caller: starts, targets, share-managers, and the row of the VM has no guess."""
-    view = Patchy(cluster(*LABELED), {NAMESPACE_REF: NoObject.NOT_CACHED})
-    need = NeedObjects((NAMESPACE_REF,))
+    view = Patchy(cluster(*LABELED), {NAMESPACE_REF: MISSING})
     target = launcher(labels={"kubevirt.io/migrationJobUID": "u"})
-    assert place_virt_launcher(launcher(), "vms", view, Policy()) == need
-    assert place_migration_target(target, "vms", view, Policy()) == need
+    need = [NAMESPACE_REF]
+    assert missing_after(view, lambda view: place_virt_launcher(launcher(), "vms", view, Policy())) == need
+    view = Patchy(cluster(*LABELED), {NAMESPACE_REF: MISSING})
+    assert missing_after(view, lambda view: place_migration_target(target, "vms", view, Policy())) == need
     pods = [vm_pod(name, claims=["a"], opt_in=None, node="n1") for name in "xy"]
-    consumed = Patchy(cluster(*LABELED, *pods), {NAMESPACE_REF: NoObject.NOT_CACHED})
-    assert find_vms("pv", consumed, Policy()) == need
+    consumed = Patchy(cluster(*LABELED, *pods), {NAMESPACE_REF: MISSING})
+    assert missing_after(consumed, lambda view: find_vms("pv", view, Policy())) == need
     assert vm_status_of([convert(pods[0], Pod)], consumed, Policy()) is None
 
 
@@ -136,7 +136,7 @@ def test_a_namespace_that_can_not_be_read_pins_nothing() -> None:
 
 def test_a_pod_that_only_the_api_server_knows_needs_its_namespace_too() -> None:
     """A ticket names the node of a pod that no cache has."""
-    here = VirtLaunchersOnNode("vms", "n1")
+    here = refs.virt_launchers_on("vms", "n1")
     pod = vm_pod("x", claims=["a"], opt_in=None, node="n1")
     ticket = {
         "apiVersion": "longhorn.io/v1beta2",
@@ -146,10 +146,10 @@ def test_a_pod_that_only_the_api_server_knows_needs_its_namespace_too() -> None:
     }
     unseen = {ObjectRef(Kind.VIRT_LAUNCHER_POD, NamespacedName("vms", "a")): NoObject.UNAVAILABLE}
     whole = cluster(*LABELED, pod, ticket)
-    assert find_vms("pv", Patchy(whole, {**unseen, here: NoObject.NOT_CACHED}), Policy()) == NeedObjects((here,))
-    asking = Patchy(whole, {**unseen, NAMESPACE_REF: NoObject.NOT_CACHED})
-    assert find_vms("pv", asking, Policy()) == NeedObjects((NAMESPACE_REF,))
-    [finding] = [*find_vms("pv", Patchy(whole, unseen), Policy())]  # type: ignore[misc]
+    for ref in (here, NAMESPACE_REF):
+        view = Patchy(whole, {**unseen, ref: MISSING})
+        assert missing_after(view, lambda view: find_vms("pv", view, Policy())) == [ref]
+    [finding] = [*find_vms("pv", Patchy(whole, unseen), Policy())]
     assert finding.node == "n1"
 
 
@@ -196,9 +196,7 @@ def test_a_label_that_can_not_count_is_an_event_as_a_wrong_annotation_is(
 
 def test_a_candidate_needs_its_namespace() -> None:
     """To know whether the VM is opted in already."""
-    view = Patchy(cluster(*LABELED), {NAMESPACE_REF: NoObject.NOT_CACHED})
     pods = [convert(vm_pod("x", claims=["a"], opt_in=None, node="n1"), Pod)]
-    assert candidate_of(pods, view, Policy()) == NeedObjects((NAMESPACE_REF,))
     for objects, opted_in in ((LABELED, True), (SERVED, False)):
         found = candidate_of(pods, cluster(*objects), Policy())
         assert isinstance(found, Candidate)

@@ -112,7 +112,7 @@ def test_a_valid_affinity_stays_valid_to_the_api_server(scenario: Scenario) -> N
 
 @given(scenarios(), REFERENCES)
 def test_a_view_that_is_read_piece_by_piece_gives_the_same_answer(scenario: Scenario, unread: set[Ref]) -> None:
-    """Reading what NeedObjects names and asking again ends, names nothing twice, and decides the same."""
+    """Reading what is missing and asking again ends, decides the same, and reads no more than that needs."""
     assert_read_piece_by_piece(scenario, unread)
 
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import jsonpatch
 import pytest
 from support.drivers.explaining import a_pod, as_yaml, explained, run, the_cluster
 
-from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Policy
-from webhook.core.view import Kind, NeedObjects, ObjectRef, Ref
 from webhook.explain import explanation
 from webhook.explain.evaluate import explain
 from webhook.explain.explain_request import ExplainRequest
-from webhook.explain.sources import cluster_reader
-from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.objects.documents import BadDocument
 
 
@@ -49,24 +44,3 @@ def test_a_pod_that_carries_the_decision_shows_no_change() -> None:
     assert (found["decision"], found["patch"]) == ("required", [])
     assert found["affinity"]["before"] == found["affinity"]["after"]
     assert run(as_yaml(patched)).out.endswith("Affinity:\n  unchanged\n")
-
-
-def test_manifests_leave_nothing_unread() -> None:
-    """Core needs no further objects of manifests; if it did, an error would name the fault of the program."""
-    needs = NeedObjects((ObjectRef(Kind.NODE, NamespacedName("", "node-a")),))
-    with pytest.raises(AssertionError, match="core asked to read Node node-a, although all manifests were read"):
-        cluster_reader.answer_when_read(the_cluster(), lambda _: needs)
-
-
-class _Endless(ManifestsReader):
-    """A cluster that reads nothing."""
-
-    def read(self, refs: Sequence[Ref]) -> None:
-        """Read nothing."""
-
-
-def test_a_core_that_needs_objects_without_end_is_an_error() -> None:
-    """A core that always needs more objects would be a fault of the program, and not an endless loop."""
-    needs = NeedObjects((ObjectRef(Kind.NODE, NamespacedName("", "node-a")),))
-    with pytest.raises(AssertionError, match="core still needs objects after 16 rounds of reads"):
-        cluster_reader.answer_when_read(_Endless(the_cluster().view, "nowhere"), lambda _: needs)

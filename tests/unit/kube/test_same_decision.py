@@ -18,7 +18,7 @@ from support.strategies.strategies import Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, Ref, VirtLaunchersOnNode
+from webhook.core.view import ClusterView, Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView, LiveRead
 from webhook.kube.client.wire import Decoders
@@ -55,8 +55,8 @@ def said(objects: list[dict[str, Any]], how: str) -> Iterator[tuple[int, bytes]]
 
 def read_one(objects: dict[Kind, list[dict[str, Any]]], ref: Ref) -> LiveRead:
     """What a GET comes to, or the list of a node's pods."""
-    if isinstance(ref, VirtLaunchersOnNode):
-        return LiveRead([_kept(Kind.VIRT_LAUNCHER_POD, each) for each in on_node(objects, *ref)])
+    if ref.kind is Kind.VIRT_LAUNCHERS_ON_NODE:
+        return LiveRead([_kept(Kind.VIRT_LAUNCHER_POD, each) for each in on_node(objects, *ref.key)])
     resource = RESOURCES[ref.kind]
     for each in objects.get(ref.kind, []):
         namespace = "" if resource.namespace else each["metadata"].get("namespace", "")
@@ -91,13 +91,13 @@ def answer(scenario: Scenario, how: str) -> Answer:
     view = CallView(caches, NOW, {})
     for _ in range(10):
         found = asked(scenario, view)
-        if isinstance(found, Answer):
+        if not view.missing:
             return found
-        view = CallView(caches, NOW, {**view.reads, **{ref: read_one(objects, ref) for ref in found.refs}})
+        view = CallView(caches, NOW, {**view.reads, **{ref: read_one(objects, ref) for ref in view.missing}})
     raise AssertionError("core asks and asks")
 
 
-def asked(scenario: Scenario, view: ClusterView) -> Answer | NeedObjects:
+def asked(scenario: Scenario, view: ClusterView) -> Answer:
     """What core says."""
     return admit(review_of(scenario.pod, namespace=scenario.namespace), view, scenario.policy, scenario.entry)
 

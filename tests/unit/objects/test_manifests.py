@@ -14,6 +14,7 @@ from support.objects.builders import (
     share_manager_pod,
 )
 
+from webhook.core import refs
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import NoObject
 from webhook.objects.documents import BadDocument
@@ -75,10 +76,10 @@ def name_of(found: Any) -> Any:
     ],
 )
 def test_what_is_described_is_found_and_all_else_is_absent(method: str, there: Any, name: str, absent: Any) -> None:
-    """Every method of a ClusterView; no object is ever NOT_CACHED."""
+    """Nothing is ever missing."""
     view = cluster(*WHOLE)
-    assert name_of(getattr(view, method)(there)) == name
-    assert getattr(view, method)(absent) is NoObject.NOT_FOUND
+    assert name_of(view.get(getattr(refs, method)(there))) == name
+    assert view.get(getattr(refs, method)(absent)) is NoObject.NOT_FOUND
 
 
 def test_what_is_held_can_be_listed() -> None:
@@ -108,8 +109,8 @@ def test_whether_longhorn_nodes_are_known(objects: list[Object], *, shown: bool)
 def test_longhorn_is_looked_for_in_its_namespace_alone() -> None:
     """ShareManagers, their pods and nodes.longhorn.io of another namespace do not count."""
     view = cluster(share_manager("h", namespace="x"), share_manager_pod("h", namespace="x"))
-    assert view.share_manager("h") is NoObject.NOT_FOUND
-    assert view.share_manager_pod("h") is NoObject.NOT_FOUND
+    assert view.get(refs.share_manager("h")) is NoObject.NOT_FOUND
+    assert view.get(refs.share_manager_pod("h")) is NoObject.NOT_FOUND
 
 
 def test_a_claim_without_a_namespace_is_in_default() -> None:
@@ -119,8 +120,8 @@ def test_a_claim_without_a_namespace_is_in_default() -> None:
     stray = node("n1")
     stray["metadata"]["namespace"] = "vms"
     view = cluster(claim, stray)
-    assert name_of(view.persistent_volume_claim(NamespacedName("default", "disk"))) == "disk"
-    assert name_of(view.node("n1")) == "n1"
+    assert name_of(view.get(refs.persistent_volume_claim(NamespacedName("default", "disk")))) == "disk"
+    assert name_of(view.get(refs.node("n1"))) == "n1"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from webhook.core import refs
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.meta import NamespacedName
@@ -24,49 +25,41 @@ from webhook.core.evidence.finding import ClaimUse, Finding
 from webhook.core.evidence.share_managers import find_share_managers
 from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.reasons import Reason, Why
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+from webhook.core.view import ClusterView, NoObject, Ref
 
 _CSI_ATTACHER: Final = "csi-attacher"
 _TICKETS_MAX: Final = 4  # nodes of tickets whose pods are read: two of a live migration, and two lost nodes
 
 
-def find_vms(volume: str, view: ClusterView, policy: Policy) -> list[Finding] | NeedObjects:
+def find_vms(volume: str, view: ClusterView, policy: Policy) -> list[Finding]:
     """Return one finding for each VM that uses `volume`, or one with the reason why there is none.
 
-    Return NeedObjects if objects must be read first. A finding has a `node` if the VM asks for co-scheduling and
-    something shows its node.
+    A finding has a `node` if the VM asks for co-scheduling and something shows its node.
     """
     claims = view.volume_claims(volume)
-    ref = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
-    if claims is NoObject.NOT_CACHED:
-        return NeedObjects((ref,))
     if claims is NoObject.UNAVAILABLE:
-        return [_lookup_failed(volume, ref, view)]
+        return [_lookup_failed(volume, refs.persistent_volume(volume), view)]
     if isinstance(claims, NoObject) or not claims:
         return [Finding(claim="", why=Reason.VOLUME_UNCLAIMED.why(volume=volume), volume_handle=volume)]
     return _Search(volume, claims, view, policy).findings()
 
 
-def find_share_managers_beside(findings: Sequence[Finding], view: ClusterView) -> list[Finding] | NeedObjects:
+def find_share_managers_beside(findings: Sequence[Finding], view: ClusterView) -> list[Finding]:
     """Return a finding for each other disk of these VMs' own whose share-manager has a live pod on a node.
 
-    Return NeedObjects if objects must be read first. VMs without a node are left out.
+    VMs without a node are left out.
     """
     beside: list[Finding] = []
-    refs: list[Ref] = []
     for finding in findings:
         if finding.node is None or finding.pod is None:
             continue
         namespace = finding.claim.partition("/")[0]
         found = find_share_managers(finding.pod, namespace, view)
-        if isinstance(found, NeedObjects):
-            refs += found.refs
-            continue
         on_nodes = (each for each in found if each.why.reason is Reason.SHARE_MANAGER_POD and each.use is ClaimUse.OWN)
         beside += (
             _beside(finding, each, namespace) for each in on_nodes if each.volume_handle != finding.volume_handle
         )
-    return NeedObjects(tuple(dict.fromkeys(refs))) if refs else beside
+    return beside
 
 
 def _beside(finding: Finding, other: Finding, namespace: str) -> Finding:
@@ -85,6 +78,7 @@ class _VM(Struct, frozen=True):
 
     key: NamespacedName
     pod: Pod
+    opt_in: OptIn | Why
 
     @property
     def claim(self) -> str:
@@ -111,14 +105,13 @@ class _Search(Struct, frozen=True):
     view: ClusterView
     policy: Policy
 
-    def findings(self) -> list[Finding] | NeedObjects:
-        """Return one finding for each VM, or what must be read first."""
+    def findings(self) -> list[Finding]:
+        """Return one finding for each VM."""
         known = [(claim, self.view.virt_launchers(claim)) for claim in self.claims]
         pods = [(claim, pod) for claim, pods in known if not isinstance(pods, NoObject) for pod in pods]
-        unread = self._unread_namespaces(pods)
-        if unread:
-            return unread
         found = self._vms_of(pods)
+        if self.view.missing:  # a Namespace: whether these VMs are opted in
+            return found
         waits = any(finding.why.reason is Reason.CONSUMER_ON_NO_NODE for finding in found)
         # A terminating VM must not keep the share-manager on its node if another VM waits for a node.
         weak = Reason.CONSUMER_TERMINATING if waits else None
@@ -126,21 +119,15 @@ class _Search(Struct, frozen=True):
             return found
         return self._by_tickets(found, pods)
 
-    def _opt_in(self, pod: Pod, claim: NamespacedName) -> OptIn | Why | NeedObjects:
+    def _opt_in(self, pod: Pod, claim: NamespacedName) -> OptIn | Why:
         return opt_in_of(pod, claim.namespace, self.view, self.policy)
-
-    def _unread_namespaces(self, pods: Iterable[tuple[NamespacedName, Pod]]) -> NeedObjects | None:
-        """Return the Namespaces that must be read to know whether these VMs are opted in; None if all are known."""
-        asked = (self._opt_in(pod, claim) for claim, pod in pods if not kubevirt.is_finished(pod))
-        refs = dict.fromkeys(ref for each in asked if isinstance(each, NeedObjects) for ref in each.refs)
-        return NeedObjects(tuple(refs)) if refs else None
 
     def _vms_of(self, pods: Iterable[tuple[NamespacedName, Pod]]) -> list[Finding]:
         """Return a finding for each VM that runs in one of these pods, by the pod in which it runs or will run."""
         running: dict[tuple[str, str], list[_VM]] = {}
         for claim, pod in pods:
-            vm = _VM(claim, pod)
             if not kubevirt.is_finished(pod):
+                vm = _VM(claim, pod, self._opt_in(pod, claim))
                 running.setdefault((vm.claim, vm.name), []).append(vm)
         return [
             self._finding(max(vms, key=lambda vm: kubevirt.running_order(vm.pod))) for _, vms in sorted(running.items())
@@ -148,10 +135,8 @@ class _Search(Struct, frozen=True):
 
     def _finding(self, vm: _VM) -> Finding:
         pod, names = vm.pod, {"claim": vm.claim, "vm": vm.name, "pod": vm.pod.metadata.name}
-        opt_in = self._opt_in(pod, vm.key)
-        assert not isinstance(opt_in, NeedObjects)  # noqa: S101 - for the type checker: the callers have looked
-        if isinstance(opt_in, Why):
-            return self._found(vm, Reason.CONSUMER_NOT_OPTED_IN.why(**names, because=opt_in.sentence))
+        if isinstance(vm.opt_in, Why):
+            return self._found(vm, Reason.CONSUMER_NOT_OPTED_IN.why(**names, because=vm.opt_in.sentence))
         if pod.spec.node_name:
             reason = Reason.CONSUMER_TERMINATING if pod.metadata.deletion_timestamp else Reason.CONSUMER_ON_NODE
             return self._found(vm, reason.why(**names, node=pod.spec.node_name), pod.spec.node_name)
@@ -160,18 +145,14 @@ class _Search(Struct, frozen=True):
             return self._found(vm, Reason.CONSUMER_PINNED.why(**names, node=only), only)
         return self._found(vm, Reason.CONSUMER_ON_NO_NODE.why(**names))
 
-    def _by_tickets(
-        self, found: list[Finding], pods: Iterable[tuple[NamespacedName, Pod]]
-    ) -> list[Finding] | NeedObjects:
+    def _by_tickets(self, found: list[Finding], pods: Iterable[tuple[NamespacedName, Pod]]) -> list[Finding]:
         """Return the findings, completed by the nodes of Longhorn's csi-attacher tickets.
 
         A VM that asks for co-scheduling and is on no known node gets the ticket's node: the watch has not shown the
         binding yet. If no VM waits, only the API server knows whether the ticket belongs to a VM.
         """
-        attachment = self.view.volume_attachment(self.volume)
-        ref = ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", self.volume))
-        if attachment is NoObject.NOT_CACHED:
-            return NeedObjects((ref,))
+        ref = refs.volume_attachment(self.volume)
+        attachment = self.view.get(ref)
         if attachment is NoObject.UNAVAILABLE:
             return [*found, _lookup_failed(self.volume, ref, self.view)]
         tickets = (
@@ -192,13 +173,10 @@ class _Search(Struct, frozen=True):
         why = Reason.ATTACHMENT_TICKET.why(**finding.why.names, volume=self.volume, node=node)
         return msgspec.structs.replace(finding, why=why, node=node)
 
-    def _by_reading(self, found: list[Finding], nodes: Sequence[str]) -> list[Finding] | NeedObjects:
+    def _by_reading(self, found: list[Finding], nodes: Sequence[str]) -> list[Finding]:
         """Return the findings of the VMs whose pods are on these nodes, as the API server has them."""
-        refs = [(claim, VirtLaunchersOnNode(claim.namespace, node)) for claim in self.claims for node in nodes]
-        read = [(claim, ref, self.view.virt_launchers_on(ref.namespace, ref.node)) for claim, ref in refs]
-        unread = dict.fromkeys(ref for _, ref, pods in read if pods is NoObject.NOT_CACHED)
-        if unread:
-            return NeedObjects(tuple(unread))
+        on_nodes = [(claim, refs.virt_launchers_on(claim.namespace, node)) for claim in self.claims for node in nodes]
+        read = [(claim, ref, self.view.get(ref)) for claim, ref in on_nodes]
         answered = [(claim, pods) for claim, _, pods in read if not isinstance(pods, NoObject)]
         hotplugged = {claim: self._vms_that_name(claim) for claim in self.claims}
         using = [
@@ -207,9 +185,6 @@ class _Search(Struct, frozen=True):
             for pod in pods
             if uses(pod, claim.name) or kubevirt.vm_name(pod) in hotplugged[claim]
         ]
-        unknown = self._unread_namespaces(using)
-        if unknown:
-            return unknown
         existing = self._vms_of(using)
         lost = [_lookup_failed(self.volume, ref, self.view) for _, ref, pods in read if pods is NoObject.UNAVAILABLE]
         return [*found, *existing, *lost] or [self._unused()]

@@ -11,13 +11,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from webhook.core import refs
 from webhook.core.api.longhorn import (
     ASSIGNED_STATES,
     LABEL_LONGHORN_COMPONENT,
     LONGHORN_CSI_DRIVER,
     SHARE_MANAGER,
-    SHARE_MANAGER_POD_PREFIX,
-    ShareManager,
 )
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node_selector import is_node_name
@@ -27,7 +26,7 @@ from webhook.core.evidence import vm_facts
 from webhook.core.evidence.finding import Finding
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, need_objects
+from webhook.core.view import ClusterView, NoObject, Ref
 
 # longhorn-manager csi/util.go, requiresSharedAccess: the volume is shared if it is attached with either mode.
 _SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
@@ -42,17 +41,16 @@ _LIVE_PHASES: Final = ("Pending", "Running")
 _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool, as longhorn's csi plugin uses
 
 
-def find_share_managers(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | NeedObjects:
+def find_share_managers(pod: Pod, namespace: str, view: ClusterView) -> list[Finding]:
     """Return one finding for each claim of the pod and each hotpluggable claim of its VM, ephemeral volumes last.
-
-    Return NeedObjects if the view has not read all objects yet.
 
     Args:
         pod: the pod under admission.
         namespace: the request's namespace, in which the claims are.
         view: the cluster.
     """
-    followed: dict[str, Finding | NeedObjects] = {}
+    vm = vm_facts.vm_as_described(pod, namespace, view)
+    followed: dict[str, Finding] = {}
     ephemeral: list[Finding] = []
     vm_state_claims: set[str] = set()
     for volume in pod.spec.volumes or ():
@@ -66,19 +64,10 @@ def find_share_managers(pod: Pod, namespace: str, view: ClusterView) -> list[Fin
             # The name of its claim will be <pod>-<volume>, and the pod has no name yet.
             why = Reason.EPHEMERAL_CLAIM.why(volume=volume.name)
             ephemeral.append(Finding(claim=volume.name or "", why=why))
-    in_pod = set(followed)
-    vm = vm_facts.vm_as_described(pod, namespace, view)
-    if not isinstance(vm, NeedObjects):
-        followed |= {claim: _follow(claim, namespace, view) for claim in vm.hotpluggable_claims if claim not in in_pod}
-    needs = [each for each in (vm, *followed.values()) if isinstance(each, NeedObjects)]
-    if needs or isinstance(vm, NeedObjects):
-        return NeedObjects(tuple(dict.fromkeys(ref for need in needs for ref in need.refs)))
-    findings = [
-        found if claim in in_pod else replace(found, in_pod=False)
-        for claim, found in followed.items()
-        if isinstance(found, Finding)
-    ]
-    return [*vm_facts.with_uses(findings, vm_state_claims, vm, namespace, view), *ephemeral]
+    for claim in vm.hotpluggable_claims:
+        if claim not in followed:
+            followed[claim] = replace(_follow(claim, namespace, view), in_pod=False)
+    return [*vm_facts.with_uses(followed.values(), vm_state_claims, vm, namespace, view), *ephemeral]
 
 
 def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
@@ -94,25 +83,22 @@ def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
     ]
 
 
-def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | NeedObjects:
+def _follow(claim: str, namespace: str, view: ClusterView) -> Finding:
     """Follow the claim to its PersistentVolume. Rule 7 needs the volume also if no share-manager serves it."""
-    key = NamespacedName(namespace, claim)
-    persistent_volume_claim = view.persistent_volume_claim(key)
-    if persistent_volume_claim is NoObject.NOT_CACHED:
-        return NeedObjects((ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, key),))
+    ref = refs.persistent_volume_claim(NamespacedName(namespace, claim))
+    persistent_volume_claim = view.get(ref)
     if persistent_volume_claim is NoObject.UNAVAILABLE:
-        return _lookup_failed(claim, ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, key), view)
+        return _lookup_failed(claim, ref, view)
     if isinstance(persistent_volume_claim, NoObject):
         return Finding(claim=claim, why=Reason.CLAIM_NOT_FOUND.why(claim=claim, namespace=namespace))
     name = persistent_volume_claim.spec.volume_name if persistent_volume_claim.spec else None
     phase = persistent_volume_claim.status.phase if persistent_volume_claim.status else None
     if not name or (phase or "Bound") != "Bound":
         return Finding(claim=claim, why=Reason.CLAIM_NOT_BOUND.why(claim=claim, phase=phase or "not stated"))
-    volume = view.persistent_volume(name)
-    if volume is NoObject.NOT_CACHED:
-        return NeedObjects((ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", name)),))
+    volume_ref = refs.persistent_volume(name)
+    volume = view.get(volume_ref)
     if volume is NoObject.UNAVAILABLE:
-        return _lookup_failed(claim, ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", name)), view)
+        return _lookup_failed(claim, volume_ref, view)
     if isinstance(volume, NoObject):
         return Finding(claim=claim, why=Reason.VOLUME_NOT_FOUND.why(claim=claim, volume=name))
     return _share_manager(claim, persistent_volume_claim, volume, view)
@@ -120,7 +106,7 @@ def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | NeedObje
 
 def _share_manager(
     claim: str, persistent_volume_claim: PersistentVolumeClaim, volume: PersistentVolume, view: ClusterView
-) -> Finding | NeedObjects:
+) -> Finding:
     """Follow the bound claim to its share-manager, if it can have one, and to the evidence."""
     csi = volume.spec.csi if volume.spec else None
     modes = (persistent_volume_claim.spec.access_modes if persistent_volume_claim.spec else None) or ()
@@ -137,33 +123,22 @@ def _share_manager(
     elif block:
         why = Reason.VOLUME_IS_BLOCK.why(claim=claim, volume=handle, what=block)
     else:
-        share_manager, pod = view.share_manager(handle), view.share_manager_pod(handle)
-        if share_manager is NoObject.NOT_CACHED or pod is NoObject.NOT_CACHED:
-            return need_objects((_share_manager_ref(handle), share_manager), (_share_manager_pod_ref(handle), pod))
-        why, node, firm = _evidence(claim, handle, share_manager, pod, view)
+        why, node, firm = _evidence(claim, handle, view)
         if node is not None and not is_node_name(node):
             shown = ascii(node[:_NAME_SHOWN_CHARS])
             why, node, firm = Reason.NODE_NAME_INVALID.why(claim=claim, volume=handle, node=shown), None, False
     return Finding(claim=claim, why=why, persistent_volume=volume, volume_handle=handle, node=node, firm=firm)
 
 
-def _share_manager_ref(handle: str) -> Ref:
-    return ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", handle))
-
-
-def _share_manager_pod_ref(handle: str) -> Ref:
-    return ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + handle))
-
-
-def _evidence(
-    claim: str, handle: str, share_manager: ShareManager | NoObject, pod: Pod | NoObject, view: ClusterView
-) -> tuple[Why, str | None, bool]:
+def _evidence(claim: str, handle: str, view: ClusterView) -> tuple[Why, str | None, bool]:
     """Return (reason, node, firm) from the share-manager's live pod, or from ShareManager.status.ownerID without one.
 
     ownerID is the node whose longhorn-manager reconciles the object. It follows the pod. If that node is cordoned,
     ownerID moves to another node while the pod stays (longhorn-manager share_manager_controller.go, isResponsibleFor).
     Therefore the pod outweighs ownerID.
     """
+    ref, pod_ref = refs.share_manager(handle), refs.share_manager_pod(handle)
+    share_manager, pod = view.get(ref), view.get(pod_ref)
     if share_manager is NoObject.NOT_FOUND:
         return Reason.SHARE_MANAGER_NOT_FOUND.why(claim=claim, volume=handle), None, False
     live = None if isinstance(pod, NoObject) or not _is_live(pod) else pod
@@ -175,11 +150,11 @@ def _evidence(
         besides = f", which outweighs ShareManager ownerID {owner}" if owner and owner != node else ""
         return Reason.SHARE_MANAGER_POD.why(claim=claim, volume=handle, node=node, besides=besides), node, True
     if isinstance(share_manager, NoObject):
-        return _lookup_failed_why(claim, _share_manager_ref(handle), view), None, False
+        return _lookup_failed_why(claim, ref, view), None, False
     if owner is None or state not in ASSIGNED_STATES:
         return Reason.SHARE_MANAGER_NO_NODE.why(claim=claim, volume=handle, state=state), None, False
     if pod is NoObject.UNAVAILABLE:
-        problem = view.read_error(_share_manager_pod_ref(handle))
+        problem = view.read_error(pod_ref)
         why = Reason.SHARE_MANAGER_POD_UNREAD.why(claim=claim, volume=handle, node=owner, problem=problem)
         return why, owner, False
     if live:

@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.core import refs
 from webhook.core.api import kubevirt
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import VirtualMachineInstance, VMClaim
 from webhook.core.evidence.finding import ClaimUse, Finding
 from webhook.core.reasons import Reason, Why
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
+from webhook.core.view import ClusterView, NoObject
 
 
 class DescribedVM(Struct, frozen=True):
@@ -66,44 +67,35 @@ def _with_use(  # noqa: PLR0913, PLR0917 - what a use depends on
     return finding if finding.in_pod else replace(finding, use=ClaimUse.HOTPLUGGED)
 
 
-def start_failures(pod: Pod, namespace: str, view: ClusterView) -> Why | NeedObjects | None:
+def start_failures(pod: Pod, namespace: str, view: ClusterView) -> Why | None:
     """Return that the last starts of the pod's VM failed; None if they did not, or if that is not known."""
     name, vmi = _vmi_of(pod, namespace, view)
-    if vmi is NoObject.NOT_CACHED:
-        return _need_vmi(namespace, name)
     if not isinstance(vmi, NoObject):
         name = vmi.virtual_machine or ""
-    if not name:
-        return None
-    key = NamespacedName(namespace, name)
-    found = view.virtual_machine(key)
-    if found is NoObject.NOT_CACHED:
-        return NeedObjects((ObjectRef(Kind.VIRTUAL_MACHINE, key),))
+    found = view.get(refs.virtual_machine(NamespacedName(namespace, name))) if name else NoObject.NOT_FOUND
     if isinstance(found, NoObject) or not found.start_failures:
         return None
     return Reason.START_FAILURES.why(vm=name, count=found.start_failures)
 
 
-def vm_as_described(pod: Pod, namespace: str, view: ClusterView) -> DescribedVM | NeedObjects:
-    """Return the VM as its VirtualMachineInstance has it; without one as the VirtualMachine of the same name has it."""
+def vm_as_described(pod: Pod, namespace: str, view: ClusterView) -> DescribedVM:
+    """Return the VM as its VirtualMachineInstance has it; without one as the VirtualMachine of the same name has it.
+
+    The VirtualMachine is asked for only once the instance was read: most VMs have one.
+    """
     name, vmi = _vmi_of(pod, namespace, view)
-    if vmi is NoObject.NOT_CACHED:
-        return _need_vmi(namespace, name)
     if not isinstance(vmi, NoObject):
         return DescribedVM(name, vmi.virtual_machine, vmi.claims)
     key = NamespacedName(namespace, name)
-    vm = view.virtual_machine(key) if name else NoObject.NOT_FOUND
-    if vm is NoObject.NOT_CACHED:
-        return NeedObjects((ObjectRef(Kind.VIRTUAL_MACHINE, key),))
-    return DescribedVM(name, name or None, () if isinstance(vm, NoObject) else vm.claims)
+    if not name or refs.virtual_machine_instance(key) in view.missing:
+        return DescribedVM(name, name or None, ())
+    vm = view.get(refs.virtual_machine(key))
+    return DescribedVM(name, name, () if isinstance(vm, NoObject) else vm.claims)
 
 
 def _vmi_of(pod: Pod, namespace: str, view: ClusterView) -> tuple[str, VirtualMachineInstance | NoObject]:
     """Return the VirtualMachineInstance that owns the pod, and its name, which is empty for a pod without an owner."""
     owner = kubevirt.owner(pod)
     name = (owner and owner.name) or ""
-    return name, view.virtual_machine_instance(NamespacedName(namespace, name)) if name else NoObject.NOT_FOUND
-
-
-def _need_vmi(namespace: str, name: str) -> NeedObjects:
-    return NeedObjects((ObjectRef(Kind.VIRTUAL_MACHINE_INSTANCE, NamespacedName(namespace, name)),))
+    key = NamespacedName(namespace, name)
+    return name, view.get(refs.virtual_machine_instance(key)) if name else NoObject.NOT_FOUND

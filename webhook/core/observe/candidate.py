@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.core import refs
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.meta import NamespacedName
@@ -26,7 +27,7 @@ from webhook.core.opt_in import OptIn, Policy, label_of, opt_in_of
 from webhook.core.patch import unpatch
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
-from webhook.core.view import ClusterView, NeedObjects
+from webhook.core.view import ClusterView
 
 _ASKS: Final = "true"  # the value of the annotation that a VM gets which opts in
 _CHANGE: Final = {"spec": {"template": {"metadata": {"annotations": {ANNOTATION_CO_SCHEDULE: _ASKS}}}}}
@@ -101,7 +102,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
         )
 
 
-def candidate_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> Candidate | NeedObjects | None:
+def candidate_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> Candidate | None:
     """Return what the VM of these pods would gain; None if no pod runs it, or if no volume has a ShareManager.
 
     Args:
@@ -115,7 +116,7 @@ def candidate_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> Cand
     return _at_next_start(_running(pods), now.volumes, now.state, view, policy)
 
 
-def candidate_of_start(pod: Pod, view: ClusterView, policy: Policy) -> Candidate | NeedObjects | None:
+def candidate_of_start(pod: Pod, view: ClusterView, policy: Policy) -> Candidate | None:
     """Return what a VM without a pod would gain if it started with this pod; None if no volume has a ShareManager."""
     volumes = volumes_of(pod, view)
     return _at_next_start(pod, volumes, None, view, policy) if _has_share_manager(volumes) else None
@@ -131,15 +132,11 @@ def _has_share_manager(volumes: Sequence[VMVolumeStatus]) -> bool:
 
 def _at_next_start(
     pod: Pod, volumes: tuple[VMVolumeStatus, ...], state: State | None, view: ClusterView, policy: Policy
-) -> Candidate | NeedObjects:
+) -> Candidate:
     namespace = pod.metadata.namespace or ""
     opt_in = opt_in_of(pod, namespace, view, policy)
-    if isinstance(opt_in, NeedObjects):
-        return opt_in
     not_opted_in = None if isinstance(opt_in, OptIn) else opt_in
     decision = place_virt_launcher(_next_pod(_asking(pod) if not_opted_in else pod), namespace, view, policy)
-    if isinstance(decision, NeedObjects):
-        return decision
     annotation = pod.metadata.annotation(ANNOTATION_CO_SCHEDULE)
     return Candidate(
         vm=NamespacedName(namespace, kubevirt.vm_name(pod)),
@@ -147,7 +144,7 @@ def _at_next_start(
         state=state,
         volumes=volumes,
         annotation=annotation,
-        label=label_of(view.namespace(namespace)) if annotation is None else None,
+        label=label_of(view.get(refs.namespace(namespace))) if annotation is None else None,
         not_opted_in=not_opted_in,
         decision=decision,
     )

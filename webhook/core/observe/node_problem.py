@@ -8,28 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.core.api.meta import NamespacedName
+from webhook.core import refs
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.placement import longhorn_node, node_health
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef
+from webhook.core.view import ClusterView, NoObject
 
 
 def why_no_vm_starts(name: str, view: ClusterView) -> Why | None:
     """Return why no VM can start on this node; None if nothing about the node forbids a start."""
-    node = view.node(name)
+    ref = refs.node(name)
+    node = view.get(ref)
     if node is NoObject.NOT_FOUND:
         return Reason.NODE_NOT_FOUND.why(node=name)
     if isinstance(node, NoObject):
-        problem = view.read_error(ObjectRef(Kind.NODE, NamespacedName("", name)))
-        return Reason.NODE_LOOKUP_FAILED.why(node=name, kind=Kind.NODE, problem=problem)
+        return Reason.NODE_LOOKUP_FAILED.why(node=name, kind=ref.kind, problem=view.read_error(ref))
     unhealthy = node_health.why_unhealthy(NodeInfo(node))
     if unhealthy:
         return unhealthy
     if node.spec and node.spec.unschedulable:
         return Reason.NODE_CORDONED.why(node=name)
-    return longhorn_node.why_not_ready(name, view.longhorn_node(name) if view.has_longhorn_nodes() else None)
+    return longhorn_node.why_not_ready(name, view.get(refs.longhorn_node(name)) if view.has_longhorn_nodes() else None)
 
 
 def nodes_of(vm: VMStatus) -> Iterator[str]:

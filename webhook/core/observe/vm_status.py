@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.core import refs
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.node_selector import named_nodes
@@ -140,7 +141,7 @@ def _with_remedy(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView)
     if row.state is not State.APART:
         return row
     volume = next(each for each in row.volumes if each.together is False)
-    found = view.share_manager_pod(volume.volume or "")
+    found = view.get(refs.share_manager_pod(volume.volume or ""))
     apart = Apart(
         node=pod.spec.node_name or "",
         since=bound_or_waiting_since(pod),

@@ -9,13 +9,14 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core import refs
 from webhook.core.api.longhorn import SHARE_MANAGER_NODE_SELECTOR
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.evidence import share_managers
 from webhook.core.evidence.finding import ClaimUse, Finding
 from webhook.core.reasons import Reason, Why
-from webhook.core.view import ClusterView, NeedObjects, NoObject
+from webhook.core.view import ClusterView, NoObject
 
 STARTING: Final = "starting"
 
@@ -54,17 +55,12 @@ class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
 def volumes_of(pod: Pod, view: ClusterView) -> tuple[VMVolumeStatus, ...]:
     """Return the status of each claim."""
     findings = share_managers.find_share_managers(pod, pod.metadata.namespace or "", view)
-    if isinstance(findings, NeedObjects):
-        ref = findings.refs[0]
-        why = Reason.CLAIM_LOOKUP_FAILED.why(claim=ref.name, kind=ref.kind, problem="not read yet")
-        nothing = VMVolumeStatus(claim=ref.name, volume=None, node=None, state=None, together=None, since=None, why=why)
-        return (nothing,)
     return tuple(_volume(finding, pod.spec.node_name, view) for finding in findings)
 
 
 def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolumeStatus:
     handle = finding.volume_handle
-    share_manager = NoObject.NOT_FOUND if handle is None else view.share_manager(handle)
+    share_manager = NoObject.NOT_FOUND if handle is None else view.get(refs.share_manager(handle))
     status = None if isinstance(share_manager, NoObject) else share_manager.status
     state = status.state if status else None
     node, why = finding.node if finding.firm else None, finding.why
@@ -94,7 +90,7 @@ def _confined(volume: PersistentVolume | None) -> str:
 
 def _serving_since(handle: str, view: ClusterView) -> str | None:
     """Return when the share-manager's pod was bound to its node; None if the view has no such pod."""
-    pod = view.share_manager_pod(handle)
+    pod = view.get(refs.share_manager_pod(handle))
     return None if isinstance(pod, NoObject) else bound_or_waiting_since(pod)
 
 

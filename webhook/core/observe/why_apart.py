@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core import refs
 from webhook.core.api.pod import Pod
 from webhook.core.observe.past_decision import Decided, PastDecision
 from webhook.core.observe.vm_volumes import VMVolumeStatus
@@ -91,7 +92,7 @@ class Apart(Struct, frozen=True, kw_only=True):
 def why_held(pod: Pod, view: ClusterView) -> Why | None:
     """Return why KubeVirt can move the VM of this pod nowhere; None if no reason is known."""
     name = pod.spec.node_name or ""
-    node = view.node(name)
+    node = view.get(refs.node(name))
     if not isinstance(node, NoObject) and not (node.status and node.status.ready):
         return Reason.VM_NODE_NOT_READY.why(node=name)
     if pod.metadata.deletion_timestamp:

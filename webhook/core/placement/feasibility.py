@@ -7,10 +7,9 @@ Invariant: kube-scheduler's filters accept a node that is feasible here, for the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, TypeAlias
 
-from webhook.core.api.meta import NamespacedName
+from webhook.core import refs
 from webhook.core.api.node import Node
 from webhook.core.decision import NodeFit
 from webhook.core.placement import longhorn_node, node_health, replica_share
@@ -21,7 +20,7 @@ from webhook.core.scheduler.registry import Filter, PreFilter, VolumeFilter
 from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo
 from webhook.core.scheduler.state.snapshot import NoSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.scheduler.status import Passed, Rejected, Unknown
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, need_objects
+from webhook.core.view import ClusterView, NoObject, Ref
 
 _NotPassed: TypeAlias = Rejected | Unknown
 
@@ -36,17 +35,14 @@ _FILTER_VOLUME_LIMITS: Final = tuple(registry.FILTER_VOLUME_LIMITS.values())
 _FILTER_BETWEEN_PODS: Final = tuple(registry.FILTER_BETWEEN_PODS.values())
 
 
-def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedObjects:
-    """Return the verdict on the node `name`, or the references that the view has not read yet.
+def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
+    """Return the verdict on the node `name`.
 
     The webhook does not even prefer a node on which Longhorn can't attach a volume that the pod needs there. If the
     Longhorn node could not be read, the webhook prefers the node.
     """
-    node = view.node(name)
-    longhorn = view.longhorn_node(name) if view.has_longhorn_nodes() else None
-    if node is NoObject.NOT_CACHED or longhorn is NoObject.NOT_CACHED:
-        key = NamespacedName("", name)
-        return need_objects((ObjectRef(Kind.NODE, key), node), (ObjectRef(Kind.LONGHORN_NODE, key), longhorn))
+    node = view.get(refs.node(name))
+    longhorn = view.get(refs.longhorn_node(name)) if view.has_longhorn_nodes() else None
     why = longhorn_node.why_not_ready(name, longhorn)
     if why is None and not isinstance(node, NoObject):
         why = longhorn_node.why_no_data_engine(name, node, cycle.incoming)
@@ -56,11 +52,11 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedO
         return NodeFit(name, why, preferable=False)
     if isinstance(node, NoObject):
         absent = node is not NoObject.UNAVAILABLE
-        return NodeFit(name, Reason.NODE_NOT_FOUND.why(node=name) if absent else _unread(name, Kind.NODE, view))
+        return NodeFit(name, Reason.NODE_NOT_FOUND.why(node=name) if absent else _unread(refs.node(name), view))
     info = NodeInfo(node)
     why = _why_not_alone(cycle, info)
     if why is None and longhorn is NoObject.UNAVAILABLE:
-        why = _unread(name, Kind.LONGHORN_NODE, view)
+        why = _unread(refs.longhorn_node(name), view)
     if why is None:
         refused = _filter(_FILTER_BY_AFFINITY, cycle, info)
         why = refused.why if refused else None
@@ -86,9 +82,8 @@ def _drivers(node: NodeInfo | None) -> CSIDrivers | None:
     return node.csi_drivers if node else None
 
 
-def _unread(name: str, kind: Kind, view: ClusterView) -> Why:
-    problem = view.read_error(ObjectRef(kind, NamespacedName("", name)))
-    return Reason.NODE_LOOKUP_FAILED.why(node=name, kind=kind, problem=problem)
+def _unread(ref: Ref, view: ClusterView) -> Why:
+    return Reason.NODE_LOOKUP_FAILED.why(node=ref.name, kind=ref.kind, problem=view.read_error(ref))
 
 
 def _why_not_alone(cycle: CycleState, node: NodeInfo) -> Why | None:
@@ -141,18 +136,6 @@ def _evaluate_beside_pods(name: str, cycle: CycleState, node: NodeInfo | None) -
         return NodeFit(name, refused.why, preferable=preferable)
     verdict = replica_share.verdict_if_shared(name, cycle.incoming.usage, node, snapshot)
     return verdict or NodeFit(name, Reason.NODE_FEASIBLE.why(node=name))
-
-
-def collect(evaluated: Iterable[NodeFit | NeedObjects]) -> list[NodeFit] | NeedObjects:
-    """Return the verdicts, or all references that must be read before every node has one."""
-    verdicts: list[NodeFit] = []
-    refs: list[Ref] = []
-    for each in evaluated:
-        if isinstance(each, NeedObjects):
-            refs += each.refs
-        else:
-            verdicts.append(each)
-    return NeedObjects(tuple(refs)) if refs else verdicts
 
 
 def why_undecidable(cycle: CycleState) -> Why | None:

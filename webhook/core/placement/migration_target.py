@@ -1,4 +1,4 @@
-"""place_migration_target(): Pin | Leave | NeedObjects for the target pod of a live migration at its CREATE.
+"""place_migration_target(): Pin | Leave for the target pod of a live migration at its CREATE.
 
 A VM that must leave its node anyway comes to the node of its share-managers, if nobody chose another node. The API
 server sends these pods only with manifests/components/homecoming. The rules 2 to 8 of webhook.core.admit, cheapest
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from webhook.core import refs
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import ANNOTATION_MIGRATION, HOSTNAME, LABEL_NODE_NAME, placing_node_selector
 from webhook.core.api.meta import NamespacedName
@@ -24,22 +25,22 @@ from webhook.core.placement.virt_launcher import no_share_manager, rank_share_ma
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.view import ClusterView, NeedObjects, NoObject, VirtLaunchersOnNode
+from webhook.core.view import ClusterView, NoObject
 
 
-def place_migration_target(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
-    """Decide for a pod that is being created in `namespace`, or return what must be read first. Never raises."""
+def place_migration_target(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision:
+    """Decide for a pod that is being created in `namespace`. Never raises."""
     opt_in = opt_in_of_target(pod, namespace, view, policy)
-    if isinstance(opt_in, NeedObjects):
-        return opt_in
     if isinstance(opt_in, Why):
         return Leave(why=opt_in)
-    placed = _place(pod, namespace, view)
-    return placed if isinstance(placed, NeedObjects) else with_opted_in_by(placed, opt_in)
+    return with_opted_in_by(_place(pod, namespace, view), opt_in)
 
 
-def _place(pod: Pod, namespace: str, view: ClusterView) -> Decision | NeedObjects:
-    """Rules 3 and 5 to 8 for a target that is opted in."""
+def _place(pod: Pod, namespace: str, view: ClusterView) -> Decision:
+    """Rules 3 and 5 to 8 for a target that is opted in.
+
+    While an object is missing, nothing is asked that depends on it.
+    """
     # KubeVirt merges spec.addedNodeSelector of the migration into it (migration.go, createTargetPod).
     hostname = (pod.spec.node_selector or {}).get(HOSTNAME)
     if hostname is not None:
@@ -48,18 +49,14 @@ def _place(pod: Pod, namespace: str, view: ClusterView) -> Decision | NeedObject
     if not source:
         return Leave(why=Reason.SOURCE_UNKNOWN.why(), opted_in=True)
     findings = share_managers.find_share_managers(pod, namespace, view)
-    if isinstance(findings, NeedObjects):
-        return findings
     ranked = rank_share_managers(findings)
-    if not ranked:
+    if view.missing or not ranked:
         return no_share_manager(findings)
     homes = {node: count for node, count in ranked.items() if node != source}
     if not homes:
         claim = evidence_for(source, findings).claim
         return Leave(why=Reason.SHARE_MANAGER_AT_SOURCE.why(claim=claim, node=source), opted_in=True, findings=findings)
     why = _why_stay_away(pod, namespace, source, findings, view)
-    if isinstance(why, NeedObjects):
-        return why
     if why:
         return Leave(why=why, opted_in=True, findings=findings)
     return _prefer(pod, namespace, homes, findings, view)
@@ -67,16 +64,14 @@ def _place(pod: Pod, namespace: str, view: ClusterView) -> Decision | NeedObject
 
 def _prefer(
     pod: Pod, namespace: str, homes: dict[str, int], findings: Sequence[Finding], view: ClusterView
-) -> Decision | NeedObjects:
+) -> Decision:
     """Rules 7 and 8: prefer each of these nodes on which Longhorn can attach the pod's volumes.
 
     There is no short list, because a short list is a hard requirement.
     """
     incoming = IncomingPod.of(pod, namespace, share_managers.bound_volumes(findings))
     cycle = CycleState(incoming, view.snapshot())
-    node_fits = feasibility.collect(feasibility.evaluate(node, cycle, view) for node in homes)
-    if isinstance(node_fits, NeedObjects):
-        return node_fits
+    node_fits = [feasibility.evaluate(node, cycle, view) for node in homes]
     preferable = [node_fit for node_fit in node_fits if node_fit.preferable]
     if not preferable:
         return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
@@ -94,9 +89,7 @@ def _why_not_required(node_fit: NodeFit) -> Why:
     return Reason.MIGRATION_TARGET_NOT_REQUIRED.why() if node_fit.fits else node_fit.why
 
 
-def _why_stay_away(
-    pod: Pod, namespace: str, source: str, findings: Sequence[Finding], view: ClusterView
-) -> Why | NeedObjects | None:
+def _why_stay_away(pod: Pod, namespace: str, source: str, findings: Sequence[Finding], view: ClusterView) -> Why | None:
     """Return who wants the VM away from its share-managers, or why that is not known; None if nobody chose its node.
 
     A migration that named its target by addedNodeSelector left these labels in the node selector of the pod that it
@@ -111,19 +104,15 @@ def _why_stay_away(
     return Reason.SOURCE_NODE_CHOSEN.why(node=source, pod=running.metadata.name, label=label) if label else None
 
 
-def _source_pod(
-    pod: Pod, namespace: str, source: str, findings: Sequence[Finding], view: ClusterView
-) -> Pod | Why | NeedObjects:
+def _source_pod(pod: Pod, namespace: str, source: str, findings: Sequence[Finding], view: ClusterView) -> Pod | Why:
     """Return the pod in which the VM runs now: from the cache of pods, else as the API server has it."""
     claims = (view.virt_launchers(NamespacedName(namespace, finding.claim)) for finding in findings)
     cached = (each for pods in claims if not isinstance(pods, NoObject) for each in pods)
     found = next((each for each in cached if _is_source(each, pod, source)), None)
     if found:
         return found
-    ref = VirtLaunchersOnNode(namespace, source)
-    pods = view.virt_launchers_on(namespace, source)
-    if pods is NoObject.NOT_CACHED:
-        return NeedObjects((ref,))
+    ref = refs.virt_launchers_on(namespace, source)
+    pods = view.get(ref)
     if pods is NoObject.UNAVAILABLE:
         return Reason.SOURCE_POD_UNREAD.why(node=source, problem=view.read_error(ref))
     listed = () if isinstance(pods, NoObject) else pods

@@ -1,4 +1,4 @@
-"""steer_share_manager(): Steer | Leave | NeedObjects for a share-manager pod at its CREATE and one view of the cluster.
+"""steer_share_manager(): Steer | Leave for a share-manager pod at its CREATE and one view of the cluster.
 
 Longhorn creates the share-manager pod of a stopped VM after the VM has a node again. The webhook then steers this pod
 to the VM. If the VM's node can't take it, as in a drain, it follows the VM's other share-managers. They come to other
@@ -27,39 +27,36 @@ from webhook.core.placement import feasibility, longhorn_node, shortlist
 from webhook.core.reasons import CHAIN_ORDER, Reason
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.view import ClusterView, NeedObjects
+from webhook.core.view import ClusterView
 
 _NODES_MAX: Final = 8  # of one volume; kube-scheduler compares a pod affinity term for each with every pod
 
 
-def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
-    """Decide for a pod that is being created in `namespace`, or return what must be read first. Never raises."""
+def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision:
+    """Decide for a pod that is being created in `namespace`. Never raises.
+
+    While an object is missing, nothing is asked that depends on it.
+    """
     volume = volume_of(pod)
     if namespace != policy.longhorn_namespace or not volume:
         return Leave(why=Reason.NOT_SHARE_MANAGER.why(namespace=policy.longhorn_namespace))
     if pod.spec.node_name:
         return Leave(why=Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name))
     findings = consumers.find_vms(volume, view, policy)
-    if isinstance(findings, NeedObjects):
-        return findings
     ranked = rank(finding.node for finding in findings if finding.node)
-    if not ranked:
+    if view.missing or not ranked:
         furthest = max(findings, key=lambda finding: CHAIN_ORDER[finding.why.reason])
         opted_in = furthest.why.reason is Reason.CONSUMER_ON_NO_NODE
         return Leave(why=furthest.why, opted_in=opted_in, findings=findings)
     incoming = IncomingPod.of(pod, namespace)
     cycle = CycleState(incoming, view.snapshot())
-    node_fits = feasibility.collect(share_manager_fit(node, cycle, view) for node in ranked)
-    if isinstance(node_fits, NeedObjects):
-        return node_fits
-    if not any(node_fit.preferable for node_fit in node_fits):
+    node_fits = [share_manager_fit(node, cycle, view) for node in ranked]
+    if not view.missing and not any(node_fit.preferable for node_fit in node_fits):
         beside = consumers.find_share_managers_beside(findings, view)
-        if isinstance(beside, NeedObjects):
-            return beside
+        if view.missing:
+            beside = []
         others = rank(finding.node for finding in beside if finding.node and finding.node not in ranked)
-        fits_beside = feasibility.collect(share_manager_fit(node, cycle, view) for node in others)
-        if isinstance(fits_beside, NeedObjects):
-            return fits_beside
+        fits_beside = [share_manager_fit(node, cycle, view) for node in others]
         findings, ranked, node_fits = [*findings, *beside], {**ranked, **others}, [*node_fits, *fits_beside]
     preferable = {node_fit.node: ranked[node_fit.node] for node_fit in node_fits if node_fit.preferable}
     if not preferable:
@@ -116,13 +113,13 @@ def volume_of(pod: Pod) -> str:
     return pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER) or ("" if before else volume)
 
 
-def share_manager_fit(node: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedObjects:
+def share_manager_fit(node: str, cycle: CycleState, view: ClusterView) -> NodeFit:
     """Rule 7 for a share-manager pod. Unlike a VM's pod it does not even prefer a node that it can't run on.
 
     A node that could not be read, or whose pods are not known, is still preferred: such a preference does no harm.
     """
     node_fit = feasibility.evaluate(node, cycle, view)
-    if isinstance(node_fit, NeedObjects) or node_fit.why.reason.columns.unread:
+    if node_fit.why.reason.columns.unread:
         return node_fit
     if node_fit.fits and shortlist.pod_prefers_against(node, cycle.incoming.pod, view):
         return NodeFit(node, Reason.NODE_DELINQUENT.why(node=node), preferable=False)

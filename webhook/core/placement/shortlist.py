@@ -18,6 +18,7 @@ from math import gcd
 from typing import Final
 from zlib import crc32
 
+from webhook.core import refs
 from webhook.core.api.node_selector import (
     MAX_TERMS,
     NodeSelectorTerm,
@@ -26,7 +27,6 @@ from webhook.core.api.node_selector import (
     names_some_nodes,
 )
 from webhook.core.api.pod import Pod
-from webhook.core.decision import NodeFit
 from webhook.core.placement.capacity import count_displaced, count_fitting
 from webhook.core.placement.feasibility import could_run, evaluate, why_undecidable
 from webhook.core.scheduler.cycle_state import CycleState
@@ -68,12 +68,13 @@ def pick(
         return ()
     if view.has_autoscaler() or view.staleness() or why_undecidable(cycle) or names_some_nodes(required):
         return ()  # a term of the pod that names no node would stay beside the list
+    view = view.without_reads()
     listed: dict[str, int] = {}
     for name in (*preferred[:most], *_spread(names, seed)):
         if len(listed) >= most:
             break
         if name not in preferred:
-            node = view.node(name)
+            node = view.get(refs.node(name))
             if name in listed or isinstance(node, NoObject):
                 continue
             if least_taints and count_prefer_no_schedule(node, cycle.incoming.tolerations) < least_taints:
@@ -119,13 +120,12 @@ def _spread(names: Sequence[str], seed: str) -> Iterator[str]:
 
 
 def _fits(name: str, cycle: CycleState, view: ClusterView) -> bool:
-    verdict = evaluate(name, cycle, view)
-    return isinstance(verdict, NodeFit) and verdict.fits and not pod_prefers_against(name, cycle.incoming.pod, view)
+    return evaluate(name, cycle, view).fits and not pod_prefers_against(name, cycle.incoming.pod, view)
 
 
 def count_taints(name: str, pod: Pod, view: ClusterView) -> int:
     """Return how many taints PreferNoSchedule of the node the pod does not tolerate; 0 if the view lacks the node."""
-    node = view.node(name)
+    node = view.get(refs.node(name))
     return 0 if isinstance(node, NoObject) else count_prefer_no_schedule(node, pod.spec.tolerations or ())
 
 
@@ -140,8 +140,9 @@ def are_taints_fewer(
     names, than = view.node_names(), count_taints(preferred[0], cycle.incoming.pod, view)
     if not names:
         return True
+    view = view.without_reads()
     for name in listed or _spread(names, seed):
-        node = view.node(name)
+        node = view.get(refs.node(name))
         if name in preferred or isinstance(node, NoObject):
             continue
         if count_prefer_no_schedule(node, cycle.incoming.tolerations) >= than:
@@ -156,7 +157,7 @@ def pod_prefers_against(name: str, pod: Pod, view: ClusterView) -> bool:
     affinity = pod.spec.node_affinity
     if affinity is None or not affinity.preferred:
         return False
-    node = view.node(name)
+    node = view.get(refs.node(name))
     return prefers_against(affinity.preferred, None if isinstance(node, NoObject) else node.metadata.labels, name)
 
 

@@ -1,4 +1,4 @@
-"""place_virt_launcher(): Pin | Leave | NeedObjects for one virt-launcher pod at its CREATE and one view of the cluster.
+"""place_virt_launcher(): Pin | Leave for one virt-launcher pod at its CREATE and one view of the cluster.
 
 The rules 2 to 8 of webhook.core.admit in their order, cheapest first. Every decision carries its Why. Invariants: a
 required node has firm evidence and is feasible; nothing here raises.
@@ -21,18 +21,15 @@ from webhook.core.placement import feasibility, replica_share, shortlist
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.view import ClusterView, NeedObjects
+from webhook.core.view import ClusterView
 
 
-def place_virt_launcher(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
-    """Decide for a pod that is being created in `namespace`, or return what must be read first. Never raises."""
+def place_virt_launcher(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision:
+    """Decide for a pod that is being created in `namespace`. Never raises."""
     opt_in = opt_in_of_start(pod, namespace, view, policy)
-    if isinstance(opt_in, NeedObjects):
-        return opt_in
     if isinstance(opt_in, Why):
         return Leave(why=opt_in)
-    placed = _place(pod, namespace, opt_in, view, allowed=policy.shortlist)
-    return placed if isinstance(placed, NeedObjects) else with_opted_in_by(placed, opt_in)
+    return with_opted_in_by(_place(pod, namespace, opt_in, view, allowed=policy.shortlist), opt_in)
 
 
 def with_opted_in_by(decision: Decision, opt_in: OptIn) -> Decision:
@@ -40,25 +37,19 @@ def with_opted_in_by(decision: Decision, opt_in: OptIn) -> Decision:
     return decision if opt_in.by is decision.by else replace(decision, by=opt_in.by)
 
 
-def _place(pod: Pod, namespace: str, opt_in: OptIn, view: ClusterView, *, allowed: bool) -> Decision | NeedObjects:
-    """Rules 5 to 8 for a pod that is opted in."""
+def _place(pod: Pod, namespace: str, opt_in: OptIn, view: ClusterView, *, allowed: bool) -> Decision:
+    """Rules 5 to 8 for a pod that is opted in. While an object is missing, nothing is asked that depends on it."""
     findings = share_managers.find_share_managers(pod, namespace, view)
-    if isinstance(findings, NeedObjects):
-        return findings
     ranked = rank_share_managers(findings)
-    if not ranked:
+    if view.missing or not ranked:
         return no_share_manager(findings)
     incoming = IncomingPod.of(pod, namespace, share_managers.bound_volumes(findings))
     cycle = CycleState(incoming, view.snapshot())
-    node_fits = feasibility.collect(feasibility.evaluate(node, cycle, view) for node in ranked)
-    if isinstance(node_fits, NeedObjects):
-        return node_fits
+    node_fits = [feasibility.evaluate(node, cycle, view) for node in ranked]
     preferable = {node_fit.node: ranked[node_fit.node] for node_fit in node_fits if node_fit.preferable}
-    if not preferable:
+    if view.missing or not preferable:
         return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
     failing = vm_facts.start_failures(pod, namespace, view)
-    if isinstance(failing, NeedObjects):
-        return failing
     required = failing or _required(cycle, opt_in, findings, node_fits, view)
     if isinstance(required, Why):
         why, required = required, ()

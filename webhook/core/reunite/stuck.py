@@ -22,6 +22,7 @@ from webhook.core.observe.restart import restart_command, restart_without_owner
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.patch.unpatch import without_applied_patch
 from webhook.core.placement import feasibility
+from webhook.core.reasons import Reason
 from webhook.core.reunite.assumed_start import ASSUMED_SECONDS, AssumedStart, SnapshotWithStarts
 from webhook.core.reunite.history import unix_seconds
 from webhook.core.reunite.not_yet import NotYet, Rule, why_not_asked
@@ -29,7 +30,7 @@ from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.core.scheduler.state.snapshot import NoSnapshot, SnapshotUnavailable
-from webhook.core.view import ClusterView, NeedObjects
+from webhook.core.view import ClusterView
 
 AGAIN_SECONDS: Final = 600.0  # between two deletions for one VM that has not run between them
 _NODES_SHOWN: Final = 3  # as in the annotation of a decision
@@ -107,8 +108,8 @@ class RestartVM(Struct, frozen=True, kw_only=True):
 
 def decide_restart(
     vm: StuckVM, now: float, limits: StuckLimits, assumed: Sequence[AssumedStart], view: ClusterView
-) -> RestartVM | NotYet | NeedObjects:
-    """Return that the VM is restarted, or the first rule that says no; or what the view must read first.
+) -> RestartVM | NotYet:
+    """Return that the VM is restarted, or the first rule that says no.
 
     Args:
         vm: the VM.
@@ -176,13 +177,9 @@ def _waits_since(pod: Pod) -> str | None:
     return condition.last_transition_time if condition else None
 
 
-def _decide_by_nodes(
-    vm: StuckVM, free: Pod, assumed: Sequence[AssumedStart], view: ClusterView
-) -> RestartVM | NotYet | NeedObjects:
+def _decide_by_nodes(vm: StuckVM, free: Pod, assumed: Sequence[AssumedStart], view: ClusterView) -> RestartVM | NotYet:
     """Ask the nodes of the cluster about the pod as its user wrote it."""
     findings = share_managers.find_share_managers(free, vm.row.namespace, view)
-    if isinstance(findings, NeedObjects):
-        return findings
     snapshot = view.snapshot()
     if isinstance(snapshot, NoSnapshot):
         return Rule.NOT_EVALUATED.says_no(because=_problem(snapshot))
@@ -208,8 +205,9 @@ def _decide_by_nodes(
 
 def _evaluate(names: Sequence[str], cycle: CycleState, view: ClusterView) -> Iterator[NodeFit]:
     """Yield the verdict on each node that the view has. Nothing is read for a node, as for a short list."""
-    verdicts = (feasibility.evaluate(name, cycle, view) for name in names)
-    return (verdict for verdict in verdicts if isinstance(verdict, NodeFit))
+    known = view.without_reads()
+    verdicts = (feasibility.evaluate(name, cycle, known) for name in names)
+    return (verdict for verdict in verdicts if verdict.why.reason is not Reason.NODE_LOOKUP_FAILED)
 
 
 def _problem(snapshot: NoSnapshot) -> str:

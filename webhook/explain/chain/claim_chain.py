@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from webhook.core import refs
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
@@ -58,7 +59,8 @@ class ClaimChain(Struct, rename="camel", frozen=True, kw_only=True):
 def build_claim_chain(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
     """Return the objects behind the claim of a finding. A generic ephemeral volume has no claim that could be read."""
     ephemeral = finding.why.reason is Reason.EPHEMERAL_CLAIM
-    claim = NoObject.NOT_FOUND if ephemeral else view.persistent_volume_claim(NamespacedName(namespace, finding.claim))
+    ref = refs.persistent_volume_claim(NamespacedName(namespace, finding.claim))
+    claim = NoObject.NOT_FOUND if ephemeral else view.get(ref)
     existing = None if isinstance(claim, NoObject) else claim
     handle = finding.volume_handle
     return ClaimChain(
@@ -67,8 +69,8 @@ def build_claim_chain(finding: Finding, namespace: str, view: ClusterView) -> Cl
         access_modes=list((existing.spec.access_modes if existing and existing.spec else None) or ()),
         persistent_volume=existing.spec.volume_name if existing and existing.spec else None,
         volume_handle=handle,
-        share_manager=share_manager(handle, view) if handle else None,
-        pod=share_manager_pod(handle, view) if handle else None,
+        share_manager=share_manager_link(handle, view) if handle else None,
+        pod=share_manager_pod_link(handle, view) if handle else None,
         reason=finding.why.reason.code,
         sentence=finding.why.sentence,
         node=finding.node,
@@ -76,18 +78,18 @@ def build_claim_chain(finding: Finding, namespace: str, view: ClusterView) -> Cl
     )
 
 
-def share_manager(handle: str, view: ClusterView) -> ShareManagerLink | None:
+def share_manager_link(handle: str, view: ClusterView) -> ShareManagerLink | None:
     """Return the state of a volume's ShareManager; None if it does not exist or could not be read."""
-    found = view.share_manager(handle)
+    found = view.get(refs.share_manager(handle))
     if isinstance(found, NoObject):
         return None
     status = found.status
     return ShareManagerLink(state=status.state if status else None, owner_id=status.owner_id if status else None)
 
 
-def share_manager_pod(handle: str, view: ClusterView) -> PodLink | None:
+def share_manager_pod_link(handle: str, view: ClusterView) -> PodLink | None:
     """Return the share-manager pod of a volume; None if it does not exist or could not be read."""
-    pod = view.share_manager_pod(handle)
+    pod = view.get(refs.share_manager_pod(handle))
     return None if isinstance(pod, NoObject) else pod_link(pod)
 
 

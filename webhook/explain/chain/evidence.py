@@ -12,8 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core import refs
 from webhook.core.admit import Answer, Entry
-from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
 from webhook.core.evidence import consumers, share_managers
@@ -21,7 +21,7 @@ from webhook.core.opt_in import Policy
 from webhook.core.placement import feasibility, share_manager
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
+from webhook.core.view import ClusterView, NoObject
 from webhook.explain.chain import claim_chain, volume_chain
 from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.volume_chain import VolumeChain
@@ -89,19 +89,19 @@ def _volume_evidence(pod: Pod, namespace: str, cluster: ClusterReader, policy: P
     cycle = CycleState(IncomingPod.of(pod, namespace), cluster.view.snapshot())
     nodes, problem = _nodes(lambda name, view: share_manager.share_manager_fit(name, cycle, view), candidates, cluster)
     notes = [f"{_VMS_ONLY}: {problem}"] if problem else []
-    view, tickets = cluster.view, ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
-    if view.volume_attachment(volume) is NoObject.UNAVAILABLE:
+    view, tickets = cluster.view, refs.volume_attachment(volume)
+    if view.get(tickets) is NoObject.UNAVAILABLE:
         notes.append(f"the volume's attachment tickets could not be read: {view.read_error(tickets)}")
     return Evidence(volume=chain, nodes=nodes, problem=notes)
 
 
 def _nodes(
-    evaluate: Callable[[str, ClusterView], NodeFit | NeedObjects], candidates: set[str], cluster: ClusterReader
+    evaluate: Callable[[str, ClusterView], NodeFit], candidates: set[str], cluster: ClusterReader
 ) -> tuple[list[NodeEvidence], str]:
     """The result of each candidate and of each other node, candidates first; why the others could not be listed."""
     listed = cluster.node_names()
     names = sorted(candidates | set(listed.items), key=lambda name: (name not in candidates, name))
-    results = answer_when_read(cluster, lambda view: feasibility.collect(evaluate(name, view) for name in names))
+    results = answer_when_read(cluster, lambda view: [evaluate(name, view) for name in names])
     return [_node_evidence(verdict, candidates) for verdict in results], listed.problem
 
 

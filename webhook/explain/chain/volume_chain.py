@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from webhook.core import refs
 from webhook.core.api import kubevirt
-from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
+from webhook.core.view import ClusterView, NoObject
 from webhook.explain.chain import claim_chain
 from webhook.explain.chain.claim_chain import PodLink, ShareManagerLink
 
@@ -68,27 +68,14 @@ class VolumeChain(Struct, rename="camel", frozen=True, kw_only=True):
     consumers: Sequence[Consumer]
 
 
-def build_volume_chain(
-    volume: str, findings: Sequence[Finding], view: ClusterView, policy: Policy
-) -> VolumeChain | NeedObjects:
-    """Return the objects behind a volume, or the objects that must be read first."""
+def build_volume_chain(volume: str, findings: Sequence[Finding], view: ClusterView, policy: Policy) -> VolumeChain:
+    """Return the objects behind a volume."""
     keys = view.volume_claims(volume)
     claims = () if isinstance(keys, NoObject) else tuple(keys)
-    asked = {
-        ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", volume)): view.share_manager(volume),
-        ObjectRef(
-            Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume)
-        ): view.share_manager_pod(volume),
-        ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume)): view.volume_attachment(volume),
-        **{ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, key): view.persistent_volume_claim(key) for key in claims},
-    }
-    unread = tuple(ref for ref, answer in asked.items() if answer is NoObject.NOT_CACHED)
-    if unread:
-        return NeedObjects(unread)
     return VolumeChain(
         volume=volume,
-        share_manager=claim_chain.share_manager(volume, view),
-        pod=claim_chain.share_manager_pod(volume, view),
+        share_manager=claim_chain.share_manager_link(volume, view),
+        pod=claim_chain.share_manager_pod_link(volume, view),
         claims=[_claim(key, view, policy) for key in claims],
         tickets=list(_tickets(volume, view)),
         consumers=[
@@ -99,7 +86,7 @@ def build_volume_chain(
 
 
 def _claim(key: NamespacedName, view: ClusterView, policy: Policy) -> ClaimLink:
-    claim, pods = view.persistent_volume_claim(key), view.virt_launchers(key)
+    claim, pods = view.get(refs.persistent_volume_claim(key)), view.virt_launchers(key)
     existing = None if isinstance(claim, NoObject) else claim
     return ClaimLink(
         claim=f"{key.namespace}/{key.name}",
@@ -123,7 +110,7 @@ def _vm(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> VMLink:
 
 
 def _tickets(volume: str, view: ClusterView) -> Iterator[Ticket]:
-    attachment = view.volume_attachment(volume)
+    attachment = view.get(refs.volume_attachment(volume))
     spec = None if isinstance(attachment, NoObject) else attachment.spec
     for name, ticket in sorted(((spec and spec.attachment_tickets) or {}).items()):
         yield Ticket(id=name, type=ticket.type, node=ticket.node_id)

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
-from webhook.core.view import ClusterView, NeedObjects, Ref
+from webhook.core.view import ClusterView, Ref
 from webhook.explain.names import Named
 from webhook.objects.kinds import APIResource
 
@@ -101,11 +101,12 @@ class ClusterReader(Protocol):
         ...
 
 
-def answer_when_read(cluster: ClusterReader, ask: Callable[[ClusterView], _T | NeedObjects]) -> _T:
-    """Return the answer of core: read what core needs, and ask again, until core has everything."""
+def answer_when_read(cluster: ClusterReader, ask: Callable[[ClusterView], _T]) -> _T:
+    """Return the answer of core: read what the view lacks, and ask again, until nothing is missing."""
     for _ in range(_ROUNDS_MAX):
-        answer = ask(cluster.view)
-        if not isinstance(answer, NeedObjects):
+        view = cluster.view
+        answer = ask(view)
+        if not view.missing:
             return answer
-        cluster.read(answer.refs)
+        cluster.read(tuple(view.missing))
     raise AssertionError(f"core still needs objects after {_ROUNDS_MAX} rounds of reads; please report this")

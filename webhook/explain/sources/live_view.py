@@ -7,17 +7,18 @@ from a list as webhook.kube.cache.view.CallView answers from a cache that is up 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
+from webhook.core import refs
 from webhook.core.api.meta import ConfigMap, NamespacedName
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import claim_of
-from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, NotCounted, SnapshotUnavailable
 from webhook.core.view import NoObject, Ref
-from webhook.core.virtual_machines import ListedVirtualMachines
+from webhook.core.virtual_machines import KINDS_OF_VMS, ListedVirtualMachines
 from webhook.explain.sources.cluster_reader import Listed
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView, LiveRead
@@ -52,6 +53,11 @@ class LiveView(CallView):
         super().__init__(caches, 0.0, reads)
         self._listings = listings
 
+    def _known(self, ref: Ref) -> Any:
+        if ref.kind in KINDS_OF_VMS:
+            return self._vms(ref.key.namespace).get(ref)
+        return super()._known(ref)
+
     def has_longhorn_nodes(self) -> bool:
         """Return whether any nodes.longhorn.io were listed; the answer of the cache if nothing was listed."""
         listed = self._listings.longhorn_nodes
@@ -63,12 +69,12 @@ class LiveView(CallView):
 
     def usable_nodes(self) -> int:
         """Count the listed nodes that are Ready and not cordoned."""
-        nodes = (self.node(name) for name in self.node_names())
+        nodes = (self.get(refs.node(name)) for name in self.node_names())
         return sum(not isinstance(node, NoObject) and node.usable for node in nodes)
 
     def has_autoscaler(self) -> bool:
         """Return whether an autoscaler is seen, or the list that would show cluster-autoscaler was not read."""
-        nodes = (self.node(name) for name in self.node_names())
+        nodes = (self.get(refs.node(name)) for name in self.node_names())
         if any(not isinstance(node, NoObject) and node.from_karpenter for node in nodes):
             return True
         listed = self._listings.autoscalers
@@ -82,7 +88,7 @@ class LiveView(CallView):
         """Return the claims of the PersistentVolume named as the volume, and of the one that Longhorn names."""
         named = super().volume_claims(volume)
         other = self._listings.volumes.get(volume)
-        found = NoObject.NOT_FOUND if other is None else self.persistent_volume(other)
+        found = NoObject.NOT_FOUND if other is None else self.get(refs.persistent_volume(other))
         claim = None if isinstance(found, NoObject) else claim_of(found, volume)
         if claim is None:
             return named
@@ -92,14 +98,6 @@ class LiveView(CallView):
         """Return the virt-launcher pods that use this claim; UNAVAILABLE if those of its namespace were not listed."""
         pods = self._listings.virt_launchers.get(claim.namespace)
         return NoObject.UNAVAILABLE if pods is None else [pod for pod in pods if uses(pod, claim.name)]
-
-    def virtual_machine(self, key: NamespacedName) -> VirtualMachine | NoObject:
-        """Return the listed VirtualMachine of this namespace and name."""
-        return self._vms(key.namespace).virtual_machine(key)
-
-    def virtual_machine_instance(self, key: NamespacedName) -> VirtualMachineInstance | NoObject:
-        """Return the listed VirtualMachineInstance of this namespace and name."""
-        return self._vms(key.namespace).virtual_machine_instance(key)
 
     def virtual_machines_of(self, claim: NamespacedName) -> Sequence[str] | NoObject:
         """Return the names of the listed VMs that name this claim."""

@@ -1,6 +1,6 @@
 """CachedView: a ClusterView over the caches as they are, fresh or not. It never sends a request to the API server.
 
-The status page and `status` show it; no admission uses it. Invariant: no object is NOT_CACHED. An object that is not in
+The status page and `status` show it; no admission uses it. Invariant: no object is missing. An object that is not in
 a cache is NOT_FOUND if the cache was synced once. Otherwise it is UNAVAILABLE, and the cache's problem says why.
 """
 
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from webhook.core.api.meta import NamespacedName
+from webhook.core import refs
 from webhook.core.opt_in import Policy, asked_value, label_of, opts_in
 from webhook.core.view import Kind, NoObject, Ref
+from webhook.core.virtual_machines import KINDS_OF_VMS
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView
 from webhook.kube.informer.list_watch import ListWatch
@@ -19,7 +20,6 @@ from webhook.kube.records.virt_launchers import VirtLauncher
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 _ABSENT: Final = object()  # a record itself may be None
-_KINDS_OF_VMS: Final = (Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE)  # a row can do without them
 _KINDS_OF_ROWS: Final = (
     Kind.PERSISTENT_VOLUME_CLAIM,
     Kind.PERSISTENT_VOLUME,
@@ -52,9 +52,10 @@ class CachedView(CallView):
         cache = self._caches.get(kind)
         return cache is not None and cache.installed and cache.synced
 
-    def _find(self, kind: Kind, key: NamespacedName) -> Any:
+    def _known(self, ref: Ref) -> Any:
+        kind, key = ref
         cache = self._caches.get(kind)
-        if cache is None:
+        if cache is None or (kind in KINDS_OF_VMS and not self._follows(kind)):
             return NoObject.UNAVAILABLE
         cache_key = cache.resource.key(key)
         record = cache.objects.get(cache_key, _ABSENT)
@@ -98,7 +99,7 @@ class CachedView(CallView):
 
     def _asked(self, key: str, policy: Policy) -> str | None:
         """Return the value that counts for a pod without an annotation; None if that is not known."""
-        found = self.namespace(key.partition("/")[0])
+        found = self.get(refs.namespace(key.partition("/")[0]))
         return None if found is NoObject.UNAVAILABLE else asked_value(None, label_of(found), policy)[0]
 
     def virt_launcher(self, key: str) -> VirtLauncher | None:

@@ -3,10 +3,10 @@
 What a caller of `view` may assume:
 
 - If a cache is fresh (webhook.kube.informer), the view takes an object from it without a call to the API server.
-- If a fresh cache lacks an object, the object is NOT_CACHED, because it may be too new for the cache. One GET answers
+- If a fresh cache lacks an object, the object is `missing`, because it may be too new for the cache. One GET answers
   all calls that ask for it at the same time. Only one absence needs no GET: that of a share-manager pod whose
   ShareManager, in a fresh cache, is on no node. Every cold start is this case.
-- If a cache is not fresh, or not synced yet, all its objects are NOT_CACHED, and a GET confirms each.
+- If a cache is not fresh, or not synced yet, all its objects are `missing`, and a GET confirms each.
 - Kinds that are never cached are read for each view. The read begins after the view asked for it.
 - If a GET fails, the view has what the cache last knew, and a `staleness`: good for a preference, not for a hard pin.
   If the cache does not have the object, the object is UNAVAILABLE, with the `problem`.
@@ -70,7 +70,7 @@ class ClusterCache:
         return CallView(self.caches, loop_time(), {})
 
     async def read(self, view: CallView, refs: Sequence[Ref], deadline: float, most: int | None = None) -> CallView:
-        """Return a view that also holds these objects; none of them is NOT_CACHED.
+        """Return a view that also holds these objects; none of them is `missing`.
 
         It returns by `deadline` (event-loop time) at the latest. Only the first `most` objects are read.
         """

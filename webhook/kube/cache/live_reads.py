@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from webhook.core.api.node_selector import is_node_name
-from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import LiveRead
 from webhook.kube.client.api import Api
@@ -70,16 +70,16 @@ class LiveReads:
 
     async def _read(self, ref: Ref) -> LiveRead:
         """GET one object, or LIST the pods of a namespace that are on one node."""
-        names = ref if isinstance(ref, VirtLaunchersOnNode) else ref.key
-        in_namespace = isinstance(ref, VirtLaunchersOnNode) or self._resources[ref.kind].namespaced
-        if not all(map(is_node_name, names if in_namespace else names[1:])):
+        on_node = ref.kind is Kind.VIRT_LAUNCHERS_ON_NODE
+        in_namespace = on_node or self._resources[ref.kind].namespaced
+        if not all(map(is_node_name, ref.key if in_namespace else ref.key[1:])):
             return LiveRead(NoObject.NOT_FOUND)  # no object can have this name, and the path would be another one
         counts = self._caches.lookups[ref.kind]
         try:
-            async with self._list_slots if isinstance(ref, VirtLaunchersOnNode) else self._slots:
+            async with self._list_slots if on_node else self._slots:
                 if ref.kind not in self._caches:  # the next call needs a newer answer than the one to this request
                     self._unshare(ref, asyncio.current_task())
-                if isinstance(ref, VirtLaunchersOnNode):
+                if on_node:
                     read = await self._list_on_node(ref)
                 else:
                     read = await self._get(ref, self._resources[ref.kind])
@@ -90,7 +90,7 @@ class LiveReads:
         counts.found += read.value is not NoObject.NOT_FOUND
         return read
 
-    async def _get(self, ref: ObjectRef, resource: Resource) -> LiveRead:
+    async def _get(self, ref: Ref, resource: Resource) -> LiveRead:
         reply = await self._api.get(resource.item(ref.key), seconds=_GET_SECONDS)
         decoders = self._decoders[ref.kind]
         if reply.status != _OK:
@@ -105,7 +105,7 @@ class LiveReads:
             raise ApiError(f"an object that can't be read: {wire.why}")
         return LiveRead(resource.to_object(resource.key(ref.key), resource.transform(wire)))
 
-    async def _list_on_node(self, ref: VirtLaunchersOnNode) -> LiveRead:
+    async def _list_on_node(self, ref: Ref) -> LiveRead:
         """LIST the virt-launcher pods of one namespace on one node: a small answer from the API server's own index.
 
         The request takes the state of the API server's cache (resourceVersion 0), which is milliseconds behind etcd.
@@ -113,9 +113,9 @@ class LiveReads:
         an old API server would read the whole namespace from etcd.
         """
         pods, decoders = self._resources[Kind.VIRT_LAUNCHER_POD], self._decoders[Kind.VIRT_LAUNCHER_POD]
-        on_node = f"spec.nodeName={ref.node}"
+        on_node = f"spec.nodeName={ref.name}"
         query = [("labelSelector", VIRT_LAUNCHER_POD.selector), ("fieldSelector", on_node), ("resourceVersion", "0")]
-        path = msgspec.structs.replace(pods, namespace=ref.namespace).collection
+        path = msgspec.structs.replace(pods, namespace=ref.key.namespace).collection
         reply = await self._api.get(path, query, seconds=_GET_SECONDS)
         if reply.status != _OK:
             raise ApiError(decoders.failure(reply.body, reply.status).sentence)
@@ -140,7 +140,7 @@ class LiveReads:
     def _unread(self, ref: Ref, problem: ApiError) -> LiveRead:
         """Return what the cache last knew, with a staleness; UNAVAILABLE if the cache has no such object."""
         cache = self._caches.get(ref.kind)
-        stored = cache.get(ref.key) if cache and isinstance(ref, ObjectRef) else None
+        stored = cache.get(ref.key) if cache else None
         if cache is None or stored is None:
             return LiveRead(NoObject.UNAVAILABLE, problem=str(problem))
         staleness = f"{ref.kind} {ref.name} was last confirmed {cache.age(loop_time()):.0f} s ago ({problem})"

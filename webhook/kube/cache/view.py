@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 
-from webhook.core.api.longhorn import (
-    ASSIGNED_STATES,
-    SHARE_MANAGER_POD_PREFIX,
-    LonghornNode,
-    ShareManager,
-    ShareManagerStatus,
-    VolumeAttachment,
-)
-from webhook.core.api.meta import Namespace, NamespacedName
-from webhook.core.api.node import Node
+from webhook.core import refs
+from webhook.core.api.longhorn import ASSIGNED_STATES, SHARE_MANAGER_POD_PREFIX, ShareManagerStatus
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
-from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
+from webhook.core.api.storage import claim_of
 from webhook.core.scheduler.state.snapshot import AnySnapshot
-from webhook.core.view import VMS_OF_CLAIM_MAX, Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+from webhook.core.view import VMS_OF_CLAIM_MAX, Kind, NoObject, ObjectRef, ObjectT, Ref
+from webhook.core.virtual_machines import KINDS_OF_VMS
 from webhook.kube.cache.caches import Caches
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import namespaced_key
@@ -56,6 +50,24 @@ class CallView:
         self._vmis: dict[NamespacedName, Any] = {}  # core asks for the pod's own three times
         self._snapshot: AnySnapshot | None = None
         self.reads = reads
+        self.missing: dict[Ref, None] = {}
+
+    def get(self, ref: ObjectRef[ObjectT]) -> ObjectT | NoObject:
+        """Return this object, as it was read live or as a fresh cache has it. What neither has is `missing`."""
+        known: ObjectT | NoObject | None = self._known(ref)
+        if known is not None:
+            return known
+        return self._missing(ref)
+
+    def _missing(self, ref: Ref) -> NoObject:
+        self.missing[ref] = None
+        return NoObject.UNAVAILABLE
+
+    def without_reads(self) -> CallView:
+        """Return this view with a `missing` of its own."""
+        view = copy(self)
+        view.missing = {}
+        return view
 
     def read_error(self, ref: Ref) -> str:
         """Return why this object could not be read, or is not."""
@@ -68,46 +80,9 @@ class CallView:
         """Return the staleness of the first object that has one; None if there is none."""
         return next((read.staleness for read in self.reads.values() if read.staleness), None)
 
-    def namespace(self, name: str) -> Namespace | NoObject:
-        """Return the Namespace of this name."""
-        found: Namespace | NoObject = self._find(Kind.NAMESPACE, NamespacedName("", name))
-        return found
-
-    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:
-        """Return the claim of this namespace and name."""
-        found: PersistentVolumeClaim | NoObject = self._find(Kind.PERSISTENT_VOLUME_CLAIM, key)
-        return found
-
-    def persistent_volume(self, name: str) -> PersistentVolume | NoObject:
-        """Return the PersistentVolume of this name."""
-        found: PersistentVolume | NoObject = self._find(Kind.PERSISTENT_VOLUME, NamespacedName("", name))
-        return found
-
-    def share_manager(self, volume: str) -> ShareManager | NoObject:
-        """Return the ShareManager of a Longhorn volume."""
-        found: ShareManager | NoObject = self._find(Kind.SHARE_MANAGER, NamespacedName("", volume))
-        return found
-
-    def share_manager_pod(self, volume: str) -> Pod | NoObject:
-        """Return the pod share-manager-<volume> in Longhorn's namespace."""
-        found: Pod | NoObject = self._find(
-            Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume)
-        )
-        return NoObject.NOT_FOUND if found is NoObject.NOT_CACHED and self._has_no_pod(volume) else found
-
-    def node(self, name: str) -> Node | NoObject:
-        """Return the Kubernetes node of this name."""
-        found: Node | NoObject = self._find(Kind.NODE, NamespacedName("", name))
-        return found
-
     def has_longhorn_nodes(self) -> bool:
         """Return whether the cluster has nodes.longhorn.io, had some before, or may have some."""
         return self._caches.may_have_longhorn_nodes(self._now)
-
-    def longhorn_node(self, name: str) -> LonghornNode | NoObject:
-        """Return Longhorn's object for the Kubernetes node of this name."""
-        found: LonghornNode | NoObject = self._find(Kind.LONGHORN_NODE, NamespacedName("", name))
-        return found
 
     def node_names(self) -> Sequence[str]:
         """Return the names of all Kubernetes nodes; none if their cache is not fresh."""
@@ -134,12 +109,13 @@ class CallView:
 
     def volume_claims(self, volume: str) -> Sequence[NamespacedName] | NoObject:
         """Return the claims of the PersistentVolumes that have this CSI volume handle."""
-        named = self._find(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
+        ref = refs.persistent_volume(volume)
+        named = self._known(ref)
         cache = self._caches[Kind.PERSISTENT_VOLUME]
         others = cache.index.index_keys(volume) if isinstance(cache.index, Indexer) else ()
         claims = [claim for name in others if (claim := claim_of(cache.get(NamespacedName("", name)), volume))]
-        if named is NoObject.NOT_CACHED and not cache.fresh(self._now):
-            return named
+        if named is None:
+            return claims if claims and cache.fresh(self._now) else self._missing(ref)
         if isinstance(named, NoObject):
             return claims or named
         claim = claim_of(named, volume)
@@ -153,25 +129,9 @@ class CallView:
         known = cache.index.virt_launchers
         return [to_object(key, known[key]) for key in cache.index.by_claim.index_keys(namespaced_key(*claim))]
 
-    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | NoObject:
-        """Return the virt-launcher pods of a namespace on a node, as they were read for this view."""
-        read = self.reads.get(VirtLaunchersOnNode(namespace, node))
-        found: Sequence[Pod] | NoObject = NoObject.NOT_CACHED if read is None else read.value
-        return found
-
-    def virtual_machine(self, key: NamespacedName) -> VirtualMachine | NoObject:
-        """Return the VirtualMachine of this namespace and name."""
-        found: VirtualMachine | NoObject = self._find_followed(Kind.VIRTUAL_MACHINE, key)
-        return found
-
-    def virtual_machine_instance(self, key: NamespacedName) -> VirtualMachineInstance | NoObject:
-        """Return the VirtualMachineInstance of this namespace and name."""
-        found: VirtualMachineInstance | NoObject = self._find_followed(Kind.VIRTUAL_MACHINE_INSTANCE, key)
-        return found
-
     def virtual_machines_of(self, claim: NamespacedName) -> Sequence[str] | NoObject:
         """Return the names of the VMs that name this claim, as far as their caches are up to date."""
-        followed = [kind for kind in (Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE) if self._follows(kind)]
+        followed = [kind for kind in KINDS_OF_VMS if self._follows(kind)]
         if not followed:
             return NoObject.UNAVAILABLE
         names, claim_key = set[str](), namespaced_key(*claim)
@@ -180,15 +140,42 @@ class CallView:
             names.update(vm_of(key, cache.objects[key]) for key in islice(keys, VMS_OF_CLAIM_MAX))
         return sorted(names)[:VMS_OF_CLAIM_MAX]
 
-    def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:
-        """Return Longhorn's VolumeAttachment of a volume, as it was read for this view."""
-        found: VolumeAttachment | NoObject = self._find(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
-        return found
+    def _known(self, ref: Ref) -> Any:
+        """Return the answer of `get`; None if the object must be read first."""
+        if self.reads:
+            read = self.reads.get(ref)
+            if read is not None:
+                return read.value
+        kind = ref.kind
+        if kind in KINDS_OF_VMS and not self._follows(kind):
+            return NoObject.UNAVAILABLE  # objects of a kind that no cache follows are not read live
+        cached = self._cached(ref)
+        if cached is None and kind is Kind.SHARE_MANAGER_POD and self._has_no_pod(ref.name):
+            return NoObject.NOT_FOUND
+        return cached
 
-    def _find_followed(self, kind: Kind, key: NamespacedName) -> Any:
-        """As `_find`; but UNAVAILABLE where no cache follows the kind, so that no object of it is read live."""
-        known = self._follows(kind) or ObjectRef(kind, key) in self.reads
-        return self._find(kind, key) if known else NoObject.UNAVAILABLE
+    def _cached(self, ref: Ref) -> Any:
+        """Return what the cache has of this object; None if it has nothing, or is not fresh."""
+        kind, key = ref
+        cache = self._caches.get(kind)
+        if cache is None:
+            return None
+        counts = self._caches.lookups[kind]
+        fresh = self._fresh.get(kind)
+        if fresh is None:
+            fresh = self._fresh[kind] = cache.fresh(self._now)
+        if not fresh:
+            counts.stale += 1
+            return None
+        is_vmi = kind is Kind.VIRTUAL_MACHINE_INSTANCE
+        stored = (self._vmis.get(key) if is_vmi else None) or cache.get(key)
+        if stored is None:
+            counts.miss += 1
+            return None
+        if is_vmi:
+            self._vmis[key] = stored
+        counts.hit += 1
+        return stored
 
     def _follows(self, kind: Kind) -> bool:
         """Return whether a fresh cache has this kind, and the API server has the kind at all."""
@@ -197,35 +184,10 @@ class CallView:
             fresh = self._fresh[kind] = cache is not None and cache.fresh(self._now)
         return fresh and cache is not None and cache.installed
 
-    def _find(self, kind: Kind, key: NamespacedName) -> Any:
-        if self.reads:
-            read = self.reads.get(ObjectRef(kind, key))
-            if read is not None:
-                return read.value
-        cache = self._caches.get(kind)
-        if cache is None:
-            return NoObject.NOT_CACHED
-        counts = self._caches.lookups[kind]
-        fresh = self._fresh.get(kind)
-        if fresh is None:
-            fresh = self._fresh[kind] = cache.fresh(self._now)
-        if not fresh:
-            counts.stale += 1
-            return NoObject.NOT_CACHED
-        is_vmi = kind is Kind.VIRTUAL_MACHINE_INSTANCE
-        stored = (self._vmis.get(key) if is_vmi else None) or cache.get(key)
-        if stored is None:
-            counts.miss += 1
-            return NoObject.NOT_CACHED
-        if is_vmi:
-            self._vmis[key] = stored
-        counts.hit += 1
-        return stored
-
-    def _has_no_pod(self, volume: str) -> bool:
-        """Return whether two fresh caches show that this share-manager has no pod."""
+    def _has_no_pod(self, pod: str) -> bool:
+        """Return whether two fresh caches show that there is no share-manager pod of this name."""
         pods, share_managers = self._caches[Kind.SHARE_MANAGER_POD], self._caches[Kind.SHARE_MANAGER]
         if not (pods.fresh(self._now) and share_managers.fresh(self._now)):
             return False
-        status: ShareManagerStatus | None = share_managers.objects.get(volume)
+        status: ShareManagerStatus | None = share_managers.objects.get(pod.removeprefix(SHARE_MANAGER_POD_PREFIX))
         return status is not None and (status.state or "absent") not in ASSIGNED_STATES

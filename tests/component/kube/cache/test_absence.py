@@ -12,6 +12,7 @@ from support.fakes.live import PATHS, listed, now, ref, running
 from support.models.model_api import Collection
 from support.objects import builders
 
+from webhook.core import refs
 from webhook.core.api.pod import Pod
 from webhook.core.view import Kind, NoObject
 from webhook.kube.cache.cluster_cache import ClusterCache
@@ -60,7 +61,9 @@ async def test_a_pod_is_absent_if_its_share_manager_agrees(
     for kind, objects, age in zip((Kind.SHARE_MANAGER, Kind.SHARE_MANAGER_POD), (managers, []), ages, strict=True):
         if age is not None:
             listed(store.caches[kind], *objects, at=now() - age)
-    assert store.view().share_manager_pod("v") is (NoObject.NOT_FOUND if absent else NoObject.NOT_CACHED)
+    view, pod = store.view(), refs.share_manager_pod("v")
+    assert view.get(pod) is (NoObject.NOT_FOUND if absent else NoObject.UNAVAILABLE)
+    assert list(view.missing) == ([] if absent else [pod])
     assert server.asked == []
 
 
@@ -68,7 +71,7 @@ async def test_an_existing_pod_is_shown_in_every_state_of_its_share_manager(stor
     """The state of the ShareManager may lag behind the pod."""
     listed(store.caches[Kind.SHARE_MANAGER], manager(state="stopped"), at=now())
     listed(store.caches[Kind.SHARE_MANAGER_POD], builders.share_manager_pod("v", nodeName="n1"), at=now())
-    found = store.view().share_manager_pod("v")
+    found = store.view().get(refs.share_manager_pod("v"))
     assert isinstance(found, Pod)
     assert found.spec.node_name == "n1"
 
@@ -81,7 +84,7 @@ async def test_a_pod_that_was_read_is_shown_after_its_share_manager_stopped(
     view = await store.read(store.view(), [ref(Kind.SHARE_MANAGER_POD, "share-manager-v")], now() + 5)
     listed(store.caches[Kind.SHARE_MANAGER], manager(state="stopped"), at=now())
     listed(store.caches[Kind.SHARE_MANAGER_POD], at=now())
-    assert isinstance(view.share_manager_pod("v"), Pod)
+    assert isinstance(view.get(refs.share_manager_pod("v")), Pod)
 
 
 # Longhorn's nodes.
@@ -161,7 +164,7 @@ async def test_a_missing_longhorn_node_leads_to_a_list_if_no_cache_knows(
 
     with cluster.fault(there if callable(there) else cluster.reply, when=is_list):
         view = await store.read(store.view(), [missing], now() + 5)
-    assert view.longhorn_node("nowhere") is NoObject.NOT_FOUND
+    assert view.get(refs.longhorn_node("nowhere")) is NoObject.NOT_FOUND
     assert view.has_longhorn_nodes() is may_be
 
 

@@ -17,7 +17,7 @@ from webhook.app.handler import READS_MAX, admit_function
 from webhook.core.admit import Answer
 from webhook.core.decision import Pin
 from webhook.core.opt_in import Policy
-from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 from webhook.kube.cache.cluster_cache import ClusterCache
 
 CLAIM = ref(Kind.PERSISTENT_VOLUME_CLAIM, "disk", "vms")
@@ -95,7 +95,7 @@ async def test_a_claim_that_the_cache_lacks_costs_one_request(
 async def test_an_object_with_a_404_is_absent(store: ClusterCache, server: ApiServer) -> None:
     """A 404 is an answer: there is no staleness."""
     view = await store.read(store.view(), [ref(Kind.NODE, "nowhere")], now() + SOON)
-    assert view.node("nowhere") is NoObject.NOT_FOUND
+    assert view.get(ref(Kind.NODE, "nowhere")) is NoObject.NOT_FOUND
     assert view.staleness() is None
     assert len(server.asked) == 1
 
@@ -105,9 +105,9 @@ async def test_what_was_read_for_a_view_stays(store: ClusterCache, cluster: Clus
     view = await store.read(store.view(), [CLAIM], now() + SOON)
     gone(cluster, CLAIM)
     view = await store.read(view, [ref(Kind.NODE, "node-a")], now() + SOON)
-    assert not isinstance(view.persistent_volume_claim(CLAIM.key), NoObject)
+    assert not isinstance(view.get(CLAIM), NoObject)
     view = await store.read(store.view(), [CLAIM], now() + SOON)
-    assert view.persistent_volume_claim(CLAIM.key) is NoObject.NOT_FOUND
+    assert view.get(CLAIM) is NoObject.NOT_FOUND
 
 
 # Shared, and in time.
@@ -150,7 +150,7 @@ async def test_calls_that_need_the_same_object_share_one_request(
     gate.open()
     views = await asyncio.gather(*calls)
     assert gets(server) == [CLAIM_PATH]
-    assert not any(isinstance(view.persistent_volume_claim(CLAIM.key), NoObject) for view in views)
+    assert not any(isinstance(view.get(CLAIM), NoObject) for view in views)
     await store.read(store.view(), [CLAIM], now() + SOON)
     assert gets(server) == [CLAIM_PATH] * 2
 
@@ -163,7 +163,7 @@ async def test_a_call_that_is_out_of_time_leaves_the_request_to_the_others(
     server.handler = gate
     patient = asyncio.ensure_future(store.read(store.view(), [CLAIM], now() + SOON))
     hasty = await store.read(store.view(), [CLAIM], now() + 0.05)
-    assert hasty.persistent_volume_claim(CLAIM.key) is NoObject.UNAVAILABLE
+    assert hasty.get(CLAIM) is NoObject.UNAVAILABLE
     assert hasty.read_error(CLAIM) == "no answer in 0.05 s"
     leaving = asyncio.ensure_future(store.read(store.view(), [CLAIM], now() + SOON))
     await asyncio.sleep(0)
@@ -171,7 +171,7 @@ async def test_a_call_that_is_out_of_time_leaves_the_request_to_the_others(
     with pytest.raises(asyncio.CancelledError):
         await leaving
     gate.open()
-    assert not isinstance((await patient).persistent_volume_claim(CLAIM.key), NoObject)
+    assert not isinstance((await patient).get(CLAIM), NoObject)
     assert gets(server) == [CLAIM_PATH]
 
 
@@ -179,10 +179,11 @@ async def test_a_call_that_is_out_of_time_leaves_the_request_to_the_others(
 async def test_a_call_without_any_time_left_is_not_held_up(
     seconds: float, store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
-    """Still no object is NOT_CACHED, so core does not ask for it again."""
+    """Still no object is missing, so core does not ask for it again."""
     server.handler = gate = Gate(cluster)
     view = await store.read(store.view(), [CLAIM], now() + seconds)
-    assert view.persistent_volume_claim(CLAIM.key) is NoObject.UNAVAILABLE
+    assert view.get(CLAIM) is NoObject.UNAVAILABLE
+    assert not view.missing
     gate.open()
     await until(lambda: not store.live_reads.under_way)
 
@@ -209,7 +210,7 @@ async def test_a_pod_with_too_many_objects_is_decided_on_the_first_of_them(
     refs = [ref(Kind.NODE, f"n{i}") for i in range(42)]
     view = await store.read(store.view(), refs, now() + SOON, 32)
     assert len(server.asked) == 32
-    assert [view.node(each.key.name) for each in refs] == [NoObject.NOT_FOUND] * 32 + [NoObject.UNAVAILABLE] * 10
+    assert [view.get(each) for each in refs] == [NoObject.NOT_FOUND] * 32 + [NoObject.UNAVAILABLE] * 10
     assert view.read_error(refs[-1]) == "this pod needs more objects to be read than one admission may read"
 
 
@@ -229,7 +230,7 @@ async def test_a_call_reads_32_objects_at_most(store: ClusterCache, server: ApiS
 # What can't be.
 
 _LONG = "a" * 254
-IN_ANY_NAMESPACE = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD)
+IN_ANY_NAMESPACE = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD, Kind.VIRT_LAUNCHERS_ON_NODE)
 IMPOSSIBLE = ["", ".", "..", "a/b", "../x", "A", "a_b", "a b", "a\n", "é", "%2e%2e", "a?watch=true", _LONG]
 
 
@@ -238,9 +239,8 @@ async def test_a_name_that_no_object_can_have_never_reaches_the_wire(
     name: str, store: ClusterCache, server: ApiServer
 ) -> None:
     """An object of any kind with this name is absent. In a path the name could lead to another resource."""
-    cluster_wide = set(Kind) - {*IN_ANY_NAMESPACE, Kind.VIRT_LAUNCHERS_ON_NODE}
+    cluster_wide = set(Kind) - set(IN_ANY_NAMESPACE)
     refs: list[Ref] = [ref(kind, name) for kind in cluster_wide]
-    refs += [VirtLaunchersOnNode("vms", name), VirtLaunchersOnNode(name, "disk")]
     refs += [ref(kind, name, "vms") for kind in IN_ANY_NAMESPACE]
     refs += [ref(kind, "disk", name) for kind in IN_ANY_NAMESPACE]
     view = await store.read(store.view(), refs, now() + SOON)

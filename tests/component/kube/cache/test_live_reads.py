@@ -13,6 +13,7 @@ from support.fakes.http_line import Asked, Line
 from support.fakes.live import PATHS, answered, cluster_of, gets, listed, now, path_of, ref
 from support.objects import builders
 
+from webhook.core import refs
 from webhook.core.decision import Pin
 from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube.cache.cluster_cache import ClusterCache
@@ -86,7 +87,7 @@ async def test_what_can_not_be_read_is_unavailable_in_words(
     """The problem has the server's message on one line, and nothing is raised."""
     server.handler = handler
     view = await store.read(store.view(), [CLAIM], now() + (0.1 if handler is silent else SOON))
-    assert view.persistent_volume_claim(CLAIM.key) is NoObject.UNAVAILABLE
+    assert view.get(CLAIM) is NoObject.UNAVAILABLE
     told = view.read_error(CLAIM)
     assert told.startswith(problem)
     assert told
@@ -113,7 +114,7 @@ def disk_claim() -> dict[str, Any]:
 
 def volume_of(view: CallView) -> str | None:
     """The volume of claim `disk`."""
-    claim = view.persistent_volume_claim(CLAIM.key)
+    claim = view.get(CLAIM)
     assert not isinstance(claim, NoObject), claim
     assert claim.spec
     return claim.spec.volume_name
@@ -125,10 +126,11 @@ async def test_a_cache_without_its_watch_is_fresh_for_10_seconds(
     believed: bool,  # noqa: FBT001 - a row
     store: ClusterCache,
 ) -> None:
-    """After that time all its objects are NOT_CACHED: a GET must confirm each."""
+    """After that time all its objects are missing: a GET must confirm each."""
     listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - age)
-    found = store.view().persistent_volume_claim(CLAIM.key)
-    assert (found is not NoObject.NOT_CACHED) is believed
+    view = store.view()
+    assert (view.get(CLAIM) is not NoObject.UNAVAILABLE) is believed
+    assert list(view.missing) == ([] if believed else [CLAIM])
 
 
 async def test_a_stale_cache_is_confirmed_by_a_read(store: ClusterCache, server: ApiServer) -> None:
@@ -153,7 +155,7 @@ async def test_a_read_that_fails_leaves_the_cached_object_and_a_staleness(
     assert re.sub(r"\d+ s", "60 s", staleness) == (
         "PersistentVolumeClaim disk was last confirmed 60 s ago (503 ServiceUnavailable: for a test)"
     )
-    assert view.node("node-a") is NoObject.UNAVAILABLE
+    assert view.get(refs.node("node-a")) is NoObject.UNAVAILABLE
 
 
 async def test_a_staleness_makes_a_requirement_a_preference(store: ClusterCache, server: ApiServer) -> None:

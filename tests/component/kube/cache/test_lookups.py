@@ -12,6 +12,7 @@ from support.fakes.live import answered, cluster_of, now, ref, running
 from support.objects import builders
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
+from webhook.core import refs
 from webhook.core.view import Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
 
@@ -38,11 +39,11 @@ def counted(store: ClusterCache, kind: Kind) -> dict[str, int]:
 async def test_what_a_fresh_cache_has_is_a_hit(store: ClusterCache) -> None:
     """An object in a fresh cache is a hit. Another object is a miss, which one request settles."""
     async with running(store):
-        store.view().persistent_volume_claim(CLAIM.key)
+        store.view().get(CLAIM)
         assert counted(store, CLAIM.kind) == {"hit": 1}
-        store.view().node("nowhere")
+        store.view().get(refs.node("nowhere"))
         view = await store.read(store.view(), [NOWHERE], now() + SOON)
-        view.node("nowhere")
+        view.get(refs.node("nowhere"))
         assert counted(store, Kind.NODE) == {"miss": 1, "absent": 1}
 
 

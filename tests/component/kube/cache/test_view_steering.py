@@ -16,13 +16,13 @@ from webhook.core.admit import Entry
 from webhook.core.api.longhorn import VolumeAttachment
 from webhook.core.api.meta import NamespacedName
 from webhook.core.decision import Steer
-from webhook.core.view import Kind, NoObject, VirtLaunchersOnNode
+from webhook.core.view import Kind, NoObject
 from webhook.kube.cache.cluster_cache import ClusterCache
 
 VOLUME: Final = "pvc-disk"
 CLAIM: Final = NamespacedName("vms", "disk")
 ATTACHMENT: Final = ref(Kind.VOLUME_ATTACHMENT, VOLUME)
-ON_NODE: Final = VirtLaunchersOnNode("vms", "node-a")
+ON_NODE: Final = ref(Kind.VIRT_LAUNCHERS_ON_NODE, "node-a", "vms")
 LONG_AGO: Final = 60.0
 SOON: Final = 5.0
 LONGHORN: Final = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
@@ -63,7 +63,7 @@ CLAIMS: Final[dict[str, tuple[list[dict[str, Any]], Any]]] = {
         [FOREIGN, volume("restored", claim="copy")],
         [NamespacedName("vms", "copy")],
     ),
-    "none": ([volume("pvc-other", handle="pvc-other")], NoObject.NOT_CACHED),
+    "none": ([volume("pvc-other", handle="pvc-other")], NoObject.UNAVAILABLE),
 }
 
 
@@ -74,15 +74,19 @@ async def test_the_claims_of_a_volume(volumes: list[dict[str, Any]], claims: Any
     If there is none, it may be new.
     """
     listed(store.caches[Kind.PERSISTENT_VOLUME], *volumes, at=now())
-    assert store.view().volume_claims(VOLUME) == claims
+    view = store.view()
+    assert view.volume_claims(VOLUME) == claims
+    assert list(view.missing) == ([ref(Kind.PERSISTENT_VOLUME, VOLUME)] if claims is NoObject.UNAVAILABLE else [])
 
 
 async def test_claims_that_are_known_from_long_ago_are_confirmed(store: ClusterCache, server: ApiServer) -> None:
     """One GET confirms the volume of the same name. A volume of another name counts as it was last known."""
     listed(store.caches[Kind.PERSISTENT_VOLUME], volume("restored", claim="copy"), at=now() - LONG_AGO)
     named = ref(Kind.PERSISTENT_VOLUME, VOLUME)
-    assert store.view().volume_claims(VOLUME) is NoObject.NOT_CACHED
-    view = await store.read(store.view(), [named], now() + SOON)
+    view = store.view()
+    assert view.volume_claims(VOLUME) is NoObject.UNAVAILABLE
+    assert list(view.missing) == [named]
+    view = await store.read(view, [named], now() + SOON)
     assert view.volume_claims(VOLUME) == [CLAIM, NamespacedName("vms", "copy")]
     assert gets(server) == [f"/api/v1/persistentvolumes/{VOLUME}"]
 
@@ -127,11 +131,12 @@ async def test_tickets_and_the_pods_of_a_node_are_never_taken_from_a_cache(
     """Each call reads them: one GET, and one list of the pods on the node."""
     async with running(store):
         before = len(server.reads)
-        assert store.view().volume_attachment(VOLUME) is NoObject.NOT_CACHED
-        assert store.view().virt_launchers_on("vms", "node-a") is NoObject.NOT_CACHED
+        view = store.view()
+        assert view.get(ATTACHMENT) is view.get(ON_NODE) is NoObject.UNAVAILABLE
+        assert list(view.missing) == [ATTACHMENT, ON_NODE]
         for _ in range(2):
             view = await store.read(store.view(), [ATTACHMENT, ON_NODE], now() + SOON)
-            assert isinstance(view.volume_attachment(VOLUME), VolumeAttachment)
+            assert isinstance(view.get(ATTACHMENT), VolumeAttachment)
         asked = server.reads[before:]
     of_node = {
         "labelSelector": "kubevirt.io=virt-launcher",
@@ -148,7 +153,7 @@ async def test_the_pods_of_a_node(store: ClusterCache, cluster: Cluster) -> None
     for other in (vm("db02", node="node-b"), vm("db03", node=None), vm("db04", namespace="others")):
         pods.put(other)
     view = await store.read(store.view(), [ON_NODE], now() + SOON)
-    found = view.virt_launchers_on("vms", "node-a")
+    found = view.get(ON_NODE)
     assert not isinstance(found, NoObject)
     assert [(pod.metadata.namespace, pod.metadata.name) for pod in found] == [("vms", "virt-launcher-db01")]
 
@@ -167,7 +172,7 @@ async def test_a_list_that_fails_is_not_an_empty_list(
     """The pods are unavailable, and the problem says why."""
     server.handler = handler
     view = await store.read(store.view(), [ON_NODE], now() + SOON)
-    assert view.virt_launchers_on("vms", "node-a") is NoObject.UNAVAILABLE
+    assert view.get(ON_NODE) is NoObject.UNAVAILABLE
     assert view.read_error(ON_NODE).startswith(problem)
 
 
@@ -187,7 +192,7 @@ async def test_no_call_gets_an_answer_to_an_earlier_request(
 
     async def names() -> list[str | None]:
         view = await store.read(store.view(), [ON_NODE], now() + SOON)
-        found = view.virt_launchers_on("vms", "node-a")
+        found = view.get(ON_NODE)
         assert not isinstance(found, NoObject)
         return [pod.metadata.name for pod in found]
 

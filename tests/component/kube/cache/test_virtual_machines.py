@@ -26,6 +26,7 @@ from support.objects.builders_kubevirt import virtual_machine, virtual_machine_i
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.app.live_sources import _cache_check
+from webhook.core import refs
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import VMS_OF_CLAIM_MAX, Kind, NoObject
 from webhook.kube.cache.cached_view import CachedView
@@ -48,7 +49,11 @@ def cluster() -> Cluster:
 
 def asked_of(view: Any) -> tuple[Any, ...]:
     """What a view answers about the VM, its instance, and the VMs of its disk."""
-    return view.virtual_machine(DB), view.virtual_machine_instance(DB), view.virtual_machines_of(DISK)
+    return (
+        view.get(refs.virtual_machine(DB)),
+        view.get(refs.virtual_machine_instance(DB)),
+        view.virtual_machines_of(DISK),
+    )
 
 
 async def test_what_fresh_caches_have_needs_no_request(
@@ -79,10 +84,10 @@ async def test_what_a_fresh_cache_lacks_is_read_once(store: ClusterCache, cluste
     """The watch can be behind the pod under admission."""
     async with running(store):
         view = store.view()
-        assert asked_of(view) == (NoObject.NOT_CACHED, NoObject.NOT_CACHED, [])
+        assert asked_of(view) == (NoObject.UNAVAILABLE, NoObject.UNAVAILABLE, [])
         await put(store, cluster, VMI, virtual_machine_instance(uid="u-1"))
-        refs = [ref(VM, *reversed(DB)), ref(VMI, *reversed(DB))]
-        vm, vmi, _ = asked_of(await store.read(view, refs, now() + MAX_WAIT_SECONDS))
+        assert list(view.missing) == [refs.virtual_machine(DB), refs.virtual_machine_instance(DB)]
+        vm, vmi, _ = asked_of(await store.read(view, tuple(view.missing), now() + MAX_WAIT_SECONDS))
     assert (vm, vmi.metadata.uid) == (NoObject.NOT_FOUND, "u-1")
     assert len(gets(server)) == 2
 
@@ -124,10 +129,12 @@ async def test_a_kind_that_is_installed_later_is_known_from_then_on(store: Clust
     cache.feed(b"404 page not found\n", at)
     cache.ended(at)
     assert cache.fresh(at)
-    assert store.view().virtual_machine(DB) is NoObject.UNAVAILABLE
+    assert store.view().get(refs.virtual_machine(DB)) is NoObject.UNAVAILABLE
     later = at + 3600
     listed(cache, virtual_machine(), at=later)
-    assert CallView(store.caches, later, {}).virtual_machine(DB) == CachedView(store.caches).virtual_machine(DB)
+    assert CallView(store.caches, later, {}).get(refs.virtual_machine(DB)) == CachedView(store.caches).get(
+        refs.virtual_machine(DB)
+    )
     assert CallView(store.caches, later, {}).virtual_machines_of(DISK) == ["db01"]
 
 
@@ -143,7 +150,7 @@ async def test_one_kind_is_enough_for_the_vms_of_a_claim(store: ClusterCache) ->
     """More VMs can only be more reason to be careful."""
     listed(store.caches[VMI], virtual_machine_instance(vm="owner"), at=now())
     assert store.view().virtual_machines_of(DISK) == ["owner"]
-    assert store.view().virtual_machine(DB) is NoObject.UNAVAILABLE
+    assert store.view().get(refs.virtual_machine(DB)) is NoObject.UNAVAILABLE
 
 
 async def test_a_process_that_does_not_watch_them_does_not_know(api: Api) -> None:

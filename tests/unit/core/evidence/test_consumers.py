@@ -4,29 +4,30 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import MISSING, Gap, Patchy, cluster, missing_after
 from support.objects.builders import persistent_volume, persistent_volume_claim, vm_pod, volume_attachment
 
+from webhook.core import refs
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.storage import PersistentVolume, claim_of
 from webhook.core.evidence.consumers import find_vms
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
 
 Object = dict[str, Any]
 VOLUME = [persistent_volume_claim("disk", volume_name="h"), persistent_volume("h", claim="disk")]
 VOLUME_REF = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "h"))
 TICKETS = ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h"))
 CACHE = ObjectRef(Kind.VIRT_LAUNCHER_POD, NamespacedName("vms", "disk"))
-NOT_CACHED = {VOLUME_REF: NoObject.NOT_CACHED, TICKETS: NoObject.NOT_CACHED}
+UNREAD = {VOLUME_REF: MISSING, TICKETS: MISSING}
 PLAIN_CSI = {"driver": "driver.longhorn.io", "volumeHandle": "h"}
 
 
 def pods_on(node: str, namespace: str = "vms") -> Ref:
     """Return the reference to the virt-launcher pods of a namespace on a node."""
-    return VirtLaunchersOnNode(namespace, node)
+    return refs.virt_launchers_on(namespace, node)
 
 
 def vm(name: str, **parts: Any) -> Object:
@@ -39,13 +40,13 @@ def tickets(*nodes: str) -> Object:
     return volume_attachment("h", [("csi-attacher", node) for node in nodes])
 
 
-def resolved(*objects: Object, gaps: dict[Ref, NoObject] | None = None) -> list[Finding] | NeedObjects:
+def resolved(*objects: Object, gaps: dict[Ref, Gap] | None = None) -> list[Finding]:
     """Return the findings for the volume in a cluster that has it; `gaps` are the answers that are missing."""
     view: ClusterView = Patchy(cluster(*VOLUME, *objects), gaps or {})
     return find_vms("h", view, Policy())
 
 
-def found(*objects: Object, gaps: dict[Ref, NoObject] | None = None) -> list[tuple[Reason, str | None]]:
+def found(*objects: Object, gaps: dict[Ref, Gap] | None = None) -> list[tuple[Reason, str | None]]:
     """Return the reason and node of each finding."""
     findings = resolved(*objects, gaps=gaps)
     assert isinstance(findings, list)
@@ -55,51 +56,48 @@ def found(*objects: Object, gaps: dict[Ref, NoObject] | None = None) -> list[tup
 @pytest.mark.parametrize(
     ("objects", "gaps", "refs"),
     [
-        pytest.param([], {VOLUME_REF: NoObject.NOT_CACHED}, [VOLUME_REF], id="which claim the volume has"),
-        pytest.param([], {TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="nobody uses the volume, as far as is known"),
-        pytest.param([vm("a")], {TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="a VM that is on no node"),
-        pytest.param(
-            [vm("a", node="n1", opt_in=None)], {TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="only another VM"
-        ),
-        pytest.param(
-            [vm("a", node="n1", phase="Failed")], {TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="a VM that ended"
-        ),
-        pytest.param([], {CACHE: NoObject.UNAVAILABLE, TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="no cache of VMs"),
+        pytest.param([], {VOLUME_REF: MISSING}, [VOLUME_REF], id="which claim the volume has"),
+        pytest.param([], {TICKETS: MISSING}, [TICKETS], id="nobody uses the volume, as far as is known"),
+        pytest.param([vm("a")], {TICKETS: MISSING}, [TICKETS], id="a VM that is on no node"),
+        pytest.param([vm("a", node="n1", opt_in=None)], {TICKETS: MISSING}, [TICKETS], id="only another VM"),
+        pytest.param([vm("a", node="n1", phase="Failed")], {TICKETS: MISSING}, [TICKETS], id="a VM that ended"),
+        pytest.param([], {CACHE: NoObject.UNAVAILABLE, TICKETS: MISSING}, [TICKETS], id="no cache of VMs"),
         pytest.param(
             [tickets("n2", "n1")],
-            {pods_on("n1"): NoObject.NOT_CACHED, pods_on("n2"): NoObject.NOT_CACHED},
+            {pods_on("n1"): MISSING, pods_on("n2"): MISSING},
             [pods_on("n1"), pods_on("n2")],
             id="who a ticket is for, of all tickets at once",
         ),
         pytest.param(
             [tickets("n2", "n1"), vm("a", node="n1", opt_in=None)],
-            {pods_on("n1"): NoObject.NOT_CACHED, pods_on("n2"): NoObject.NOT_CACHED},
+            {pods_on("n1"): MISSING, pods_on("n2"): MISSING},
             [pods_on("n2")],
             id="who a ticket is for, unless that is known",
         ),
         pytest.param(
             [tickets("n1"), persistent_volume("again", claim="again", handle="h")],
-            {pods_on("n1"): NoObject.NOT_CACHED},
+            {pods_on("n1"): MISSING},
             [pods_on("n1")],
             id="once for two claims of one namespace",
         ),
         pytest.param(
             [tickets("n1"), persistent_volume("again", claim="disk", handle="h", namespace="other")],
-            {pods_on("n1"): NoObject.NOT_CACHED, pods_on("n1", "other"): NoObject.NOT_CACHED},
+            {pods_on("n1"): MISSING, pods_on("n1", "other"): MISSING},
             [pods_on("n1"), pods_on("n1", "other")],
             id="in each namespace that has a claim",
         ),
         pytest.param(
             [tickets("n6", "n5", "n4", "n3", "n2", "n1")],
-            {pods_on(f"n{i}"): NoObject.NOT_CACHED for i in range(1, 7)},
+            {pods_on(f"n{i}"): MISSING for i in range(1, 7)},
             [pods_on(f"n{i}") for i in range(1, 5)],
             id="of four tickets at most",
         ),
     ],
 )
-def test_what_must_be_read(objects: list[Object], gaps: dict[Ref, NoObject], refs: list[Ref]) -> None:
+def test_what_must_be_read(objects: list[Object], gaps: dict[Ref, Gap], refs: list[Ref]) -> None:
     """Only objects that can change the answer are read, and each reference is named once."""
-    assert resolved(*objects, gaps=gaps) == NeedObjects(tuple(refs))
+    view = Patchy(cluster(*VOLUME, *objects), gaps)
+    assert missing_after(view, lambda view: find_vms("h", view, Policy())) == refs
 
 
 @pytest.mark.parametrize(
@@ -113,10 +111,7 @@ def test_what_must_be_read(objects: list[Object], gaps: dict[Ref, NoObject], ref
 )
 def test_no_ticket_is_read_if_a_vms_node_is_known(objects: list[Object]) -> None:
     """The cache of VMs is enough: an admission in the steady state costs no read."""
-    assert (
-        found(*objects, tickets("n2"), gaps={TICKETS: NoObject.NOT_CACHED, pods_on("n2"): NoObject.NOT_CACHED})[0][1]
-        == "n1"
-    )
+    assert found(*objects, tickets("n2"), gaps={TICKETS: MISSING, pods_on("n2"): MISSING})[0][1] == "n1"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +136,7 @@ def test_no_ticket_is_read_if_a_vms_node_is_known(objects: list[Object]) -> None
     ],
 )
 def test_the_reason_shows_what_could_not_be_read(
-    objects: list[Object], gaps: dict[Ref, NoObject], reasons: list[Reason]
+    objects: list[Object], gaps: dict[Ref, Gap], reasons: list[Reason]
 ) -> None:
     """A missing answer never gives a node."""
     assert found(*objects, gaps=gaps) == [(reason, None) for reason in reasons]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import convert
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import MISSING, Patchy, cluster
 from support.objects.builders import (
     node,
     persistent_volume,
@@ -25,7 +25,7 @@ from webhook.core.evidence.share_managers import find_share_managers
 from webhook.core.opt_in import Policy
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
+from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef
 
 Object = dict[str, Any]
 OBJECTS = [
@@ -80,14 +80,15 @@ SERVED = [
 def test_the_vm_and_the_claims_of_its_pod_are_read_at_once() -> None:
     """The VM's other claims are known after that."""
     pod = convert(virt_launcher_pod(claims=["disk"]), Pod)
-    gaps = {VMI: NoObject.NOT_CACHED, CLAIM: NoObject.NOT_CACHED}
-    found = find_share_managers(pod, "vms", Patchy(cluster(*SERVED), gaps))
-    assert isinstance(found, NeedObjects)
-    assert set(found.refs) == {VMI, CLAIM}
+    gaps = {VMI: MISSING, CLAIM: MISSING}
+    view = Patchy(cluster(*SERVED), gaps)
+    find_share_managers(pod, "vms", view)
+    assert view.missing.keys() == {VMI, CLAIM}
 
 
 def test_the_virtual_machine_is_read_for_its_failed_starts() -> None:
     """Its instance names it, and has no count."""
     pod = convert(virt_launcher_pod(claims=["disk"], opt_in="true"), Pod)
-    view = Patchy(cluster(*SERVED), {VM: NoObject.NOT_CACHED})
-    assert place_virt_launcher(pod, "vms", view, Policy()) == NeedObjects((VM,))
+    view = Patchy(cluster(*SERVED), {VM: MISSING})
+    place_virt_launcher(pod, "vms", view, Policy())
+    assert list(view.missing) == [VM]

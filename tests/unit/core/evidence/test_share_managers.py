@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import MISSING, Gap, Patchy, cluster
 from support.objects.builders import (
     persistent_volume,
     persistent_volume_claim,
@@ -16,7 +16,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
 from webhook.core.evidence.share_managers import find_share_managers
 from webhook.core.reasons import Reason
-from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 
 CLAIM = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
 VOLUME = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv"))
@@ -35,7 +35,7 @@ def pod(*claims: str, **parts: Any) -> Pod:
     return convert(virt_launcher_pod(claims=claims, **parts), Pod)
 
 
-def finding(*objects: dict[str, Any], gaps: dict[Ref, NoObject] | None = None) -> Finding:
+def finding(*objects: dict[str, Any], gaps: dict[Ref, Gap] | None = None) -> Finding:
     """What the claim `disk` leads to in a cluster of these objects."""
     found = find_share_managers(pod("disk"), "vms", Patchy(cluster(*objects), gaps or {}))
     assert isinstance(found, list)
@@ -105,24 +105,25 @@ def test_a_missing_answer_weakens_the_evidence(
 )
 def test_the_chain_is_read_link_by_link(unread: list[Ref], refs: tuple[Ref, ...]) -> None:
     """Each object is needed as soon as its name is known; objects are read together if their names are known."""
-    view = Patchy(cluster(*BOUND, RUNNING), dict.fromkeys(unread, NoObject.NOT_CACHED))
-    assert find_share_managers(pod("disk"), "vms", view) == NeedObjects(refs)
+    view = Patchy(cluster(*BOUND, RUNNING), dict.fromkeys(unread, MISSING))
+    find_share_managers(pod("disk"), "vms", view)
+    assert list(view.missing) == list(refs)
 
 
 def test_all_claims_are_asked_for_at_once() -> None:
     """One round of reads serves all claims."""
     other = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "state"))
-    view = Patchy(cluster(*BOUND), {CLAIM: NoObject.NOT_CACHED, other: NoObject.NOT_CACHED})
-    assert find_share_managers(pod("disk", "absent", "state"), "vms", view) == NeedObjects((CLAIM, other))
+    view = Patchy(cluster(*BOUND), {CLAIM: MISSING, other: MISSING})
+    find_share_managers(pod("disk", "absent", "state"), "vms", view)
+    assert list(view.missing) == [CLAIM, other]
 
 
 def test_a_volume_that_two_claims_share_is_asked_for_once() -> None:
-    """NeedObjects never names an object twice."""
+    """It has one share-manager."""
     twin = {**BOUND_CLAIM, "metadata": {"name": "twin", "namespace": "vms"}}
-    view = Patchy(
-        cluster(*BOUND, twin, RUNNING), dict.fromkeys([SHARE_MANAGER, SHARE_MANAGER_POD], NoObject.NOT_CACHED)
-    )
-    assert find_share_managers(pod("disk", "twin"), "vms", view) == NeedObjects((SHARE_MANAGER, SHARE_MANAGER_POD))
+    view = Patchy(cluster(*BOUND, twin, RUNNING), dict.fromkeys([SHARE_MANAGER, SHARE_MANAGER_POD], MISSING))
+    find_share_managers(pod("disk", "twin"), "vms", view)
+    assert list(view.missing) == [SHARE_MANAGER, SHARE_MANAGER_POD]
 
 
 def test_each_claim_has_one_finding() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import MISSING, Patchy, cluster, missing_after
 from support.objects.builders import NAMESPACE, virt_launcher_pod
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
@@ -15,7 +15,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import ClaimUse, Finding
 from webhook.core.evidence.vm_facts import start_failures, vm_as_described, with_uses
 from webhook.core.reasons import Reason
-from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
+from webhook.core.view import Kind, NoObject, ObjectRef
 
 DB = NamespacedName(NAMESPACE, "db01")
 VM, VMI = ObjectRef(Kind.VIRTUAL_MACHINE, DB), ObjectRef(Kind.VIRTUAL_MACHINE_INSTANCE, DB)
@@ -23,32 +23,30 @@ DISK = Finding(claim="disk", volume_handle="pvc-disk", why=Reason.SHARE_MANAGER_
 POD = convert(virt_launcher_pod(claims=["disk"]), Pod)
 
 
-def used(view: Any, pod: Pod = POD) -> Finding | NeedObjects:
+def used(view: Any, pod: Pod = POD) -> Finding:
     """The finding of `disk` with its use."""
     vm = vm_as_described(pod, NAMESPACE, view)
-    return vm if isinstance(vm, NeedObjects) else with_uses([DISK], (), vm, NAMESPACE, view)[0]
+    return with_uses([DISK], (), vm, NAMESPACE, view)[0]
 
 
 def hotpluggable(view: Any) -> list[str]:
     """The hotpluggable claims of the VM."""
     vm = vm_as_described(POD, NAMESPACE, view)
-    assert not isinstance(vm, NeedObjects)
     return vm.hotpluggable_claims
 
 
 def test_the_instance_is_read_first_and_then_the_vm() -> None:
     """The VirtualMachine of the instance's name is asked for only if there is no instance."""
     there = cluster(virtual_machine(), virtual_machine_instance())
-    assert used(Patchy(there, {VMI: NoObject.NOT_CACHED})) == NeedObjects((VMI,))
-    assert used(Patchy(there, {VM: NoObject.NOT_CACHED})) == DISK
-    assert used(Patchy(there, {VMI: NoObject.NOT_FOUND, VM: NoObject.NOT_CACHED})) == NeedObjects((VM,))
+    assert missing_after(Patchy(there, {VMI: MISSING, VM: MISSING}), used) == [VMI]
+    assert missing_after(Patchy(there, {VM: MISSING}), used) == []
+    assert missing_after(Patchy(there, {VMI: NoObject.NOT_FOUND, VM: MISSING}), used) == [VM]
 
 
 def test_failed_starts_are_read_of_the_vm() -> None:
     """By way of the instance, which names it."""
     there = cluster(virtual_machine(start_failures=2), virtual_machine_instance())
-    assert start_failures(POD, NAMESPACE, Patchy(there, {VMI: NoObject.NOT_CACHED})) == NeedObjects((VMI,))
-    assert start_failures(POD, NAMESPACE, Patchy(there, {VM: NoObject.NOT_CACHED})) == NeedObjects((VM,))
+    assert missing_after(Patchy(there, {VM: MISSING}), lambda view: start_failures(POD, NAMESPACE, view)) == [VM]
     assert start_failures(POD, NAMESPACE, there) == Reason.START_FAILURES.why(vm="db01", count=2)
     unlisted = Patchy(there, {VMI: NoObject.UNAVAILABLE})
     assert start_failures(POD, NAMESPACE, unlisted) == Reason.START_FAILURES.why(vm="db01", count=2)
@@ -87,5 +85,4 @@ def test_the_claim_of_the_vms_state_stays_one_if_other_vms_name_it() -> None:
     """Its name decides, before the VM's objects do."""
     there = cluster(virtual_machine(), virtual_machine("other"))
     vm = vm_as_described(POD, NAMESPACE, there)
-    assert not isinstance(vm, NeedObjects)
     assert with_uses([DISK], {"disk"}, vm, NAMESPACE, there)[0].use is ClaimUse.STATE

@@ -26,7 +26,7 @@ from webhook.core.observe.candidate import (
 from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason
-from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
+from webhook.core.view import Kind, NoObject, ObjectRef
 
 Object = dict[str, Any]
 NODES = [made for name in ("node-a", "node-b") for made in (builders.node(name), builders.longhorn_node(name))]
@@ -40,9 +40,7 @@ def annotated(pod: Pod, value: str | None) -> Pod:
 
 def found(*pods: Pod, objects: list[Object]) -> Candidate | None:
     """The candidate of a VM's pods in a cluster of these objects and two nodes."""
-    candidate = candidate_of(pods, cluster(*NODES, *objects), Policy())
-    assert not isinstance(candidate, NeedObjects)
-    return candidate
+    return candidate_of(pods, cluster(*NODES, *objects), Policy())
 
 
 @pytest.mark.parametrize(
@@ -128,17 +126,6 @@ def test_a_vm_without_a_pod_whose_claim_could_not_be_read_is_a_candidate() -> No
     ):
         assert isinstance(candidate, Candidate)
         assert (candidate.state, candidate.decision.why.reason) == (state, Reason.CLAIM_LOOKUP_FAILED)
-    asked = candidate_of_start(launcher("root"), Patchy(view, {claim: NoObject.NOT_CACHED}), Policy())
-    assert asked == NeedObjects((claim,))
-
-
-def test_an_object_that_must_be_read_first_is_named() -> None:
-    """A view of caches can lack one; core asks for it as at an admission."""
-    claim = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "root"))
-    view = Patchy(cluster(*NODES, *disk("root"), *served("root", "node-b")), {claim: NoObject.NOT_CACHED})
-    asked = candidate_of([launcher("root", nodeName="node-a")], view, Policy())
-    assert isinstance(asked, NeedObjects)
-    assert list(asked.refs) == [claim]
 
 
 def test_kubevirts_rule_for_a_migration_is_not_the_next_starts() -> None:

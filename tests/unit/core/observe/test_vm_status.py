@@ -160,9 +160,9 @@ UNKNOWNS = [
     pytest.param(
         Kind.PERSISTENT_VOLUME_CLAIM,
         NamespacedName("vms", "root"),
-        NoObject.NOT_CACHED,
+        NoObject.UNAVAILABLE,
         "ClaimLookupFailed",
-        id="not read",
+        id="claim",
     ),
 ]
 

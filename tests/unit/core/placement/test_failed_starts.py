@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msgspec import convert
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import MISSING, Patchy, cluster
 from support.objects import builders
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 from support.objects.fleets import disk, served
@@ -13,7 +13,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.opt_in import Policy
 from webhook.core.placement.virt_launcher import place_virt_launcher
-from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
+from webhook.core.view import Kind, ObjectRef
 
 POD = convert(builders.virt_launcher_pod(claims=["disk"]), Pod)
 VM = ObjectRef(Kind.VIRTUAL_MACHINE, NamespacedName(builders.NAMESPACE, "db01"))
@@ -28,8 +28,9 @@ FLEET = [
 
 def test_the_virtualmachine_is_read_before_a_node_is_required() -> None:
     """The cache of instances can be ahead of that of VirtualMachines."""
-    view = Patchy(cluster(*FLEET, virtual_machine()), {VM: NoObject.NOT_CACHED})
-    assert place_virt_launcher(POD, builders.NAMESPACE, view, Policy()) == NeedObjects((VM,))
+    view = Patchy(cluster(*FLEET, virtual_machine()), {VM: MISSING})
+    place_virt_launcher(POD, builders.NAMESPACE, view, Policy())
+    assert list(view.missing) == [VM]
 
 
 def test_after_a_failed_start_there_is_no_short_list() -> None:

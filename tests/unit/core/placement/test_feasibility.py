@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import MISSING, Gap, Patchy, cluster, missing_after
 from support.objects.builders import longhorn_node, node, virt_launcher_pod
 
 from webhook.core.api.meta import NamespacedName
@@ -13,7 +13,7 @@ from webhook.core.reasons import Reason
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref
+from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
 
 N1, LONGHORN_N1 = (
     ObjectRef(Kind.NODE, NamespacedName("", "n1")),
@@ -26,7 +26,7 @@ def pod(**spec: Any) -> Pod:
     return convert(virt_launcher_pod(**spec), Pod)
 
 
-def evaluated(candidate: Pod, view: ClusterView, volumes: tuple[ClaimVolume, ...] = ()) -> NodeFit | NeedObjects:
+def evaluated(candidate: Pod, view: ClusterView, volumes: tuple[ClaimVolume, ...] = ()) -> NodeFit:
     """What comes out for n1 if pods are not counted."""
     return evaluate("n1", CycleState(IncomingPod.of(candidate, "vms", volumes), NOT_COUNTED), view)
 
@@ -38,17 +38,16 @@ PLAIN = pod()
 @pytest.mark.parametrize(
     ("gaps", "refs"),
     [
-        pytest.param({N1: NoObject.NOT_CACHED}, (N1,), id="the node"),
-        pytest.param({LONGHORN_N1: NoObject.NOT_CACHED}, (LONGHORN_N1,), id="Longhorn's node"),
-        pytest.param({N1: NoObject.NOT_CACHED, LONGHORN_N1: NoObject.NOT_CACHED}, (N1, LONGHORN_N1), id="both at once"),
-        pytest.param(
-            {N1: NoObject.UNAVAILABLE, LONGHORN_N1: NoObject.NOT_CACHED}, (LONGHORN_N1,), id="one is given up"
-        ),
+        pytest.param({N1: MISSING}, (N1,), id="the node"),
+        pytest.param({LONGHORN_N1: MISSING}, (LONGHORN_N1,), id="Longhorn's node"),
+        pytest.param({N1: MISSING, LONGHORN_N1: MISSING}, (N1, LONGHORN_N1), id="both at once"),
+        pytest.param({N1: NoObject.UNAVAILABLE, LONGHORN_N1: MISSING}, (LONGHORN_N1,), id="one is given up"),
     ],
 )
-def test_an_unread_node_is_asked_for(gaps: dict[Ref, NoObject], refs: tuple[Ref, ...]) -> None:
+def test_an_unread_node_is_asked_for(gaps: dict[Ref, Gap], refs: tuple[Ref, ...]) -> None:
     """Everything that is lacking is asked for together."""
-    assert evaluated(PLAIN, Patchy(cluster(HEALTHY, longhorn_node("n1")), gaps)) == NeedObjects(refs)
+    view = Patchy(cluster(HEALTHY, longhorn_node("n1")), gaps)
+    assert missing_after(view, lambda view: evaluated(PLAIN, view)) == list(refs)
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import pytest
 from msgspec import convert
-from support.models.one_node import OneNodeSnapshot, ViewWithSnapshot
+from support.models.one_node import OneNodeSnapshot
 from support.models.one_node_pods import APART, HOSTNAME, PORTS, asking, coming, cycle, taking, there, verdict
 from support.objects import builders
 
 from webhook.core.api.affinity import PodAffinityTerm
-from webhook.core.api.meta import LabelSelector, NamespacedName
+from webhook.core.api.meta import LabelSelector
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.placement.feasibility import evaluate, why_undecidable
+from webhook.core.placement.feasibility import why_undecidable
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
 from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
-from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
 
 VOLUME = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk"), PersistentVolume))
 BOUND = PodNode(node="n1", bound=True)
@@ -148,14 +147,6 @@ def test_the_node_s_own_rules_come_first() -> None:
     """They need no other pod, and their reasons are those of a process that counts no pods."""
     found = verdict(there(FULL), asking(nodeSelector={"disk": "nvme"}))
     assert found.why.reason is Reason.NODE_SELECTOR_MISMATCH
-
-
-def test_what_was_not_read_is_asked_for() -> None:
-    """Before any pod is counted."""
-    ref = ObjectRef(Kind.NODE, NamespacedName("", "n1"))
-    snapshot = there()
-    found = evaluate("n1", cycle(snapshot, asking()), ViewWithSnapshot(snapshot, {ref: NoObject.NOT_CACHED}))
-    assert found == NeedObjects((ref,))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 from msgspec import convert
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import MISSING, Gap, Patchy, cluster, missing_after
 from support.objects.builders import (
     OWNER_UID,
     longhorn_node,
@@ -23,6 +23,7 @@ from support.objects.builders import (
     vm_pod,
 )
 
+from webhook.core import refs
 from webhook.core.api.kubevirt import placing_node_selector
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
@@ -30,12 +31,12 @@ from webhook.core.decision import Leave, Pin
 from webhook.core.opt_in import Policy
 from webhook.core.placement.migration_target import place_migration_target
 from webhook.core.reasons import Reason
-from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 
 Object = dict[str, Any]
 CLAIM: Final = NamespacedName("vms", "disk")
 PODS: Final = ObjectRef(Kind.VIRT_LAUNCHER_POD, CLAIM)
-ON_SOURCE: Final = VirtLaunchersOnNode("vms", "n2")
+ON_SOURCE: Final = refs.virt_launchers_on("vms", "n2")
 TARGET: Final = migration_target_pod(source="n2", claims=["disk"])
 SOURCE: Final = vm_pod("running", vm="db01", uid=OWNER_UID, node="n2", claims=["disk"])
 CLUSTER: Final = (
@@ -48,34 +49,38 @@ CLUSTER: Final = (
 
 
 def decide(
-    *objects: Object, pod: Object = TARGET, gaps: Mapping[Ref, NoObject] | None = None, policy: Policy | None = None
-) -> Pin | Leave | NeedObjects:
+    *objects: Object, pod: Object = TARGET, gaps: Mapping[Ref, Gap] | None = None, policy: Policy | None = None
+) -> Pin | Leave:
     """Decide for a target pod whose VM leaves n2; its share-manager is on n1."""
     view = Patchy(cluster(*CLUSTER, *objects), gaps or {})
     return place_migration_target(convert(pod, Pod), "vms", view, policy or Policy())
 
 
+def read_for(*objects: Object, gaps: Mapping[Ref, Gap]) -> list[Ref]:
+    """What must be read before the decision counts."""
+    view = Patchy(cluster(*CLUSTER, *objects), gaps)
+    return missing_after(view, lambda view: place_migration_target(convert(TARGET, Pod), "vms", view, Policy()))
+
+
 def test_the_source_pod_in_the_cache_is_not_read_again() -> None:
     """virt-controller waits for the answer under a lock, so that a read that is not needed costs all migrations."""
-    found = decide(SOURCE, gaps={ON_SOURCE: NoObject.NOT_CACHED})
+    found = decide(SOURCE, gaps={ON_SOURCE: MISSING})
     assert isinstance(found, Pin)
 
 
 READS: Final = {
-    "the pods are not cached": (SOURCE, {PODS: NoObject.UNAVAILABLE, ON_SOURCE: NoObject.NOT_CACHED}),
+    "the pods are not cached": (SOURCE, {PODS: NoObject.UNAVAILABLE, ON_SOURCE: MISSING}),
     "the cache does not have the source": (
         vm_pod("other", node="n2", claims=["disk"]),
-        {ON_SOURCE: NoObject.NOT_CACHED},
+        {ON_SOURCE: MISSING},
     ),
 }
 
 
 @pytest.mark.parametrize(("other", "gaps"), READS.values(), ids=READS)
-def test_a_source_pod_that_no_cache_has_is_read_by_its_node(other: Object, gaps: Mapping[Ref, NoObject]) -> None:
+def test_a_source_pod_that_no_cache_has_is_read_by_its_node(other: Object, gaps: Mapping[Ref, Gap]) -> None:
     """One list of the VM's pods on the source node."""
-    found = decide(other, gaps=gaps)
-    assert isinstance(found, NeedObjects)
-    assert found.refs == (ON_SOURCE,)
+    assert read_for(other, gaps=gaps) == [ON_SOURCE]
 
 
 def test_a_source_pod_that_was_read_counts_as_one_from_the_cache() -> None:
@@ -106,7 +111,7 @@ UNKNOWN: Final = {
 
 @pytest.mark.parametrize(("source", "gaps", "reason"), UNKNOWN.values(), ids=UNKNOWN)
 def test_a_target_whose_source_pod_is_not_known_is_left_alone(
-    source: Object, gaps: Mapping[Ref, NoObject], reason: Reason
+    source: Object, gaps: Mapping[Ref, Gap], reason: Reason
 ) -> None:
     """Somebody may have chosen the node that the VM leaves."""
     found = decide(source, gaps=gaps)
@@ -125,18 +130,16 @@ def test_a_target_without_an_owner_has_no_source_pod(owners: list[Object] | None
     assert found.why.reason is Reason.SOURCE_POD_NOT_FOUND
 
 
-MISSING: Final = {
+UNREAD: Final = {
     "the claim": ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, CLAIM),
     "the node": ObjectRef(Kind.NODE, NamespacedName("", "n1")),
 }
 
 
-@pytest.mark.parametrize("ref", MISSING.values(), ids=MISSING)
+@pytest.mark.parametrize("ref", UNREAD.values(), ids=UNREAD)
 def test_what_is_not_cached_is_asked_for(ref: Ref) -> None:
     """As for a start pod."""
-    found = decide(SOURCE, gaps={ref: NoObject.NOT_CACHED})
-    assert isinstance(found, NeedObjects)
-    assert found.refs == (ref,)
+    assert read_for(SOURCE, gaps={ref: MISSING}) == [ref]
 
 
 LABELS: Final = {

@@ -13,10 +13,11 @@ from support.strategies.affinity_shapes import NODES
 from support.strategies.migration_shapes import migrations
 from support.strategies.strategies import NAMESPACE, Scenario, scenarios
 
+from webhook.core import refs
 from webhook.core.admit import Answer, Entry
 from webhook.core.api.meta import NamespacedName
 from webhook.core.decision import Leave
-from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 
 _JOB: Final = "kubevirt.io/migrationJobUID"
 
@@ -77,7 +78,7 @@ def test_a_second_admission_changes_nothing(scenario: Scenario) -> None:
 
 
 _PODS: Final = [ObjectRef(Kind.VIRT_LAUNCHER_POD, NamespacedName(NAMESPACE, f"c{index}")) for index in range(4)]
-_ON: Final = [VirtLaunchersOnNode(NAMESPACE, name) for name in (*NODES, "ghost")]
+_ON: Final = [refs.virt_launchers_on(NAMESPACE, name) for name in (*NODES, "ghost")]
 
 
 @given(migrations(), st.sets(st.sampled_from(_PODS)))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import MISSING, Gap, Patchy, cluster
 from support.objects.builders import (
     instance_manager_pod,
     longhorn_node,
@@ -18,6 +18,7 @@ from support.objects.builders import (
     volume_attachment,
 )
 
+from webhook.core import refs
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Steer
@@ -25,7 +26,7 @@ from webhook.core.opt_in import Policy
 from webhook.core.placement.share_manager import steer_share_manager
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
 
 Object = dict[str, Any]
 LONGHORN = "longhorn-system"
@@ -42,11 +43,12 @@ def vm(name: str, on: str | None, **parts: Any) -> Object:
 def decide(
     *objects: Object,
     pod: Object | None = None,
-    gaps: Mapping[Ref, NoObject] | None = None,
+    gaps: Mapping[Ref, Gap] | None = None,
     staleness: str | None = None,
     policy: Policy = Policy(),  # noqa: B008 - frozen
     seen: bool = True,
-) -> Steer | Leave | NeedObjects:
+    asked: list[Ref] | None = None,
+) -> Steer | Leave:
     """Decide for the volume's share-manager pod in a cluster of these objects.
 
     `seen`: an instance-manager pod of Longhorn runs on each node.
@@ -55,8 +57,17 @@ def decide(
     managers = map(instance_manager_pod, nodes if seen else ())
     view: ClusterView = Patchy(cluster(*VOLUME, *managers, *objects), gaps or {}, staleness=staleness)
     found = steer_share_manager(convert(pod or share_manager_pod("h", phase=None), Pod), LONGHORN, view, policy)
-    assert isinstance(found, Steer | Leave | NeedObjects)
+    assert isinstance(found, Steer | Leave)
+    if asked is not None:
+        asked += view.missing
     return found
+
+
+def read_for(*objects: Object, gaps: Mapping[Ref, Gap]) -> list[Ref]:
+    """What must be read before the decision counts."""
+    asked: list[Ref] = []
+    decide(*objects, gaps=gaps, asked=asked)
+    return asked
 
 
 def steered(*objects: Object, **parts: Any) -> Steer:
@@ -66,7 +77,7 @@ def steered(*objects: Object, **parts: Any) -> Steer:
     return found
 
 
-def refs(*names: str) -> set[Ref]:
+def node_refs(*names: str) -> set[Ref]:
     """Return the references to these nodes."""
     return {ObjectRef(kind, NamespacedName("", name)) for name in names for kind in (Kind.NODE, Kind.LONGHORN_NODE)}
 
@@ -91,11 +102,9 @@ CLAIMS = [persistent_volume_claim("disk", volume_name="h"), *DATA]
 )
 def test_what_leads_to_the_other_share_manager_is_read(ref: ObjectRef) -> None:
     """But only if the VM's own node can't take the pod."""
-    found = decide(*DRAINED, *CLAIMS, gaps={ref: NoObject.NOT_CACHED})
-    assert isinstance(found, NeedObjects)
-    assert ref in found.refs
+    assert read_for(*DRAINED, *CLAIMS, gaps={ref: MISSING}) == [ref]
     ready = [node("n1"), *DRAINED[1:]]
-    assert steered(*ready, *CLAIMS, gaps={ref: NoObject.NOT_CACHED}).nodes == ("n1",)
+    assert steered(*ready, *CLAIMS, gaps={ref: MISSING}).nodes == ("n1",)
 
 
 def test_another_share_manager_that_can_not_be_read_is_not_followed() -> None:
@@ -117,13 +126,12 @@ def test_longhorn_can_be_in_another_namespace() -> None:
 
 
 def test_every_node_is_asked_for_at_once() -> None:
-    """One NeedObjects has the nodes and Longhorn's nodes of all VMs."""
-    unread = dict.fromkeys(refs("n1", "n2"), NoObject.NOT_CACHED)
+    """All at once: the nodes and Longhorn's nodes of all VMs."""
+    unread = dict.fromkeys(node_refs("n1", "n2"), MISSING)
     nodes = [node("n1"), node("n2"), longhorn_node("n1"), longhorn_node("n2")]
-    needs = decide(vm("a", "n1"), vm("b", "n2"), *nodes, gaps=unread)
-    assert isinstance(needs, NeedObjects)
-    assert set(needs.refs) == refs("n1", "n2")
-    assert len(needs.refs) == 4
+    asked = read_for(vm("a", "n1"), vm("b", "n2"), *nodes, gaps=unread)
+    assert set(asked) == node_refs("n1", "n2")
+    assert len(asked) == 4
 
 
 @pytest.mark.parametrize(
@@ -146,16 +154,16 @@ def test_how_often_something_must_be_read(objects: list[Object], caches_know: bo
     """With following caches at most two rounds of reads, and none in the steady state. Nothing is read twice."""
     live = [
         ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h")),
-        VirtLaunchersOnNode("vms", "n1"),
+        refs.virt_launchers_on("vms", "n1"),
     ]
-    cached = [ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "h")), *refs("n1")]
-    gaps = dict.fromkeys(live if caches_know else [*live, *cached], NoObject.NOT_CACHED)
-    asked = 0
-    while isinstance(found := decide(*objects, node("n1"), longhorn_node("n1"), gaps=gaps), NeedObjects):
-        asked += 1
-        for ref in found.refs:
+    cached = [ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "h")), *node_refs("n1")]
+    gaps = dict.fromkeys(live if caches_know else [*live, *cached], MISSING)
+    count = 0
+    while asked := read_for(*objects, node("n1"), longhorn_node("n1"), gaps=gaps):
+        count += 1
+        for ref in asked:
             del gaps[ref]
-    assert asked == rounds
+    assert count == rounds
 
 
 def test_a_node_that_could_not_be_read_is_only_preferred() -> None:

@@ -30,8 +30,9 @@ from support.strategies.affinity_shapes import NODES
 from support.strategies.steering_scenarios import MANY, VOLUME, scenarios
 from support.strategies.strategies import NAMESPACE, Scenario
 
+from webhook.core import refs
 from webhook.core.api.meta import NamespacedName
-from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 
 LEAST_OF_A_LIST = 16
 ROUNDS = 4  # the volume, its tickets, the pods there, the nodes: where no cache knows anything
@@ -39,7 +40,7 @@ _SOME = (*NODES, "ghost", *MANY[:2])
 _REFERENCES = [
     ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", VOLUME)),
     ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", VOLUME)),
-    *(VirtLaunchersOnNode(space, node) for space in (NAMESPACE, "other") for node in _SOME),
+    *(refs.virt_launchers_on(space, node) for space in (NAMESPACE, "other") for node in _SOME),
     *(ObjectRef(kind, NamespacedName("", name)) for kind in (Kind.NODE, Kind.LONGHORN_NODE) for name in _SOME),
 ]
 _CACHES = {
@@ -146,7 +147,7 @@ def test_a_share_manager_pod_is_decided_alike_piece_by_piece(
     unread: set[Ref],
     caches_know: bool,  # noqa: FBT001 - drawn
 ) -> None:
-    """Reading what NeedObjects names and asking again ends, and names nothing twice."""
+    """Reading what is missing and asking again ends."""
     assert assert_read_piece_by_piece(scenario, unread, {} if caches_know else _CACHES) <= ROUNDS
 
 

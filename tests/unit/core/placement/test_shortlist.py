@@ -10,18 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import MISSING, Patchy, cluster
 from support.objects.builders import longhorn_node, node, node_affinity, on_node, share_manager_pod, vm_pod
 
-from webhook.core.api.longhorn import LonghornNode
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.placement.shortlist import _spread, are_taints_fewer, pick
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
-from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef
+from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, ObjectT
 from webhook.objects.manifests import Manifests
 
 Object = dict[str, Any]
@@ -40,15 +38,10 @@ class Counting(Patchy):
         super().__init__(whole, {})
         self.asked: set[str] = set()
 
-    def node(self, name: str) -> Node | NoObject:
+    def get(self, ref: ObjectRef[ObjectT]) -> ObjectT | NoObject:
         """As ClusterView says."""
-        self.asked.add(name)
-        return super().node(name)
-
-    def longhorn_node(self, name: str) -> LonghornNode | NoObject:
-        """As ClusterView says."""
-        self.asked.add(name)
-        return super().longhorn_node(name)
+        self.asked.add(ref.name)
+        return super().get(ref)
 
 
 class Uncounted(Patchy):
@@ -129,7 +122,7 @@ def test_no_more_nodes_are_looked_at_than_the_list_needs() -> None:
 
 def test_nothing_is_read_for_a_list() -> None:
     """A node that no cache has, or that could not be read, is left out."""
-    lost = {ObjectRef(Kind.NODE, NamespacedName("", name)): NoObject.NOT_CACHED for name in NAMES[2::2]}
+    lost = {ObjectRef(Kind.NODE, NamespacedName("", name)): MISSING for name in NAMES[2::2]}
     lost |= {ObjectRef(Kind.NODE, NamespacedName("", name)): NoObject.UNAVAILABLE for name in NAMES[3::4]}
     found = picked(Patchy(WHOLE, lost))
     assert len(found) == 1 + LOOKED_AT // 4
@@ -139,7 +132,7 @@ def test_nothing_is_read_for_a_list() -> None:
 def test_a_node_whose_longhorn_is_not_known_is_left_out() -> None:
     """Nor is one on the list of which Longhorn's own object was not read."""
     ready = [longhorn_node(name) for name in NAMES]
-    lost = {ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", name)): NoObject.NOT_CACHED for name in NAMES[2:900]}
+    lost = {ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", name)): MISSING for name in NAMES[2:900]}
     found = picked(Patchy(cluster(*map(node, NAMES), *ready), lost))
     assert set(found) <= {*NAMES[:2], *NAMES[900:]}
 

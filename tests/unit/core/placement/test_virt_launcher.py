@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import MISSING, Patchy, cluster
 from support.objects.builders import (
     node,
     persistent_volume,
@@ -18,7 +18,7 @@ from webhook.core.decision import Pin
 from webhook.core.opt_in import Policy
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import Reason
-from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
+from webhook.core.view import Kind, ObjectRef, Ref
 
 Object = dict[str, Any]
 
@@ -61,9 +61,10 @@ def test_without_short_lists_a_preference_stands_alone() -> None:
 )
 def test_what_is_not_read_yet_is_needed(gaps: list[Ref], refs: tuple[Ref, ...]) -> None:
     """No decision is made before all objects for it were read."""
-    view = Patchy(cluster(*disk("a", "n1"), *disk("b", "n2")), dict.fromkeys(gaps, NoObject.NOT_CACHED))
+    view = Patchy(cluster(*disk("a", "n1"), *disk("b", "n2")), dict.fromkeys(gaps, MISSING))
     pod = convert(virt_launcher_pod(claims=["a", "b"]), Pod)
-    assert place_virt_launcher(pod, "vms", view, Policy()) == NeedObjects(refs)
+    place_virt_launcher(pod, "vms", view, Policy())
+    assert list(view.missing) == list(refs)
 
 
 def test_stale_evidence_gives_a_preference_and_its_reason() -> None:

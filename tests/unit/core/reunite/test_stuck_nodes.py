@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 from msgspec.structs import replace
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import MISSING, Patchy, cluster, missing_after
 from support.objects import builders
 from support.objects.builders_pods import pod
 from support.scenarios.stuck_vms import ASKS, CLAIM, NOON, Object, judged, lost, rule, stuck, waiting
@@ -17,7 +17,7 @@ from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annot
 from webhook.core.reunite.not_yet import Rule
 from webhook.core.reunite.stuck import RestartVM
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
+from webhook.core.view import ClusterView, Kind, ObjectRef
 from webhook.objects.manifests import Manifests
 
 FULL: Final = {"cpu": "1"}
@@ -76,7 +76,7 @@ def test_the_users_own_rules_still_hold() -> None:
 
 def test_nodes_that_were_not_read_are_left_out() -> None:
     """A node without an object in the caches is no reason to delete a pod."""
-    gap = {ObjectRef(Kind.NODE, NamespacedName("", name)): NoObject.NOT_CACHED for name in ("n1", "n2")}
+    gap = {ObjectRef(Kind.NODE, NamespacedName("", name)): MISSING for name in ("n1", "n2")}
     view = lost(builders.node("n2"), builders.node("n3"))
     assert getattr(judged(stuck(), Patchy(view, gap)), "node", None) == "n3"
     assert rule(judged(stuck(), Patchy(lost(builders.node("n2")), gap))) is Rule.NO_OTHER_NODE
@@ -85,8 +85,8 @@ def test_nodes_that_were_not_read_are_left_out() -> None:
 def test_what_must_be_read_is_asked_for() -> None:
     """The claim leads to the volume, which can forbid nodes."""
     ref = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "a"))
-    found = judged(stuck(), Patchy(lost(builders.node("n2")), {ref: NoObject.NOT_CACHED}))
-    assert found == NeedObjects((ref,))
+    view = Patchy(lost(builders.node("n2")), {ref: MISSING})
+    assert missing_after(view, lambda view: judged(stuck(), view)) == [ref]
 
 
 class Shown(Patchy):
