@@ -141,7 +141,7 @@ def test_a_decision_is_the_same_in_every_place(vm: str, number: int, story: Stor
     assert pod["metadata"]["annotations"][builders.DECISION] == told
     said = {key: line[key] for key in ("decision", "reason", "because")}
     assert audit.annotations(plane.directory, pod, webhook) == {**said, **on}
-    shown = [each for each in story.page()["decided"]["new"] if each["because"] == line["because"] and not each["dry"]]
+    shown = [each for each in story.page()["decided"]["last"] if each["because"] == line["because"] and not each["dry"]]
     assert [{key: each[key] for key in said} for each in shown] == [said]
     about = [each for each in events(plane.api) if each["involvedObject"]["name"] == vm]
     volume = f"share-manager of volume pvc-{vm}: " if number else ""
@@ -155,7 +155,7 @@ def test_of_a_live_migrations_target_nobody_tells_a_decision(story: Story) -> No
     assert builders.DECISION not in target["metadata"]["annotations"]
     assert audit.annotations(plane.directory, target, WEBHOOK) == {}
     assert name not in {line["pod"] for line in story.log}
-    assert [each["name"] for each in story.page()["decided"]["new"]].count("apart") == 1
+    assert [each["name"] for each in story.page()["decided"]["last"]].count("apart") == 1
 
 
 @pytest.mark.parametrize("vm", VMS)

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 
 class Asked(NamedTuple):
-    """One HTTP request that a fake server received."""
+    """One HTTP request that a fake server received. `target` is its path with the query, as sent."""
 
     path: str
     query: dict[str, str]
@@ -19,6 +19,7 @@ class Asked(NamedTuple):
     raw_path: str
     method: str = "GET"
     body: bytes = b""
+    target: str = ""
 
     @property
     def is_list(self) -> bool:
@@ -42,9 +43,9 @@ class Line:
             body = await self._reader.readexactly(int(headers.get("content-length", "0")))
         except (asyncio.IncompleteReadError, OSError):
             return None
-        method, path, _ = first.split(" ")
-        target = urlsplit(path)
-        return Asked(unquote(target.path), dict(parse_qsl(target.query)), headers, target.path, method, body)
+        method, target, _ = first.split(" ")
+        parts = urlsplit(target)
+        return Asked(unquote(parts.path), dict(parse_qsl(parts.query)), headers, parts.path, method, body, target)
 
     async def say(self, data: bytes) -> None:
         """Send these bytes as they are."""

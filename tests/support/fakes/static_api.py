@@ -8,17 +8,19 @@ It answers what a program may read and nothing else; `asked` has the paths in th
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
-from urllib.parse import parse_qs, urlsplit
+from typing import Any, Final, Self
 
 import yaml
-from support.models.model_api import status
+from support.fakes.api_server import ApiServer
+from support.fakes.http_line import Asked, Line
+from support.models.model_api import Answer, page, refusal, status
+from support.waits import MAX_WAIT_SECONDS
 
 Object = Mapping[str, Any]
 
@@ -30,10 +32,7 @@ _CLUSTER_WIDE: Final = {
     ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
 }
 
-
-class _Answer(NamedTuple):
-    status: int
-    body: bytes
+_ALWAYS: Final = {"nodes", "pods", "persistentvolumeclaims", "namespaces"}  # these collections exist without objects
 
 
 class StaticApi:
@@ -44,25 +43,30 @@ class StaticApi:
         self.objects = {_path_of(value): dict(value) for value in objects}
         self.asked: list[str] = []
         self._installed = {"", "storage.k8s.io", *installed}
-        self._refused: dict[str, _Answer] = {}
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self.origin = f"context tests, {self.url}"  # as explain calls the cluster of the kubeconfig
+        self._refused: dict[str, Answer] = {}
+        self._loop = asyncio.new_event_loop()
+        self._server = ApiServer(self._reply)
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self.url = self.origin = ""
 
     def __enter__(self) -> Self:
         self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._server.start(), self._loop).result(MAX_WAIT_SECONDS)
+        self.url = self._server.url
+        self.origin = f"context tests, {self.url}"  # as explain calls the cluster of the kubeconfig
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        asyncio.run_coroutine_threadsafe(self._server.stop(), self._loop).result(MAX_WAIT_SECONDS)
+        self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._loop.close()
+        assert not self._server.failed, self._server.failed
 
     def refuse(self, path: str, code: int, message: str = "", *, body: bytes | None = None) -> None:
         """Answer with this error from now on: at `path`, at all paths below it, and with any query."""
         reason = HTTPStatus(code).phrase.replace(" ", "")
-        self._refused[path] = _Answer(code, body if body is not None else _json(status(code, reason, message)))
+        self._refused[path] = refusal(code, reason, message) if body is None else Answer(code, body)
 
     def kubeconfig(self, file: Path, **context: str) -> Path:
         """A kubeconfig with the context `tests`, whose further fields are `context`, and the context `other`."""
@@ -81,62 +85,36 @@ class StaticApi:
         file.write_text(yaml.safe_dump(content))
         return file
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        answer = self._answer
+    async def _reply(self, asked: Asked, line: Line) -> None:
+        self.asked.append(asked.target)
+        await line.answer(*self._answer(asked.raw_path, asked.query))
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            wbufsize = -1  # head and body in one packet: in two, each answer waits for a delayed ACK
-
-            def do_GET(self) -> None:
-                found = answer(self.path)
-                self.send_response(found.status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(found.body)))
-                self.end_headers()
-                self.wfile.write(found.body)
-
-            def log_message(self, *_: object) -> None:
-                """Print nothing, because the output belongs to the test."""
-
-        return Handler
-
-    def _answer(self, target: str) -> _Answer:
-        self.asked.append(target)
-        parts = urlsplit(target)
-        for path, refusal in self._refused.items():
-            if parts.path == path or parts.path.startswith(f"{path}/"):
-                return refusal
-        if parts.path == "/version":
-            return _Answer(200, b'{"major": "1", "minor": "36"}')
-        if parts.path in self.objects:
-            return _Answer(200, _json(self.objects[parts.path]))
-        group = parts.path.split("/")[2] if parts.path.startswith("/apis/") else ""
+    def _answer(self, path: str, query: Mapping[str, str]) -> Answer:
+        for refused, answer in self._refused.items():
+            if path == refused or path.startswith(f"{refused}/"):
+                return answer
+        if path == "/version":
+            return Answer(200, b'{"major": "1", "minor": "36"}')
+        if path in self.objects:
+            return Answer(200, _json(self.objects[path]))
+        group = path.split("/")[2] if path.startswith("/apis/") else ""
         if group not in self._installed:
-            return _Answer(404, b"404 page not found\n")
-        *above, last = parts.path.split("/")
-        if last in {path.split("/")[-2] for path in self.objects} | {
-            "nodes",
-            "pods",
-            "persistentvolumeclaims",
-            "namespaces",
-        }:
-            return self._page(parts.path, {key: values[0] for key, values in parse_qs(parts.query).items()})
+            return Answer(404, b"404 page not found\n")
+        *above, last = path.split("/")
+        if last in _ALWAYS | {each.split("/")[-2] for each in self.objects}:
+            return self._page(path, query)
         missing = status(404, "NotFound", f'{above[-1]} "{last}" not found')
-        return _Answer(404, _json({**missing, "details": {"name": last, "kind": above[-1]}}))
+        return Answer(404, _json({**missing, "details": {"name": last, "kind": above[-1]}}))
 
-    def _page(self, collection: str, query: Mapping[str, str]) -> _Answer:
+    def _page(self, collection: str, query: Mapping[str, str]) -> Answer:
         found = [
-            value
+            dict(value)
             for path, value in sorted(self.objects.items())
             if collection in _collections(path) and _selected(value, query)
         ]
         start, limit = int(query.get("continue", "0")), int(query.get("limit", "500"))
         end = start + limit
-        metadata = {"resourceVersion": "7", "continue": str(end) if end < len(found) else ""}
-        return _Answer(
-            200, _json({"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": found[start:end]})
-        )
+        return Answer(200, page(found[start:end], 7, str(end) if end < len(found) else ""))
 
 
 def _path_of(value: Object) -> str:
