@@ -7,46 +7,47 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
-from certs.options import INSPECT, ISSUE, KEEP
+from certs.options import ENVIRONMENT_PREFIX
+from certs.settings import ControllerSettings, InspectSettings, IssueSettings
 from webhook.component_base import command_line
 from webhook.component_base.command_line import Command
 from webhook.component_base.errors import BadSettings, UserError
 from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.component_base.options import ClusterSettings, parameters
 from webhook.component_base.program import program
 
 PROGRAM: Final = "python -m certs"
 
 
 def _keep(**values: Any) -> int:
-    from certs.settings import ControllerSettings  # noqa: PLC0415 - see the module
-
-    settings = ControllerSettings(**_fields(ControllerSettings, values))
+    settings = ControllerSettings(**values)
     from certs.controller import run as controller  # noqa: PLC0415 - the API client takes a second to import
 
-    return controller.run(settings, listen=values["listen"], kubeconfig=_kubeconfig(values))
+    return controller.run(settings, listen=settings.listen, kubeconfig=_kubeconfig(settings))
 
 
 def _inspect(**values: Any) -> int:
+    settings = InspectSettings(**values)
     from certs.inspect import run as inspection  # noqa: PLC0415 - see the module
 
-    names, connect = values["name"], values["connect"]
-    if values["dir"]:
-        material, address = inspection.read_directory(values["dir"]), connect
+    names, address = settings.name, settings.connect
+    if settings.dir:
+        material = inspection.read_directory(settings.dir)
     else:
         from certs.inspect import cluster  # noqa: PLC0415 - the API client takes a second to import
-        from certs.settings import ObjectNames  # noqa: PLC0415 - as above
 
-        kept = ObjectNames(**_fields(ObjectNames, values))
-        names = names or kept.names
-        material, service = cluster.read_material(_kubeconfig(values), kept)
-        address = connect or service
-    subject = inspection.Inspection(material=material, names=names or (), address=address, asked=connect is not None)
-    return inspection.run(subject, output=values["output"], stdout=sys.stdout)
+        names = names or settings.names
+        material, service = cluster.read_material(_kubeconfig(settings), settings)
+        address = address or service
+    subject = inspection.Inspection(
+        material=material, names=names or (), address=address, asked=settings.connect is not None
+    )
+    return inspection.run(subject, output=settings.output, stdout=sys.stdout)
 
 
 def _issue(**values: Any) -> int:
@@ -54,9 +55,10 @@ def _issue(**values: Any) -> int:
 
     from certs.x509 import pki  # noqa: PLC0415 - see the module
 
-    directory, names = values["dir"], values["name"]
+    settings = IssueSettings(**values)
+    directory, names = settings.dir, settings.name
     try:
-        now, lifetime = datetime.now(UTC), values["lifetime"]
+        now, lifetime = datetime.now(UTC), settings.lifetime
         pair = pki.issue(pki.new_authority(now=now, lifetime=lifetime), names, now=now, lifetime=lifetime)
     except ValueError as error:
         raise BadSettings(f"--name: got {','.join(names)!r}, expected DNS names and addresses: {error}") from None
@@ -75,12 +77,8 @@ def _issue(**values: Any) -> int:
     return 0
 
 
-def _fields(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    return {field: values[field] for field in kind.__struct_fields__}
-
-
-def _kubeconfig(values: Mapping[str, Any]) -> Kubeconfig:
-    return Kubeconfig(file=values["kubeconfig"], context=values["context"])
+def _kubeconfig(settings: ClusterSettings) -> Kubeconfig:
+    return Kubeconfig(file=settings.kubeconfig, context=settings.context)
 
 
 COMMANDS: Final = (
@@ -97,7 +95,7 @@ COMMANDS: Final = (
 {PROGRAM} keep --context staging --listen 127.0.0.1:8080""",
         exit_codes="0 after SIGTERM or SIGINT, 2 for a setting, kubeconfig or address that can't be used. The "
         "certificate controller waits for what can still appear, an API server for example.",
-        params=[*KEEP],
+        params=parameters(ControllerSettings, ENVIRONMENT_PREFIX),
         callback=_keep,
     ),
     Command(
@@ -115,7 +113,7 @@ kubectl -n kubevirt-coschedule port-forward svc/kubevirt-coschedule 9443:443 &
 # Files
 {PROGRAM} inspect --dir /etc/kubevirt-coschedule/tls -o json""",
         exit_codes="0 when all is good, 1 when something is wrong, 2 for bad input and a cluster that can't be read.",
-        params=[*INSPECT],
+        params=parameters(InspectSettings, ENVIRONMENT_PREFIX),
         callback=_inspect,
     ),
     Command(
@@ -124,7 +122,7 @@ kubectl -n kubevirt-coschedule port-forward svc/kubevirt-coschedule 9443:443 &
         help="Write a key, a certificate and its authority into a directory, for a laptop or a test.",
         examples=f"{PROGRAM} issue --dir ./tls --name localhost,127.0.0.1",
         exit_codes="0 when the files are written, 2 for bad input.",
-        params=[*ISSUE],
+        params=parameters(IssueSettings, ENVIRONMENT_PREFIX),
         callback=_issue,
     ),
 )

@@ -1,44 +1,91 @@
-"""What `keep` runs with: what is kept, for which Service, and how often it is renewed."""
+"""What each command runs with: its options, and their values."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
 
-from msgspec import Struct
-
-from certs.rotation import plan
-from certs.rotation.plan import RotationPolicy
-from certs.x509 import pki
+from certs.options import DNS_NAME, DNS_NAMES, DURATION, FRACTION, SECONDS_SPAN
+from webhook.component_base.address import Address
 from webhook.component_base.errors import BadSettings
+from webhook.component_base.options import ADDRESS, FILE, ClusterSettings, OneOf, option
+
+if TYPE_CHECKING:
+    from certs.rotation.plan import RotationPolicy
+
+_NAME: Final = "kubevirt-coschedule"
 
 
-class ObjectNames(Struct, frozen=True, kw_only=True):
-    """What is kept, and for which Service."""
+@dataclass(frozen=True, kw_only=True)
+class ObjectNames(ClusterSettings):
+    """What is kept, for which Service, in which cluster."""
 
-    namespace: str
-    service: str
-    secret: str
-    webhook_configuration: str
-    cluster_domain: str
+    namespace: str = option(
+        default=_NAME, metavar="NAMESPACE", type=DNS_NAME, help="Namespace of the Service and of the Secret."
+    )
+    service: str = option(
+        default=_NAME,
+        type=DNS_NAME,
+        help="Service that the API server calls. The certificate is for the names of this Service.",
+    )
+    secret: str = option(default=f"{_NAME}-tls", type=DNS_NAME, help="Secret that the servers mount.")
+    webhook_configuration: str = option(
+        default=_NAME,
+        type=DNS_NAME,
+        help="MutatingWebhookConfiguration. The certificate controller writes the caBundle of each of its webhooks.",
+    )
+    cluster_domain: str = option(
+        default="cluster.local", metavar="DOMAIN", type=DNS_NAME, help="DNS domain of the cluster."
+    )
 
     @property
     def names(self) -> tuple[str, ...]:
         """What a certificate must be for."""
+        from certs.x509 import pki  # noqa: PLC0415 - help and completion do without
+
         return pki.service_names(self.service, self.namespace, self.cluster_domain)
 
 
-class ControllerSettings(ObjectNames, frozen=True, kw_only=True):
-    """What is kept, and how.
+@dataclass(frozen=True, kw_only=True)
+class ControllerSettings(ObjectNames):
+    """What `keep` runs with.
 
     Raises:
         BadSettings: times that can't work together.
     """
 
-    authority_secret: str
-    lifetime: timedelta
-    renew_at: float
-    propagation_seconds: timedelta
-    retire_seconds: timedelta
+    authority_secret: str = option(
+        default=f"{_NAME}-certs-ca",
+        type=DNS_NAME,
+        help="Secret of the authority that issues the certificates. No server mounts it. Without it the certificate "
+        "controller makes a new authority.",
+    )
+    lifetime: timedelta = option(
+        default="30d", type=DURATION, help="How long a certificate is valid: 30d, 12h, 15m or 90s."
+    )
+    renew_at: float = option(
+        default="2/3",
+        type=FRACTION,
+        help="Fraction of its lifetime after which the certificate controller renews a certificate.",
+    )
+    propagation_seconds: timedelta = option(
+        default="120",
+        type=SECONDS_SPAN,
+        help="How long after a write of caBundle until every API server has seen it. API servers watch it, which takes "
+        "milliseconds; an API server that lost its watch asks again after at most 60 s. Servers get a certificate of a "
+        "new authority only after this time.",
+    )
+    retire_seconds: timedelta = option(
+        default="3600",
+        type=SECONDS_SPAN,
+        help="How long after a write of the Secret until no server uses its old content. Kubelets take up to two "
+        "minutes, servers a few seconds. An old authority stays in caBundle for this time, which is far longer.",
+    )
+    listen: Address = option(
+        default=":8080", type=ADDRESS, help="Address of /healthz, /readyz and /metrics (plain HTTP)."
+    )
 
     def __post_init__(self) -> None:
         """Report times that can't work together."""
@@ -56,10 +103,12 @@ class ControllerSettings(ObjectNames, frozen=True, kw_only=True):
                 f"expected more than the {_shown(needed)} that another authority takes (--propagation-seconds and "
                 "--retire-seconds): choose a longer lifetime, or renew earlier with --renew-at"
             )
-        if self.lifetime > plan.AUTHORITY_LIFETIME / 2:
+        from certs.rotation.plan import AUTHORITY_LIFETIME  # noqa: PLC0415 - help and completion do without
+
+        if self.lifetime > AUTHORITY_LIFETIME / 2:
             raise BadSettings(
-                f"--lifetime: got {_shown(self.lifetime)}, expected at most {_shown(plan.AUTHORITY_LIFETIME / 2)}, "
-                "half of the authority's"
+                f"--lifetime: got {_shown(self.lifetime)}, expected at most {_shown(AUTHORITY_LIFETIME / 2)}, half of "
+                "the authority's"
             )
 
     @property
@@ -70,6 +119,8 @@ class ControllerSettings(ObjectNames, frozen=True, kw_only=True):
     @property
     def policy(self) -> RotationPolicy:
         """Return the settings that the plan of a rotation needs."""
+        from certs.rotation.plan import RotationPolicy  # noqa: PLC0415 - as above
+
         return RotationPolicy(
             names=self.names,
             lifetime=self.lifetime,
@@ -77,6 +128,48 @@ class ControllerSettings(ObjectNames, frozen=True, kw_only=True):
             propagation=self.propagation_seconds,
             retire=self.retire_seconds,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectSettings(ObjectNames):
+    """What `inspect` runs with; with `dir` nothing of a live cluster is read."""
+
+    dir: Path | None = option(
+        metavar="DIR",
+        type=FILE,
+        help="Directory with tls.crt, tls.key and ca.crt, as a server mounts it. The program inspects it instead of a "
+        "live cluster.",
+    )
+    name: tuple[str, ...] | None = option(
+        type=DNS_NAMES,
+        help="DNS names and addresses that the certificate must be for, with commas between them. Without this option: "
+        "the names of the Service; with --dir, the certificate may be for any name.",
+    )
+    connect: Address | None = option(
+        type=ADDRESS,
+        help="Address of a server with which the program makes a TLS handshake. Without this option: the address of "
+        "the Service of a live cluster, where it can be reached from here.",
+    )
+    output: Literal["text", "json"] = option("-o", default="text", type=OneOf("text", "json"), help="Output format.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IssueSettings:
+    """What `issue` runs with."""
+
+    dir: Path = option(
+        required=True,
+        metavar="DIR",
+        type=FILE,
+        help="Directory into which the program writes tls.crt, tls.key and ca.crt. The program makes a directory that "
+        "does not exist.",
+    )
+    name: tuple[str, ...] = option(
+        default="localhost,127.0.0.1",
+        type=DNS_NAMES,
+        help="DNS names and addresses that the certificate is for, with commas between them.",
+    )
+    lifetime: timedelta = option(default="30d", type=DURATION, help="How long it is valid: 30d, 12h, 15m or 90s.")
 
 
 def _shown(span: timedelta) -> str:

@@ -132,7 +132,7 @@ def test_the_controller_keeps_what_the_webhook_serves_and_api_servers_trust() ->
     """Its arguments, as the program reads them: the Secret that is mounted, the name that is checked, its port."""
     command, *words = at(f"{CONTAINER}.args", the("Deployment", name=CERTS))
     found = values(certs_cli.COMMANDS, command, *words)
-    keeping = ControllerSettings(**{field: found[field] for field in ControllerSettings.__struct_fields__})
+    keeping = ControllerSettings(**found)
     (mounted,) = at("spec.template.spec.volumes", the("Deployment"))
     assert command == "keep"
     assert (keeping.secret, keeping.namespace) == (mounted["secret"]["secretName"], NAME)

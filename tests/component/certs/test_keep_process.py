@@ -57,7 +57,7 @@ async def test_a_controller_that_ends_by_itself_ends_the_process(
     monkeypatch.setattr(Controller, "run", end)
     caplog.set_level(logging.INFO, logger="certs")
     found = values(cli.COMMANDS, "keep")
-    kept = ControllerSettings(**{field: found[field] for field in ControllerSettings.__struct_fields__})
+    kept = ControllerSettings(**found)
     assert await run._run(kept, Address("127.0.0.1", 0), Kubeconfig(file=config)) == 1
     [told] = [record for record in caplog.records if record.levelname == "ERROR"]
     fields = vars(told)["fields"]

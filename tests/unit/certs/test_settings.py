@@ -18,7 +18,7 @@ def keeping(**given: str) -> ControllerSettings:
     """The settings that these flags come to."""
     words = (f"--{field.replace('_', '-')}={text}" for field, text in given.items())
     found = values(COMMANDS, "keep", *words)
-    return ControllerSettings(**{field: found[field] for field in ControllerSettings.__struct_fields__})
+    return ControllerSettings(**found)
 
 
 def test_the_defaults_are_thirty_days_renewed_at_two_thirds() -> None:
@@ -127,7 +127,7 @@ def test_a_new_authority_fits_into_what_is_left_or_is_refused(lifetime: str, wor
 
 def test_every_option_says_where_it_can_come_from() -> None:
     """The prefix separates the two programs' variables."""
-    for option in (*options.KEEP, *options.INSPECT, *options.ISSUE):
+    for option in (each for command in COMMANDS for each in command.params):
         assert option.envvar == "KUBEVIRT_COSCHEDULE_CERTS_" + option.opts[0][2:].replace("-", "_").upper()
         assert option.help
         assert option.help.endswith(".")
