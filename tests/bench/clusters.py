@@ -20,6 +20,7 @@ from support.drivers.serving import ROOT, Client, Pair, Serving
 from webhook.kube.kinds import WatchedPods, resources
 
 _LOOK_SECONDS: Final = 0.02
+_SYNC_SECONDS: Final = 600  # the largest cluster takes a tenth of it
 _HERE: Final = Path(__file__).resolve().parent
 
 
@@ -102,12 +103,15 @@ def cluster(bench: Bench, scale: Scale, way: str) -> Iterator[Cluster]:
 def until_synced(server: Serving, times: int = 1, pods: WatchedPods = WatchedPods.ALL) -> float:
     """Wait until every cache has said so, so often; the seconds from the first log line to the last such one."""
     told: list[str] = []
+    deadline = time.monotonic() + _SYNC_SECONDS
     with server.log.open() as log:
         rest, began = "", ""
         while len(told) < sum(each.watched for each in resources("longhorn-system", pods)) * times:
             *lines, rest = (rest + log.read()).split("\n")
             began = began or (lines or [""])[0]
             told += [line for line in lines if '"message":"cache synced"' in line]
+            assert server.process.poll() is None, server.log.read_text()
+            assert time.monotonic() < deadline, f"after {_SYNC_SECONDS} s only {len(told)} caches are synced"
             time.sleep(_LOOK_SECONDS)
     first, last = (datetime.fromisoformat(json.loads(line)["time"]) for line in (began, told[-1]))
     return (last - first).total_seconds()
