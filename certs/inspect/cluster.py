@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from certs.cluster import ApiError, ClusterObjects, ObjectPaths, connect_objects
@@ -10,7 +11,6 @@ from certs.settings import ObjectNames
 from webhook.component_base.address import Address
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.component_base.runner import TerminalRunner
 
 
 class CantReadCluster(UserError):
@@ -23,7 +23,7 @@ def read_material(kubeconfig: Kubeconfig, names: ObjectNames) -> tuple[Material,
     Raises:
         UserError: the cluster can't be reached, a permission is missing, or there is no webhook configuration.
     """
-    with TerminalRunner() as runner:
+    with asyncio.Runner() as runner:
         return runner.run(_read(kubeconfig, names))
 
 

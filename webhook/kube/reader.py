@@ -16,7 +16,6 @@ from msgspec import Struct
 
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
-from webhook.component_base.runner import TerminalRunner
 from webhook.core.api.node_selector import is_node_name
 from webhook.kube.client.api import Api, Reply
 from webhook.kube.client.errors import ApiError
@@ -179,7 +178,7 @@ class NoCluster(UserError):
 @contextmanager
 def connect_for_terminal(
     kubeconfig: Kubeconfig, hint: str = WITHOUT_KUBECONFIG
-) -> Iterator[tuple[TerminalRunner, Api, str]]:
+) -> Iterator[tuple[asyncio.Runner, Api, str]]:
     """Open an event loop and a client for the block. Yield both, and the API server's name for the user.
 
     `hint`: what else the user can do without a usable kubeconfig.
@@ -188,7 +187,7 @@ def connect_for_terminal(
         UserError: no usable kubeconfig, no API server, or one that does not take the credentials.
     """
     logging.getLogger("kubernetes_asyncio").addHandler(logging.NullHandler())  # its warnings are also errors here
-    with TerminalRunner() as runner:
+    with asyncio.Runner() as runner:
         try:
             api = runner.run(Api.connect(kubeconfig))
         except BadKubeconfig as error:

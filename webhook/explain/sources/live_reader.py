@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.component_base.runner import TerminalRunner
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER, is_finished
 from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, ConfigMap, NamespacedName
 from webhook.core.api.node import Node
@@ -66,7 +65,7 @@ class LiveReader:
 
     def __init__(
         self,
-        runner: TerminalRunner,
+        runner: asyncio.Runner,
         api: Api,
         origin: str,
         longhorn_namespace: str,
