@@ -22,7 +22,7 @@ from webhook.core.placement.replica_share import OWN_NAMESPACE
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.readiness import CacheState
 from webhook.kube.client.api import Api
-from webhook.kube.events.recorder import EventRecorder
+from webhook.kube.events import EventRecorder
 from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families
 from webhook.kube.reunite_events import ReuniteMessages, read_messages

@@ -15,7 +15,7 @@ from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.opt_in import Policy
 from webhook.kube.client.api import Api
-from webhook.kube.events.recorder import EventRecorder
+from webhook.kube.events import EventRecorder
 from webhook.kube.metrics import CacheMetrics, event_families
 from webhook.kube.reader import connect_for_terminal
 from webhook.reunite.controller import Controller

@@ -25,7 +25,7 @@ from support.waits import MAX_WAIT_SECONDS
 from webhook import cli
 from webhook.app import run
 from webhook.app.settings import ServeSettings
-from webhook.kube.events.recorder import EventRecorder
+from webhook.kube.events import EventRecorder
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.telemetry.exposition import Family
 

@@ -20,7 +20,7 @@ from webhook.core.admit import Answer, admit
 from webhook.core.observe.events import Outcome
 from webhook.core.opt_in import Policy
 from webhook.kube.client.api import Api
-from webhook.kube.events.recorder import DEFAULT_EVENT_LIMITS, EventLimits, EventRecorder
+from webhook.kube.events import DEFAULT_EVENT_LIMITS, EventLimits, EventRecorder
 from webhook.objects.documents import read_documents
 from webhook.objects.manifests import Manifests
 from webhook.objects.objects import read_objects

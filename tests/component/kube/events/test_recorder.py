@@ -16,7 +16,7 @@ from webhook.core.admit import Answer, Entry
 from webhook.core.api.node_selector import is_node_name
 from webhook.core.observe.events import Outcome
 from webhook.kube.client.api import Api
-from webhook.kube.events.recorder import DEFAULT_EVENT_LIMITS, EventRecorder
+from webhook.kube.events import DEFAULT_EVENT_LIMITS, EventRecorder
 from webhook.telemetry.log import start_log
 
 # What is written.
@@ -97,6 +97,15 @@ async def test_the_same_is_written_again_after_the_repeat_time(api: Api, writing
             events.record(answer(), Entry.VIRT_LAUNCHER)
         await until(lambda: len(writing.taken) == 2)
     assert writing.taken[0]["metadata"] != writing.taken[1]["metadata"]
+
+
+async def test_of_many_vms_the_oldest_is_forgotten(api: Api, writing: Writing) -> None:
+    """So the memory is bounded. What is forgotten is written again."""
+    async with recording(api, replace(SWIFT, remembered=2)) as events:
+        for vm in ("db01", "db02", "db03", "db01", "db03"):
+            events.record(answer(vm), Entry.VIRT_LAUNCHER)
+        await until(lambda: events.counts.total() == 5)
+    assert [each["involvedObject"]["name"] for each in writing.taken] == ["db01", "db02", "db03", "db01"]
 
 
 async def test_an_admission_without_an_event_is_not_queued(api: Api, writing: Writing) -> None:

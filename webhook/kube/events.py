@@ -1,4 +1,5 @@
 """EventRecorder: writes the decisions of admissions as Events on the VirtualMachineInstances (`kubectl describe vmi`).
+Their content comes from `webhook.core.observe`.
 
 `record` puts an answer on a queue, without a wait and without a request. If the queue is full, it drops the answer. One
 task takes answers from the queue and writes their Events, within a rate limit. Events that the API server does not take
@@ -16,7 +17,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol
+from math import inf
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -25,10 +27,10 @@ from webhook.core.admit import Answer, Entry
 from webhook.core.api.meta import utc_text
 from webhook.core.observe import events
 from webhook.core.observe.events import Event, Outcome
-from webhook.kube.client.api import Reply
+from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders, retry_after_seconds
-from webhook.kube.events.rate_limit import RateLimiter, TTLCache
+from webhook.kube.informer.backoff import Backoff
 from webhook.telemetry.log import failure
 from webhook.telemetry.record import LOGGER
 
@@ -59,14 +61,6 @@ class EventLimits(Struct, frozen=True, kw_only=True):
 DEFAULT_EVENT_LIMITS: Final = EventLimits()
 
 
-class Writer(Protocol):
-    """The part of client.Api that writes."""
-
-    async def post(self, path: str, new: Mapping[str, Any], *, seconds: float) -> Reply:
-        """POST a new object. Raises ApiError if there is no answer."""
-        ...
-
-
 class _Queued(NamedTuple):
     """Events to write. `uid`: of the AdmissionReview, empty for an Event that no admission caused."""
 
@@ -80,7 +74,7 @@ class EventRecorder:
 
     def __init__(
         self,
-        api: Writer,
+        api: Api,
         *,
         limits: EventLimits = DEFAULT_EVENT_LIMITS,
         chance: Callable[[], float] = random.random,
@@ -92,11 +86,11 @@ class EventRecorder:
         self._wall = wall
         self._now = asyncio.get_running_loop().time
         self._queue: asyncio.Queue[_Queued] = asyncio.Queue(limits.queued)
-        self._rate_limiter = RateLimiter(limits.per_second, limits.burst, random=chance)
-        self._written = TTLCache(limits.repeat_seconds, limits.remembered)
+        self._backoff = Backoff(chance)
+        self._due = -inf  # the time of the last request, if requests were spread evenly
+        self._last: dict[tuple[str, str], tuple[str, float]] = {}  # (uid, reason) -> message and time, oldest first
         self._waiting = 0
-        self._warned_at: float | None = None
-        self._lost_before = 0
+        self._warned_at = -inf
 
     def record(self, answer: Answer, entry: Entry) -> None:
         """Queue the Events of an answered admission. This neither waits nor raises."""
@@ -144,50 +138,47 @@ class EventRecorder:
             LOGGER.debug("event", extra={"fields": {**fields, "namespace": event.namespace, "vmi": event.name}})
 
     async def _write(self, event: Event, at: float) -> Outcome:
-        key = (event.uid, event.reason, event.message)
-        if self._written.has(key, self._now()):
+        key = (event.uid, event.reason)
+        message, written_at = self._last.get(key, ("", -inf))
+        if message == event.message and self._now() < written_at + self._limits.repeat_seconds:
             return Outcome.REPEATED
         outcome = await self._post(v1_event(event, at))
         if outcome is Outcome.WRITTEN:
-            self._written.add(key, self._now())
+            self._last.pop(key, None)
+            self._last[key] = (event.message, self._now())
+            if len(self._last) > self._limits.remembered:
+                del self._last[next(iter(self._last))]
         return outcome
 
     async def _post(self, new: Mapping[str, Any]) -> Outcome:
         path = f"/api/v1/namespaces/{new['metadata']['namespace']}/events"
         for _ in range(self._limits.tries):
-            await asyncio.sleep(self._rate_limiter.wait(self._now()))
+            await asyncio.sleep(self._wait_seconds())
             try:
                 reply = await self._api.post(path, new, seconds=self._limits.write_seconds)
             except ApiError as problem:
                 self._failed(str(problem))
                 continue
             if reply.status in _CREATED or reply.status == _CONFLICT:
-                self._succeeded()
+                self._backoff.succeeded()
                 return Outcome.WRITTEN
             self._failed(_decoders.failure(reply.body, reply.status).sentence, reply.retry_after)
             if reply.status != _BUSY and reply.status < _SERVER_ERROR:
                 return Outcome.REFUSED
         return Outcome.FAILED
 
+    def _wait_seconds(self) -> float:
+        """Return the seconds until the next request: after `burst` at once `per_second`, and the back-off."""
+        now, between = self._now(), 1 / self._limits.per_second
+        self._due = max(self._due + between, now - (self._limits.burst - 1) * between)
+        return max(0.0, self._due - now, self._backoff.wait(now))
+
     def _failed(self, because: str, retry_after: str | None = None) -> None:
         now = self._now()
-        self._rate_limiter.failed(now, retry_after_seconds(retry_after))
-        if self._warned_at is None or now >= self._warned_at + self._limits.warn_seconds:
+        self._backoff.failed(now, retry_after_seconds(retry_after))
+        if now >= self._warned_at + self._limits.warn_seconds:
             self._warned_at = now
-            LOGGER.warning("events not written", extra={"fields": {"because": because, "lost": self._lost()}})
-
-    def _succeeded(self) -> None:
-        self._rate_limiter.succeeded()
-        if self._warned_at is not None and self._now() >= self._warned_at + self._limits.warn_seconds:
-            self._warned_at = None
-            LOGGER.info("events written again", extra={"fields": {"lost": self._lost()}})
-
-    def _lost(self) -> int:
-        """Return the number of Events that were dropped since the last call."""
-        dropped = (Outcome.OVERFLOWED, Outcome.FAILED, Outcome.REFUSED)
-        lost = sum(self.counts[each] for each in dropped)
-        before, self._lost_before = self._lost_before, lost
-        return lost - before
+            LOGGER.warning("events not written", extra={"fields": {"because": because}})
 
 
 def v1_event(event: Event, at: float) -> dict[str, Any]:
