@@ -43,6 +43,7 @@ def as_stated(vms: int) -> Mapping[str, Setting]:
             two, (N1, WISH, EITHER, N2), Budget(_FAULTY)
         ),
         "2 replicas, 4 places, all VMs on one node": Setting(nodes(4, 2), (N1,), Budget(vms + 1)),
+        "2 replicas, 3 places, all VMs on one node": Setting(nodes(3, 2), (N1,), Budget(vms)),
         "1 replica, 1 place": Setting(nodes(1, 1), (N1, N2), Budget(_FAULTY, lost=1, restarts=1, ended=1)),
     }
 

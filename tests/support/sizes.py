@@ -23,7 +23,6 @@ class Size(NamedTuple):
 
 SIZES: Final = {
     "PROPERTY_EXAMPLES": Size(25, 300, 2_000, "examples of each property"),
-    "SHARES_VMS": Size(3, 4, 5, "VMs of the small cluster whose every order of steps is tried"),
     "MODEL_VMS": Size(3, 3, 4, "VMs of the worlds of `tests/modelcheck`, whose every state is visited"),
     "SIMULATED_SEEDS": Size(1, 2, 1_000, "seeds with which two rough days are simulated"),
     "FUZZ_REVIEWS": Size(2_000, 20_000, 100_000, "broken reviews that a server gets"),

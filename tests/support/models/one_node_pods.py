@@ -62,11 +62,3 @@ def coming(cpu: int, **described: Any) -> PodInfo:
 
 PORTS = [{"containerPort": 80, "hostPort": 80}]
 APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [DB]}}
-SPREAD = [
-    {
-        "maxSkew": 1,
-        "topologyKey": "zone",
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"kubevirt.io": "virt-launcher"}},
-    }
-]

@@ -3,13 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from msgspec import convert
 from support.fakes.views import MISSING, Gap, Patchy, cluster, missing_after
 from support.objects.builders import persistent_volume, persistent_volume_claim, vm_pod, volume_attachment
 
 from webhook.core import refs
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.storage import PersistentVolume, claim_of
 from webhook.core.evidence.consumers import find_vms
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Policy
@@ -21,8 +19,6 @@ VOLUME = [persistent_volume_claim("disk", volume_name="h"), persistent_volume("h
 VOLUME_REF = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "h"))
 TICKETS = ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h"))
 CACHE = ObjectRef(Kind.VIRT_LAUNCHER_POD, NamespacedName("vms", "disk"))
-UNREAD = {VOLUME_REF: MISSING, TICKETS: MISSING}
-PLAIN_CSI = {"driver": "driver.longhorn.io", "volumeHandle": "h"}
 
 
 def pods_on(node: str, namespace: str = "vms") -> Ref:
@@ -155,16 +151,7 @@ def test_a_lost_answer_for_one_ticket_does_not_hide_the_other() -> None:
     [
         pytest.param([vm("a", node="n1")], [(Reason.CONSUMER_ON_NODE, "n1")], id="a VM"),
         pytest.param([vm("a", node="n2")], [(Reason.NO_CONSUMER, None)], id="a VM on another node than the ticket's"),
-        pytest.param([vm("a", node="n1", claims=["x"])], [(Reason.NO_CONSUMER, None)], id="a VM on another claim"),
-        pytest.param([vm("a", node="n1", claims=[])], [(Reason.NO_CONSUMER, None)], id="a VM without a claim"),
-        pytest.param([vm("a", node="n1", namespace="x")], [(Reason.NO_CONSUMER, None)], id="of another namespace"),
-        pytest.param([vm("a", node="n1", phase="Succeeded")], [(Reason.NO_CONSUMER, None)], id="a VM that has ended"),
         pytest.param([vm("a", node="n1", opt_in=None)], [(Reason.CONSUMER_NOT_OPTED_IN, None)], id="not opted in"),
-        pytest.param(
-            [vm("a", node="n1"), vm("b", node="n1")],
-            [(Reason.CONSUMER_ON_NODE, "n1"), (Reason.CONSUMER_ON_NODE, "n1")],
-            id="two VMs",
-        ),
         pytest.param(
             [vm("a", vm="x", node="n1", deleting=True), vm("b", vm="x", node="n1")],
             [(Reason.CONSUMER_ON_NODE, "n1")],
@@ -177,11 +164,6 @@ def test_the_pods_on_a_tickets_node_show_its_vm(
 ) -> None:
     """While no cache has the VMs, the API server's answer for the ticket's node counts as the cache's would."""
     assert found(tickets("n1"), *objects, gaps={CACHE: NoObject.UNAVAILABLE}) == expected
-
-
-def test_a_ticket_with_an_invalid_node_name_is_ignored() -> None:
-    """If nodes can't be read, such a name would get into the pod, and the API server would reject the pod."""
-    assert found(vm("a"), tickets("Node_A", "", "n1")) == [(Reason.ATTACHMENT_TICKET, "n1")]
 
 
 def test_a_pod_without_an_owner_is_a_vm_of_its_own_name() -> None:
@@ -198,34 +180,3 @@ def test_a_pod_without_an_owner_is_a_vm_of_its_own_name() -> None:
 def test_an_attachment_without_a_spec_has_no_ticket() -> None:
     """As if the attachment were absent."""
     assert found({**tickets(), "spec": None}) == [(Reason.NO_CONSUMER, None)]
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        pytest.param(None, id="no spec"),
-        pytest.param({"claimRef": {"namespace": "vms", "name": "disk"}}, id="no CSI volume"),
-        pytest.param({"csi": PLAIN_CSI}, id="no claim"),
-        pytest.param({"csi": PLAIN_CSI, "claimRef": {"namespace": "vms"}}, id="a claim without a name"),
-        pytest.param(
-            {"csi": {**PLAIN_CSI, "driver": "x"}, "claimRef": {"namespace": "vms", "name": "disk"}}, id="another driver"
-        ),
-        pytest.param(
-            {"csi": {**PLAIN_CSI, "volumeHandle": "x"}, "claimRef": {"namespace": "vms", "name": "disk"}},
-            id="another handle",
-        ),
-    ],
-)
-def test_a_volume_that_leads_to_no_claim(spec: Object | None) -> None:
-    """A claim counts only if a PersistentVolume of Longhorn has the handle."""
-    volume = convert({"metadata": {"name": "h"}, "spec": spec}, PersistentVolume)
-    assert claim_of(volume, "h") is None
-    assert claim_of(None, "h") is None
-
-
-def test_a_volume_leads_to_its_claim() -> None:
-    """By spec.claimRef, which a controller sets before any pod can use the volume."""
-    spec = {"csi": PLAIN_CSI, "claimRef": {"namespace": "vms", "name": "disk"}}
-    assert claim_of(convert({"metadata": {"name": "x"}, "spec": spec}, PersistentVolume), "h") == NamespacedName(
-        "vms", "disk"
-    )

@@ -168,3 +168,13 @@ def test_what_no_node_can_be_judged_by(snapshot: AnySnapshot, pod: Pod, reason: 
     """Rules between pods are undecidable only where the pods are not known."""
     why = why_undecidable(cycle(snapshot, pod))
     assert (why and why.reason) == reason
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 3, 5])
+@pytest.mark.parametrize("places", [1, 2, 3, 5])
+def test_vms_that_come_one_after_the_other_take_every_place(replicas: int, places: int) -> None:
+    """Each is pinned while there is a place for each replica, and preferred after that: it is bound there, too."""
+    for taken in range(places):
+        node = there(*[taking(100)] * taken, replicas=replicas, has={"pods": 100, "cpu": places * 100})
+        found = verdict(node, asking("100m"))
+        assert (found.feasible, found.preferable) == (places - taken >= replicas, True)

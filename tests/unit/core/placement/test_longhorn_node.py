@@ -47,12 +47,6 @@ REFUSED = (
     ("made", "served_from", "refused"),
     [
         pytest.param(volume(), None, True, id="attached to the pod's own node"),
-        pytest.param(volume(), "n1", True, id="served from this node"),
-        pytest.param(volume(), "n2", False, id="served from another"),
-        pytest.param(volume(), "", False, id="served from none yet"),
-        pytest.param(volume(attributes={"dataEngine": "v1"}), None, False, id="v1"),
-        pytest.param(volume(attributes=None), None, False, id="no data engine, which is v1"),
-        pytest.param(volume(driver="x.io"), None, False, id="another driver's"),
         pytest.param(volume(driver=None), None, False, id="no CSI"),
         pytest.param({**volume(), "spec": None}, None, False, id="no spec"),
     ],
@@ -60,12 +54,6 @@ REFUSED = (
 def test_a_volume_of_v2_is_attached_where_v2_is(made: Object, served_from: str | None, *, refused: bool) -> None:
     """On the pod's node, or on the node of the share-manager that serves it."""
     assert told(volume=made, served_from=served_from) == (REFUSED if refused else None)
-
-
-@pytest.mark.parametrize("value", ["false", "True", ""])
-def test_only_true_disables_it(value: str) -> None:
-    """As Longhorn compares it."""
-    assert told(volume=volume(), **{"node.longhorn.io/disable-v2-data-engine": value}) is None
 
 
 def server(args: list[str] | None, **labels: str) -> Object:
@@ -96,18 +84,11 @@ def test_a_share_managers_pod_says_what_it_serves(pod: Object, *, refused: bool)
     assert told(pod) == (REFUSED if refused else None)
 
 
-LONGHORN = "driver.longhorn.io"
-
-
 @pytest.mark.parametrize(
     ("drivers", "made", "refused"),
     [
         pytest.param({}, volume(), True, id="no driver at all"),
-        pytest.param({"x.io": None}, volume(), True, id="another driver"),
-        pytest.param({LONGHORN: None}, volume(), False, id="the driver"),
-        pytest.param({LONGHORN: 8}, volume(), False, id="the driver with a limit"),
         pytest.param(None, volume(), False, id="no CSINode is known"),
-        pytest.param({}, volume(driver="x.io"), False, id="a volume of another driver"),
         pytest.param({}, {**volume(), "spec": None}, False, id="a volume without a spec"),
         pytest.param({}, None, False, id="no volume: a share-manager pod mounts none"),
     ],
@@ -131,10 +112,6 @@ def with_client(condition: str | None) -> LonghornNode:
     ("node_", "served_from", "refused"),
     [
         pytest.param(with_client("False"), "n1", True, id="no client"),
-        pytest.param(with_client("False"), "", True, id="the share-manager is on no node yet"),
-        pytest.param(with_client("False"), None, False, id="a volume that no share-manager serves"),
-        pytest.param(with_client("True"), "n1", False, id="a client"),
-        pytest.param(with_client(None), "n1", False, id="a Longhorn without the condition"),
         pytest.param(convert({"metadata": {}}, LonghornNode), "n1", False, id="no status"),
         pytest.param(NoObject.UNAVAILABLE, "n1", False, id="not read"),
         pytest.param(None, "n1", False, id="a cluster without such objects"),
