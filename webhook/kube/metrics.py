@@ -38,14 +38,14 @@ class CacheMetrics:
     def families(self) -> Iterator[Metric]:
         """Yield the families with their current values."""
         states, now = self._states(), time.time()
-        yield Family.CACHE_FRESH.metric({(each.title,): each.fresh for each in states})
-        yield Family.CACHE_OBJECTS.metric({(each.title,): each.objects for each in states})
-        heard = [(each.title, each.heard_seconds) for each in states if each.heard_seconds is not None]
+        yield Family.CACHE_FRESH.metric({(cache.title,): cache.fresh for cache in states})
+        yield Family.CACHE_OBJECTS.metric({(cache.title,): cache.objects for cache in states})
+        heard = [(cache.title, cache.heard_seconds) for cache in states if cache.heard_seconds is not None]
         yield Family.CACHE_LAST_EVENT.metric({(title,): now - seconds for title, seconds in heard})
         yield Family.CACHE_INTERRUPTIONS.metric(
-            {(each.title, cause.value): count for each in states for cause, count in each.causes.items()}
+            {(cache.title, cause.value): count for cache in states for cause, count in cache.causes.items()}
         )
-        yield Family.CACHE_UNREADABLE.metric({(each.title,): each.unreadable for each in states})
+        yield Family.CACHE_UNREADABLE.metric({(cache.title,): cache.unreadable for cache in states})
         yield Family.LOOKUPS.metric({labels: value for labels, value in self._lookups_by_outcome() if value})
         yield Family.LATE_READS.metric({(kind.value,): counts.late for kind, counts in self._lookups.items()})
 

@@ -15,12 +15,12 @@ async def node_problems(rows: Sequence[VMStatus], view: CachedView, slices: Slic
     """Return why no VM can start on a node, by its name, for nodes with a problem; None if nodes are out of date."""
     if not view.knows_nodes(asyncio.get_running_loop().time()):
         return None
-    found: dict[str, str] = {}
+    problems: dict[str, str] = {}
     for number, row in enumerate(rows):
         if number % COUNT_EVERY == 0:
             await slices.step()
         for name in nodes_of(row):
-            if name not in found:
+            if name not in problems:
                 why = why_no_vm_starts(name, view)
-                found[name] = why.sentence if why else ""
-    return {name: problem for name, problem in found.items() if problem}
+                problems[name] = why.sentence if why else ""
+    return {name: problem for name, problem in problems.items() if problem}

@@ -118,8 +118,8 @@ class VMStatusTracker:
         return groups
 
     def _row(self, keys: Sequence[str]) -> VMStatus | None:
-        found = ((key, self._view.virt_launcher(key)) for key in keys)
-        pods = [virt_launchers.to_object(key, record) for key, record in found if record is not None]
+        records = ((key, self._view.virt_launcher(key)) for key in keys)
+        pods = [virt_launchers.to_object(key, record) for key, record in records if record is not None]
         return vm_status.vm_status_of(pods, self._view, self._policy)
 
     def _aged(self, row: VMStatus, before: VMStatus | None) -> VMStatus:

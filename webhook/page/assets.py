@@ -30,13 +30,13 @@ class Asset(Struct, frozen=True, kw_only=True):
 
 def load_assets() -> Mapping[str, Asset]:
     """Return the file for each URL path; `/` is the page itself."""
-    found: dict[str, Asset] = {}
+    assets: dict[str, Asset] = {}
     for file in resources.files(__package__).joinpath("static").iterdir():
         content_type = _TYPES.get(file.name[file.name.rfind(".") :])
         if content_type is not None:
             path = "/" if file.name == _INDEX else f"/{file.name}"
-            found[path] = _asset(file.read_bytes(), content_type)
-    return found
+            assets[path] = _asset(file.read_bytes(), content_type)
+    return assets
 
 
 def _asset(content: bytes, content_type: str) -> Asset:

@@ -119,8 +119,8 @@ def _same(before: _Made, now: _Made) -> bool:
 
 def _item(row: VMStatus, messages: Messages) -> VMItem:
     """Return the row as the page gets it. Its remedy is a sentence only: the open row has the commands."""
-    said = messages.get((row.namespace, row.name), "") if row.state is State.APART else ""
-    return vm_item(row, row.remedy.sentence if row.remedy else "", said)
+    message = messages.get((row.namespace, row.name), "") if row.state is State.APART else ""
+    return vm_item(row, row.remedy.sentence if row.remedy else "", message)
 
 
 def _decision(record: AdmissionRecord) -> dict[str, Any]:

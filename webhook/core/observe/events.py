@@ -68,8 +68,8 @@ def events_for(answer: Answer, entry: Entry) -> list[Event]:
     """Return the Events for this answer; none that the API server would reject for its uid or names."""
     if not may_have_events(answer):
         return []
-    found = _of_share_manager(answer) if entry is Entry.SHARE_MANAGER else _of_virt_launcher(answer)
-    return [event for event in found if event.uid and is_node_name(event.namespace) and is_node_name(event.name)]
+    events = _of_share_manager(answer) if entry is Entry.SHARE_MANAGER else _of_virt_launcher(answer)
+    return [event for event in events if event.uid and is_node_name(event.namespace) and is_node_name(event.name)]
 
 
 def _of_virt_launcher(answer: Answer) -> Iterator[Event]:
@@ -128,7 +128,7 @@ def _of_share_manager(answer: Answer) -> Iterator[Event]:
 
 def _by_vm(findings: Iterable[Finding]) -> list[Finding]:
     """Return one finding for each VM that is known to be on a node, at most 8."""
-    by_vmi = {each.vmi: each for each in findings if each.vmi and each.node}
+    by_vmi = {finding.vmi: finding for finding in findings if finding.vmi and finding.node}
     return list(by_vmi.values())[:_VMS_MAX]
 
 

@@ -30,12 +30,12 @@ def misplaced(meta: ObjectMeta, owner: ObjectMeta | None, place: str) -> Iterato
     """
     if meta.annotation(ANNOTATION_CO_SCHEDULE) is not None:
         return
-    found = {
+    values = {
         "metadata.annotations": owner and owner.annotation(ANNOTATION_CO_SCHEDULE),
         "metadata.labels": owner and owner.label(ANNOTATION_CO_SCHEDULE),
         f"{place}.labels": meta.label(ANNOTATION_CO_SCHEDULE),
     }
-    for where, value in found.items():
+    for where, value in values.items():
         if value is not None:
             yield (
                 f'{ANNOTATION_CO_SCHEDULE}: "{value}" is in {where}, where the webhook does not read it; '

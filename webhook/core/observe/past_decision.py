@@ -67,8 +67,8 @@ def past_decision(pod: Pod) -> PastDecision:
     """Return what was decided for a pod, by its record and by its label of a live-migration target."""
     migrated = pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None
     annotations, owners = pod.metadata.annotations or {}, pod.metadata.owner_references
-    found = recorded_decision(annotations, owners, migrated=migrated)
-    return found or PastDecision(decided=Decided.MIGRATED if migrated else Decided.NOTHING)
+    decision = recorded_decision(annotations, owners, migrated=migrated)
+    return decision or PastDecision(decided=Decided.MIGRATED if migrated else Decided.NOTHING)
 
 
 def recorded_decision(

@@ -40,9 +40,9 @@ class ReuniteEvent(Struct, frozen=True, rename="camel"):
 
 def latest(events: Iterable[ReuniteEvent]) -> Messages:
     """Return the last of these Events for each VM. Event names end with their time and order those of one second."""
-    said = (each for each in events if is_of_reunite(each))
-    ordered = sorted(said, key=lambda each: (each.last_timestamp or "", each.metadata.name or ""))
-    return {(each.involved_object.namespace, each.involved_object.name): each.message for each in ordered}
+    ours = (event for event in events if is_of_reunite(event))
+    ordered = sorted(ours, key=lambda event: (event.last_timestamp or "", event.metadata.name or ""))
+    return {(event.involved_object.namespace, event.involved_object.name): event.message for event in ordered}
 
 
 def is_of_reunite(event: ReuniteEvent) -> bool:

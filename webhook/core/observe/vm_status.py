@@ -141,14 +141,14 @@ def _with_remedy(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView)
     if row.state is not State.APART:
         return row
     volume = next(each for each in row.volumes if each.together is False)
-    found = view.get(refs.share_manager_pod(volume.volume or ""))
+    share_manager_pod = view.get(refs.share_manager_pod(volume.volume or ""))
     apart = Apart(
         node=pod.spec.node_name or "",
         since=bound_or_waiting_since(pod),
         past=past,
         migrated=pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None,
         volume=volume,
-        steered=None if isinstance(found, NoObject) else past_decision(found),
+        steered=None if isinstance(share_manager_pod, NoObject) else past_decision(share_manager_pod),
         nodes=row.share_manager_nodes,
     )
     why = why_apart.why_apart(apart)

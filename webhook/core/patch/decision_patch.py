@@ -94,7 +94,7 @@ class _AffinityPatch:
         if affinity and affinity.pod_affinity:
             self._prefer_near(affinity.pod_affinity)
         elif self._near:
-            new["podAffinity"] = {PREFERRED: [near(each.node, each.weight) for each in self._near]}
+            new["podAffinity"] = {PREFERRED: [near(weighted.node, weighted.weight) for weighted in self._near]}
         if affinity is None:
             self._add(AFFINITY, new)
         else:
@@ -107,7 +107,7 @@ class _AffinityPatch:
             nodes=self._nodes if self._terms else (),
             terms=tuple(self._terms),
             preferred=tuple(self._preferred),
-            near_nodes=tuple((each.node, each.weight) for each in self._near),
+            near_nodes=tuple((weighted.node, weighted.weight) for weighted in self._near),
             no_eviction=self._no_eviction,
         )
 
@@ -161,17 +161,19 @@ class _AffinityPatch:
         preference has only half its weight.
         """
         path, existing = f"{NODE_AFFINITY}/{PREFERRED}", own.preferred or []
-        present = [sum(prefers_only(term, each.node, each.weight) for term in existing) for each in preferred]
+        present = [
+            sum(prefers_only(term, weighted.node, weighted.weight) for term in existing) for weighted in preferred
+        ]
         wanted = copies if sum(present) < len(existing) else 1
-        missing = [(each, wanted - had) for each, had in zip(preferred, present, strict=True) if had < wanted]
-        self._preferred += [(each.node, each.weight, count) for each, count in missing]
-        self._append(path, [_preferred_term(each) for each, count in missing for _ in range(count)], existing)
+        missing = [(weighted, wanted - had) for weighted, had in zip(preferred, present, strict=True) if had < wanted]
+        self._preferred += [(weighted.node, weighted.weight, count) for weighted, count in missing]
+        self._append(path, [_preferred_term(weighted) for weighted, count in missing for _ in range(count)], existing)
 
     def _prefer_near(self, own: InterPodTerms) -> None:
         """Append the preferred pod affinity terms that the pod does not have yet."""
         existing = own.preferred or []
-        self._near = tuple(each for each in self._near if near(each.node, each.weight) not in existing)
-        terms = [near(each.node, each.weight) for each in self._near]
+        self._near = tuple(weighted for weighted in self._near if near(weighted.node, weighted.weight) not in existing)
+        terms = [near(weighted.node, weighted.weight) for weighted in self._near]
         self._append(f"{POD_AFFINITY}/{PREFERRED}", terms, existing)
 
     def _append(self, path: str, terms: Sequence[object], existing: Sequence[object]) -> None:

@@ -79,7 +79,7 @@ def _plain(tree: Any) -> Any:
         if kept.get(PREFERRED):
             kept[PREFERRED] = sorted(kept[PREFERRED], key=msgspec.json.encode)
         return {key: value for key, value in kept.items() if value not in (None, {}, [])}
-    return [_plain(each) for each in tree] if isinstance(tree, list) else tree
+    return [_plain(item) for item in tree] if isinstance(tree, list) else tree
 
 
 def revert_operations(pod: Pod) -> list[Operation]:

@@ -46,7 +46,11 @@ class AssumedStart(Struct, frozen=True, kw_only=True):
 def still_assumed(assumed: Iterable[AssumedStart], rows: Iterable[VMStatus], now: float) -> list[AssumedStart]:
     """Return the starts of VMs that have no new pod yet."""
     pods = {(row.namespace, row.name): row.pod for row in rows}
-    return [each for each in assumed if now < each.until and pods.get((each.namespace, each.vmi), each.pod) == each.pod]
+    return [
+        start
+        for start in assumed
+        if now < start.until and pods.get((start.namespace, start.vmi), start.pod) == start.pod
+    ]
 
 
 class SnapshotWithStarts:
@@ -55,9 +59,9 @@ class SnapshotWithStarts:
     def __init__(self, snapshot: Snapshot, assumed: Iterable[AssumedStart], without: Pod) -> None:
         self._snapshot = snapshot
         self._assumed: dict[str, list[Usage]] = {}
-        for each in assumed:
-            self._assumed.setdefault(each.node, []).append(each.usage)
-        self._left_out = {each.on.node: each.usage for each in pod_infos(without)}
+        for start in assumed:
+            self._assumed.setdefault(start.node, []).append(start.usage)
+        self._left_out = {info.on.node: info.usage for info in pod_infos(without)}
 
     @property
     def hostnames(self) -> Mapping[str, int]:

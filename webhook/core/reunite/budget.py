@@ -42,10 +42,10 @@ class MigrationBudget:
         self._ours_at: Counter[str] = Counter()
         self._outbound: Counter[str] = Counter()
         self._anywhere = 0  # ours without a known target: each node counts them
-        for each in running:
-            key = (each.namespace, each.vmi)
-            target = each.target_node or (homes_of.get(key) if each.ours else None)
-            self._count(each.source_node or nodes_of.get(key), target, ours=each.ours)
+        for migration in running:
+            key = (migration.namespace, migration.vmi)
+            target = migration.target_node or (homes_of.get(key) if migration.ours else None)
+            self._count(migration.source_node or nodes_of.get(key), target, ours=migration.ours)
 
     def why_not(self, source: str, target: str) -> NotYet | None:
         """Return why no migration between these nodes may start; None if one may."""

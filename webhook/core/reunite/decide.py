@@ -105,7 +105,7 @@ def decide(situation: Situation) -> Generator[VM, NotYet | None, Plan]:
     stopped = _stopped(situation)
     rows = {(vm.row.namespace, vm.row.name): vm.row.node for vm in situation.vms if vm.row.node}
     nodes_of = {**rows, **situation.nodes_of}  # while a VM moves, its row can be on the target already
-    running = [each for each in situation.migrations if not each.is_final]
+    running = [vmim for vmim in situation.migrations if not vmim.is_final]
     homes_of = {
         (vm.row.namespace, vm.row.name): vm.row.share_manager_nodes[0]
         for vm in situation.vms
@@ -126,7 +126,7 @@ def decide(situation: Situation) -> Generator[VM, NotYet | None, Plan]:
             waiting[key] = why
             continue
         budget.take(vm.row.node or "", home)
-        name = migration.next_name(vm.row.name, (each for each in situation.migrations if each.namespace == key[0]))
+        name = migration.next_name(vm.row.name, (vmim for vmim in situation.migrations if vmim.namespace == key[0]))
         creates.append(CreateMigration(vm=vm, target=home, name=name, moved_away=history.moved_away))
     return Plan(creates=creates, deletes=_not_begun(running, situation.now), waiting=waiting)
 
@@ -137,8 +137,8 @@ def _apart(vms: Iterable[VM]) -> Iterable[VM]:
 
 def _by_vm(migrations: Iterable[Migration]) -> dict[tuple[str, str], list[Migration]]:
     by_vm: dict[tuple[str, str], list[Migration]] = {}
-    for each in migrations:
-        by_vm.setdefault((each.namespace, each.vmi), []).append(each)
+    for vmim in migrations:
+        by_vm.setdefault((vmim.namespace, vmim.vmi), []).append(vmim)
     return by_vm
 
 
@@ -211,10 +211,10 @@ class _Evacuations:
         self._until: dict[str, float] = {node: inf for node in leaving if node}
         self._now, self._calm = situation.now, situation.limits.apart_seconds
         self._nodes = situation.nodes
-        for each in situation.migrations:
-            if each.evacuates:
-                ended = unix_seconds(each.ended_or_created) if each.is_final else inf
-                self._until[each.evacuates] = max(ended, self._until.get(each.evacuates, 0.0))
+        for vmim in situation.migrations:
+            if vmim.evacuates:
+                ended = unix_seconds(vmim.ended_or_created) if vmim.is_final else inf
+                self._until[vmim.evacuates] = max(ended, self._until.get(vmim.evacuates, 0.0))
 
     def why_not(self, node: str) -> NotYet | None:
         """Return that VMs leave this node, or that they left it or it became Ready too lately; None if it is calm."""
@@ -232,8 +232,8 @@ class _Evacuations:
 def _stopped(situation: Situation) -> NotYet | None:
     """Return that too many migrations of ours failed within a day: something is wrong that trying does not repair."""
     day = situation.now - DAY_SECONDS
-    failed = [each for each in situation.migrations if each.ours and each.failed]
-    failed = [each for each in failed if unix_seconds(each.ended_or_created) > day]
+    failed = [vmim for vmim in situation.migrations if vmim.ours and vmim.failed]
+    failed = [vmim for vmim in failed if unix_seconds(vmim.ended_or_created) > day]
     if len(failed) < situation.limits.failures:
         return None
     last = max(failed, key=attrgetter("ended_or_created", "namespace", "name"))
@@ -242,6 +242,6 @@ def _stopped(situation: Situation) -> NotYet | None:
 
 def _not_begun(running: Iterable[Migration], now: float) -> list[DeleteMigration]:
     late = now - migration.PLACING_SECONDS
-    waiting = (each for each in running if each.ours and each.is_queued and not each.deleted)
-    begun_late = [each for each in waiting if unix_seconds(each.created) <= late]
-    return [DeleteMigration(migration=each) for each in sorted(begun_late, key=attrgetter("namespace", "name"))]
+    waiting = (vmim for vmim in running if vmim.ours and vmim.is_queued and not vmim.deleted)
+    begun_late = [vmim for vmim in waiting if unix_seconds(vmim.created) <= late]
+    return [DeleteMigration(migration=vmim) for vmim in sorted(begun_late, key=attrgetter("namespace", "name"))]

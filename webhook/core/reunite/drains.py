@@ -23,9 +23,10 @@ def drained(migrations: Iterable[Migration], nodes: Mapping[str, Node], known: C
         known: what an earlier call returned. An uncordoned node does not show any more that it was cordoned.
     """
     return frozenset(
-        each.uid
-        for each in migrations
-        if each.has_no_reason and (each.uid in known or _was_a_drain(each, nodes.get(each.evacuates or "")))
+        migration.uid
+        for migration in migrations
+        if migration.has_no_reason
+        and (migration.uid in known or _was_a_drain(migration, nodes.get(migration.evacuates or "")))
     )
 
 

@@ -50,19 +50,23 @@ def history_of(migrations: Iterable[Migration], started: str, drained: Container
     `started`: when its VMI was created (RFC 3339). `drained`: the uids of `drains.drained`.
     """
     by_age = sorted(migrations, key=_age)
-    since = [each for each in by_age if each.created >= started]
-    final = [each for each in since if each.is_final]
-    ours = [each for each in final if each.ours]
-    came_home = next((each for each in reversed(ours) if each.succeeded), None)
-    arrived = next((each for each in reversed(final) if each.succeeded), None)
+    since = [migration for migration in by_age if migration.created >= started]
+    final = [migration for migration in since if migration.is_final]
+    ours = [migration for migration in final if migration.ours]
+    came_home = next((migration for migration in reversed(ours) if migration.succeeded), None)
+    arrived = next((migration for migration in reversed(final) if migration.succeeded), None)
     moved_away, last = _moved_away(since, drained)
     return History(
-        running=next((each for each in by_age if not each.is_final), None),
-        named=next((each for each in reversed(since) if _is_a_will(each)), None),
+        running=next((migration for migration in by_age if not migration.is_final), None),
+        named=next((migration for migration in reversed(since) if _is_a_will(migration)), None),
         arrived=arrived.ended_or_created if arrived else None,
         evicted=arrived.ended_or_created if arrived and arrived.evacuates and _is_away(arrived, drained) else None,
         came_home=came_home,
-        failures=tuple(each for each in ours if each.failed and (came_home is None or _age(each) > _age(came_home))),
+        failures=tuple(
+            migration
+            for migration in ours
+            if migration.failed and (came_home is None or _age(migration) > _age(came_home))
+        ),
         moved_away=moved_away,
         no_reason=last is not None and last.has_no_reason,
         known_since=final[0].created if len(final) >= FINAL_MIGRATIONS else None,
@@ -97,12 +101,12 @@ def _moved_away(since: Iterable[Migration], drained: Container[str]) -> tuple[in
     What a migration of ours says replaces the count, because more was known when it was created (drains.drained).
     """
     count, last, is_home = 0, None, False
-    for each in since:
-        if each.ours and each.moved_away is not None:
-            count = each.moved_away
-        if not each.succeeded:
+    for migration in since:
+        if migration.ours and migration.moved_away is not None:
+            count = migration.moved_away
+        if not migration.succeeded:
             continue
-        if is_home and _is_away(each, drained):
-            count, last = count + 1, each
-        is_home = each.ours
+        if is_home and _is_away(migration, drained):
+            count, last = count + 1, migration
+        is_home = migration.ours
     return count, last

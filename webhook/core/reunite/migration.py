@@ -133,7 +133,7 @@ def next_name(vmi: str, migrations: Iterable[Migration]) -> str:
     create a migration, and a program that has not seen its own.
     """
     stem = f"{_short(vmi)}-reunite-"
-    numbers = (each.name.removeprefix(stem) for each in migrations if each.name.startswith(stem))
+    numbers = (migration.name.removeprefix(stem) for migration in migrations if migration.name.startswith(stem))
     return f"{stem}{max((int(number) for number in numbers if number.isdecimal()), default=0) + 1}"
 
 

@@ -184,7 +184,7 @@ def _decide_by_nodes(vm: StuckVM, free: Pod, assumed: Sequence[AssumedStart], vi
     if isinstance(snapshot, NoSnapshot):
         return Rule.NOT_EVALUATED.says_no(because=_problem(snapshot))
     incoming = IncomingPod.of(free, vm.row.namespace, share_managers.bound_volumes(findings))
-    of_others = [each for each in assumed if (each.namespace, each.vmi) != (vm.row.namespace, vm.row.name)]
+    of_others = [start for start in assumed if (start.namespace, start.vmi) != (vm.row.namespace, vm.row.name)]
     cycle = CycleState(incoming, SnapshotWithStarts(snapshot, of_others, without=vm.pod))
     unknown = feasibility.why_not_evaluated(cycle)
     unknown = unknown or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)

@@ -41,10 +41,10 @@ def parse_window(text: str, zone: tzinfo) -> Window:
     Raises:
         ValueError: says what was expected.
     """
-    found = _FORM.fullmatch(text.strip())
-    if found is None:
+    match = _FORM.fullmatch(text.strip())
+    if match is None:
         raise ValueError(EXPECTED)
-    first, last, *clock = found.groups()
+    first, last, *clock = match.groups()
     end = time() if tuple(clock[2:]) == _MIDNIGHT else _time(*clock[2:])
     return Window(days=_days(first, last), start=_time(*clock[:2]), end=end, zone=zone, text=text.strip())
 

@@ -37,7 +37,7 @@ class CycleState:
 
     def state(self, read: Callable[[IncomingPod], StateT]) -> StateT:
         """Return what `read` makes of the incoming pod; it is called once."""
-        found: StateT | None = self._found.get(read)
-        if found is None:
-            found = self._found[read] = read(self.incoming)
-        return found
+        state: StateT | None = self._found.get(read)
+        if state is None:
+            state = self._found[read] = read(self.incoming)
+        return state

@@ -53,7 +53,7 @@ def transform(wire: WireNode) -> Node:
 
 
 def _ready(status: NodeStatus | None) -> Condition | None:
-    return next((each for each in (status and status.conditions) or () if each.type == _READY), None)
+    return next((condition for condition in (status and status.conditions) or () if condition.type == _READY), None)
 
 
 def to_object(_: str, record: Node) -> Node:

@@ -137,7 +137,7 @@ def transform(wire: Any) -> VirtLauncher:
     names = dict.fromkeys(source.claim_name for source in sources if source and source.claim_name)
     node_affinity = spec.affinity.node_affinity if spec.affinity else None
     named = named_nodes(node_affinity.required) if node_affinity and not spec.node_name else ()
-    owner = next((each for each in meta.owner_references or () if each.kind == VMI_KIND), OwnerReference())
+    owner = next((owner for owner in meta.owner_references or () if owner.kind == VMI_KIND), OwnerReference())
     co_schedule = meta.annotations.co_schedule if meta.annotations else None
     migrated = LABEL_MIGRATION_JOB_UID in (meta.labels or ())
     phase = wire.status.phase if wire.status else None
@@ -199,8 +199,8 @@ def _decision(meta: WirePodMeta, *, migrated: bool) -> PastDecision | None:
     if meta.annotations is None:
         return None
     annotations = {ANNOTATION_APPLIED_PATCH: meta.annotations.written, ANNOTATION_DECISION: meta.annotations.decision}
-    found = recorded_decision(annotations, meta.owner_references, migrated=migrated)
-    return found and share(found)
+    decision = recorded_decision(annotations, meta.owner_references, migrated=migrated)
+    return decision and share(decision)
 
 
 def _annotations(record: VirtLauncher) -> dict[str, str]:

@@ -105,7 +105,7 @@ def transform_vm(wire: WireVirtualMachine) -> VirtualMachineRecord:
 def transform_vmi(wire: Any) -> VirtualMachineInstanceRecord:
     """Return the record of a VMI, from a WireVirtualMachineInstance or a webhook.reunite.vmis.WireVMI."""
     meta = wire.metadata
-    owner = next((each.name for each in meta.owner_references or () if each.kind == VM_KIND), None)
+    owner = next((owner.name for owner in meta.owner_references or () if owner.kind == VM_KIND), None)
     keys, marks = _kept(meta.namespace, wire.spec.claims)
     return VirtualMachineInstanceRecord(keys, marks, meta.uid, "" if owner == meta.name else owner)
 

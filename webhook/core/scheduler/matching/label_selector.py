@@ -77,13 +77,13 @@ def parse_selector(selector: LabelSelector | None) -> Selector | None:
     """Return the selector as it matches; None if it does not parse. No selector at all matches nothing."""
     if selector is None:
         return NOTHING
-    found = {Requirement(key, (value,), wanted=True) for key, value in (selector.match_labels or {}).items()}
+    requirements = {Requirement(key, (value,), wanted=True) for key, value in (selector.match_labels or {}).items()}
     for expression in selector.match_expressions or ():
         requirement = _requirement(expression)
         if requirement is None:
             return None
-        found.add(requirement)
-    return Selector(tuple(sorted(found)))
+        requirements.add(requirement)
+    return Selector(tuple(sorted(requirements)))
 
 
 def _requirement(expression: LabelSelectorRequirement) -> Requirement | None:

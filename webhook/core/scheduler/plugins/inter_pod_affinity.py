@@ -111,21 +111,21 @@ def _affinity(state: PreFilterState, node: NodeInfo, labels: Mapping[str, str]) 
     missing = min(keys - labels.keys(), default=None)
     if missing is not None:
         return Rejected(Reason.TOPOLOGY_LABEL_MISSING, {"node": node.name, "rule": _AFFINITY, "key": missing})
-    found = _present(state.near, node.pods)
-    if found is True or HOSTNAME not in keys:
+    present = _present(state.near, node.pods)
+    if present is True or HOSTNAME not in keys:
         return PASSED
-    if found is not False:
-        return Unknown(found, {"node": node.name, "rule": _AFFINITY})
+    if present is not False:
+        return Unknown(present, {"node": node.name, "rule": _AFFINITY})
     status = Unknown if state.matching_self else Rejected
     return status(Reason.POD_AFFINITY_UNMET, {"node": node.name, "key": HOSTNAME, "pods": state.near.selector})
 
 
 def _anti_affinity(term: Term, matcher: PodMatcher, node: NodeInfo) -> Status:
     """Look for a pod on the node that the term excludes: it is in the same topology (satisfyPodAntiAffinity)."""
-    found = _present(matcher, node.pods)
-    if found is True:
+    present = _present(matcher, node.pods)
+    if present is True:
         return Rejected(Reason.POD_ANTI_AFFINITY, {"node": node.name, "key": term.topology_key, "pods": term})
-    return Unknown(found, {"node": node.name, "rule": _ANTI_AFFINITY}) if found else PASSED
+    return Unknown(present, {"node": node.name, "rule": _ANTI_AFFINITY}) if present else PASSED
 
 
 def _present(matcher: PodMatcher, pods: Sequence[PodHandle]) -> bool | Reason:

@@ -21,8 +21,8 @@ class WireLonghornNode(Struct, gc=False):
 def transform(wire: WireLonghornNode) -> NodeStatus:
     """Return the record of a Longhorn node: the conditions that core reads. Equal records are one object."""
     status = wire.status or NodeStatus()
-    kept = ((each, status.condition(each)) for each in ("Ready", NFS_CLIENT_INSTALLED))
-    return share(NodeStatus(conditions=[Condition(type=each, status=value) for each, value in kept if value]))
+    conditions = ((type_, status.condition(type_)) for type_ in ("Ready", NFS_CLIENT_INSTALLED))
+    return share(NodeStatus(conditions=[Condition(type=type_, status=value) for type_, value in conditions if value]))
 
 
 def to_object(key: str, record: NodeStatus | None) -> LonghornNode:
