@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -13,16 +12,13 @@ from typing import Final
 import pytest
 import trustme
 from support.control_plane.mounted import Authority, Issued, Mounted
-from support.drivers.http_calls import PATH, Reply, request
+from support.drivers.http_calls import Reply, request
 from support.drivers.serving import Client, cluster, serving, write_cluster
-from support.fakes.wire import Listening, Wire
+from support.fakes.wire import Listening, Wire, echoing
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.component_base.address import Address
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import Problem
-from webhook.serving.routes import require_client, webhook_handler
-from webhook.serving.server import Listener
 from webhook.serving.tls import TLSFiles
 
 CALL: Final = request(b"{}")
@@ -55,22 +51,9 @@ class Guarded:
         """Replace the authorities in the file."""
         self.mounted.put({**self.pair.payload, "client-ca.crt": authority.pem})
 
-    @asynccontextmanager
-    async def listening(self) -> AsyncIterator[Listening]:
+    def listening(self) -> AbstractAsyncContextManager[Listening]:
         """Run the listener."""
-
-        async def admit(body: bytes, _: float) -> bytes:
-            return body
-
-        handler = webhook_handler({PATH: admit})
-        listener = Listener(
-            require_client(self._name, handler) if self._name else handler, tls=self.certificate.context
-        )
-        address = await listener.start(Address("127.0.0.1", 0))
-        try:
-            yield Listening(listener, address.port, SERVERS.trust())
-        finally:
-            await listener.stop(0)
+        return echoing(self.certificate.context, SERVERS.trust(), client_name=self._name)
 
     async def call(self, server: Listening, caller: Issued | None) -> Reply:
         """Return the answer to a caller with this certificate."""

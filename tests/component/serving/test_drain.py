@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 import pytest
 from support.drivers.http_calls import PATH, Reply, request
+from support.fakes.api_server import until
 from support.fakes.wire import Listening, Wire, listening
 from support.waits import MAX_WAIT_SECONDS
 
@@ -49,13 +50,6 @@ async def gated(
     gate = Gate(opened=opened)
     async with listening(webhook_handler({PATH: gate.admit}, limits), directory, limits) as server:
         yield gate, server
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Let the event loop run until the condition holds."""
-    async with asyncio.timeout(MAX_WAIT_SECONDS):
-        while not condition():  # noqa: ASYNC110 - what is waited for has no event
-            await asyncio.sleep(0)
 
 
 async def assert_last(reply: Reply, wire: Wire) -> None:

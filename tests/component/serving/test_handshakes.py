@@ -5,24 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import pytest
 from support.control_plane.mounted import MINUTE, NOON, SECOND, Authority, Clock, Mounted, shake_hands
-from support.drivers.http_calls import PATH, request
+from support.drivers.http_calls import request
 from support.drivers.serving import Client
-from support.fakes.wire import Listening, Wire
+from support.fakes.wire import Wire, echoing
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.component_base.address import Address
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.handshakes import Handshakes
-from webhook.serving.routes import webhook_handler
-from webhook.serving.server import Listener
 from webhook.serving.tls import TLSFiles, load
 
 INVALID: Final = "the caller's certificate is not issued by --client-ca-file, or is not valid"
@@ -41,21 +37,6 @@ def asking_for_certificates(mounted: Mounted) -> TLSFiles:
         key_file=directory / "tls.key",
         client_ca_file=directory / "client-ca.crt",
     )
-
-
-@asynccontextmanager
-async def listening(certificate: ServingCertificate) -> AsyncIterator[Listening]:
-    """Run a listener with this certificate."""
-
-    async def admit(body: bytes, _: float) -> bytes:
-        return body
-
-    listener = Listener(webhook_handler({PATH: admit}), tls=certificate.context)
-    address = await listener.start(Address("127.0.0.1", 0))
-    try:
-        yield Listening(listener, address.port, OURS.trust())
-    finally:
-        await listener.stop(0)
 
 
 def _old(directory: Path) -> ssl.SSLContext:
@@ -107,7 +88,7 @@ async def test_a_handshake_that_fails_is_said_and_counted(
     """The line has the meaning, and the next caller is answered."""
     mounted = Mounted(tmp_path / "tls")
     certificate = ServingCertificate(asking_for_certificates(mounted))
-    async with listening(certificate) as server, asyncio.timeout(MAX_WAIT_SECONDS):
+    async with echoing(certificate.context, OURS.trust()) as server, asyncio.timeout(MAX_WAIT_SECONDS):
         await asyncio.to_thread(_fail, server.port, caller(tmp_path))
         async with await Wire.open(server.port, OURS.trust(CALLERS.issue(), tmp_path)) as wire:
             assert (await wire.ask(CALL)).status == 200
@@ -120,7 +101,7 @@ async def test_a_handshake_that_fails_is_said_and_counted(
 async def test_a_caller_without_tls_is_said_too(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """An API server never does that, but a user with curl can."""
     certificate = ServingCertificate(asking_for_certificates(Mounted(tmp_path / "tls")))
-    async with listening(certificate) as server, await Wire.open(server.port) as wire:
+    async with echoing(certificate.context, OURS.trust()) as server, await Wire.open(server.port) as wire:
         await wire.send(CALL)
         assert await wire.rest() == b""
     (record,) = (each for each in caplog.records if each.name == "webhook")

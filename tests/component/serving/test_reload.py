@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 import pytest
 from support.control_plane.mounted import NAME, Authority, Issued, Mounted, good
-from support.drivers.http_calls import PATH, request
-from support.fakes.wire import Listening, Wire
+from support.drivers.http_calls import request
+from support.fakes.wire import Listening, Wire, echoing
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.component_base.address import Address
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import Problem
-from webhook.serving.routes import webhook_handler
-from webhook.serving.server import Listener
 
 pytestmark = pytest.mark.slow
 
@@ -38,19 +35,9 @@ class Reloading:
         self._store()
         self.certificate = ServingCertificate(mounted.files)
 
-    @asynccontextmanager
-    async def listening(self) -> AsyncIterator[Listening]:
+    def listening(self) -> AbstractAsyncContextManager[Listening]:
         """Run the listener."""
-
-        async def admit(body: bytes, _: float) -> bytes:
-            return body
-
-        listener = Listener(webhook_handler({PATH: admit}), tls=self.certificate.context)
-        address = await listener.start(Address("127.0.0.1", 0))
-        try:
-            yield Listening(listener, address.port, self.trust)
-        finally:
-            await listener.stop(0)
+        return echoing(self.certificate.context, self.trust)
 
     def _store(self) -> None:
         self.pairs.append(self._authority.issue())

@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Self
 
-from support.drivers.http_calls import Reply, parse_reply
+from support.drivers.http_calls import PATH, Reply, parse_reply
 from support.drivers.serving import issue
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.address import Address
-from webhook.serving.routes import DEFAULT_LIMITS, Handler, Limits
+from webhook.serving.routes import DEFAULT_LIMITS, Handler, Limits, require_client, webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
 
@@ -112,6 +112,24 @@ async def plain_wire(handler: Handler) -> AsyncIterator[Wire]:
     try:
         async with await Wire.open(address.port) as wire:
             yield wire
+    finally:
+        await listener.stop(0)
+
+
+@asynccontextmanager
+async def echoing(
+    tls: ssl.SSLContext, trust: ssl.SSLContext, *, client_name: str | None = None
+) -> AsyncIterator[Listening]:
+    """A Listener with this context, for clients with this trust. It answers each call with its body."""
+
+    async def admit(body: bytes, _: float) -> bytes:
+        return body
+
+    handler = webhook_handler({PATH: admit})
+    listener = Listener(require_client(client_name, handler) if client_name else handler, tls=tls)
+    address = await listener.start(Address("127.0.0.1", 0))
+    try:
+        yield Listening(listener, address.port, trust)
     finally:
         await listener.stop(0)
 
