@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any, Final, Self
 
-import aiohttp
 import msgspec
-from kubernetes_asyncio.client.api_client import ApiClient
 from msgspec import Struct
 
 from certs.rotation import state
 from certs.rotation.change import Change, SecretRole, WriteSecret
 from certs.rotation.state import ClusterState
 from certs.settings import ObjectNames
-from webhook.component_base import api_client
+from webhook.component_base.client.api import Api, Reply
+from webhook.component_base.client.errors import ApiError
 from webhook.component_base.kubeconfig import Kubeconfig
 
 _ANSWER_SECONDS: Final = 10.0
@@ -31,10 +30,6 @@ _WATCH_MARGIN_SECONDS: Final = 10.0  # after the time at which the API server en
 _ENDED_EARLY_SECONDS: Final = 1.0  # the pause after a watch that ended without an event
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
-
-
-class ApiError(Exception):
-    """A request to the API server failed; another attempt may succeed."""
 
 
 class Conflict(Exception):
@@ -60,20 +55,11 @@ class ObjectPaths(Struct, frozen=True, kw_only=True):
         )
 
 
-class _Request(Struct, frozen=True):
-    method: str
-    path: str
-    query: Mapping[str, str] = {}
-    body: Mapping[str, Any] | None = None
-    content_type: str = "application/json"
-    seconds: float = _ANSWER_SECONDS
-
-
 class ClusterObjects:
     """The objects of a cluster, through one connection pool."""
 
-    def __init__(self, client: ApiClient, paths: ObjectPaths) -> None:
-        self._client, self._paths = client, paths
+    def __init__(self, api: Api, paths: ObjectPaths) -> None:
+        self._api, self._paths = api, paths
         # Each process has its own field manager, so that its apply conflicts with another's instead of undoing it.
         self._owner = f"kubevirt-coschedule-certs-{secrets.token_hex(4)}"
 
@@ -107,7 +93,7 @@ class ClusterObjects:
             ApiError: the API server refused the change, or its answer did not arrive.
         """
         if not isinstance(change, WriteSecret):
-            await self._call(_Request("PATCH", self._paths.configuration, {}, change.body, _MERGE))
+            await self._patch(self._paths.configuration, change.body)
             return
         path = self._paths.served if change.secret is SecretRole.SERVED else self._paths.authority
         if path is None:
@@ -115,10 +101,9 @@ class ClusterObjects:
         if change.version is None:
             # An apply instead of a POST: RBAC can permit a creation by name only if the name is in the path. If another
             # client has created the Secret meanwhile, this is a conflict.
-            query = {"fieldManager": self._owner}
-            await self._call(_Request("PATCH", path, query, state.new_secret(path, change.pair), _APPLY))
+            await self._patch(path, state.new_secret(path, change.pair), _APPLY, fieldManager=self._owner)
         else:
-            await self._call(_Request("PATCH", path, {}, state.secret_patch(change.version, change.pair), _MERGE))
+            await self._patch(path, state.secret_patch(change.version, change.pair))
 
     async def changed(self, seen: ClusterState, at_most: timedelta) -> None:
         """Wait until one of the objects may differ from `seen`, or until `at_most` is over.
@@ -152,60 +137,33 @@ class ClusterObjects:
         Raises:
             ApiError: it could not be read.
         """
-        return await self._call(_Request("GET", path))
+        with _naming(f"GET {path}"):
+            reply = await self._api.get(path, seconds=_ANSWER_SECONDS)
+            if reply.status == HTTPStatus.NOT_FOUND:
+                return None
+            _check(reply)
+            return _decoded(reply)
 
     async def _event(self, path: str, version: str, seconds: float) -> None:
         """Wait for the first event after this version. Its content is not used, because the objects are read again."""
         collection, _, name = path.rpartition("/")
-        query = {
-            "watch": "1",
-            "fieldSelector": f"metadata.name={name}",
-            "resourceVersion": version,
-            "timeoutSeconds": str(int(seconds) + 1),
-        }
-        asked = _Request("GET", collection, query, seconds=seconds + _WATCH_MARGIN_SECONDS)
-        try:
-            async with self._answer(asked) as answer:
-                if answer.status != HTTPStatus.OK:
-                    raise ApiError(_refusal("watch", path, answer.status, await answer.read()))
-                if await answer.content.readline():
-                    return
-        except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: a line longer than aiohttp reads
-            raise ApiError(f"watch {path}: {api_client.sentence(error)}") from error
-        await asyncio.sleep(_ENDED_EARLY_SECONDS)
-
-    async def _call(self, asked: _Request) -> dict[str, Any] | None:
-        what = f"{asked.method} {asked.path}"
-        try:
-            async with self._answer(asked) as answer:
-                status, text = answer.status, await answer.read()
-        except (aiohttp.ClientError, OSError) as error:
-            raise ApiError(f"{what}: {api_client.sentence(error)}") from error
-        if status == HTTPStatus.CONFLICT:
-            raise Conflict
-        if status == HTTPStatus.NOT_FOUND and asked.method == "GET":
-            return None
-        if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-            raise ApiError(_refusal(asked.method, asked.path, status, text))
-        try:
-            return msgspec.json.decode(text, type=dict[str, Any])
-        except msgspec.DecodeError as error:
-            raise ApiError(f"{what}: got an answer that is not a JSON object") from error
-
-    @asynccontextmanager
-    async def _answer(self, asked: _Request) -> AsyncIterator[aiohttp.ClientResponse]:
-        answer: aiohttp.ClientResponse = await self._client.call_api(
-            asked.path,
-            asked.method,
-            query_params=list(asked.query.items()),
-            header_params={"Accept": "application/json", "Content-Type": asked.content_type},
-            body=asked.body,
-            auth_settings=["BearerToken"],
-            _preload_content=False,
-            _request_timeout=aiohttp.ClientTimeout(total=asked.seconds),
+        query = (
+            ("watch", "1"),
+            ("fieldSelector", f"metadata.name={name}"),
+            ("resourceVersion", version),
+            ("timeoutSeconds", str(int(seconds) + 1)),
         )
-        async with answer:
-            yield answer
+        with _naming(f"watch {path}"):
+            async with self._api.stream(collection, query, silence_seconds=seconds + _WATCH_MARGIN_SECONDS) as stream:
+                first = await anext(stream.pieces(), b"")
+                _check(Reply(stream.status, first))
+        if not first:
+            await asyncio.sleep(_ENDED_EARLY_SECONDS)
+
+    async def _patch(self, path: str, body: Mapping[str, Any], content_type: str = _MERGE, **query: str) -> None:
+        sent = self._api.patch(path, body, [*query.items()], content_type=content_type, seconds=_ANSWER_SECONDS)
+        with _naming(f"PATCH {path}"):
+            _check(await sent)
 
 
 @asynccontextmanager
@@ -215,18 +173,32 @@ async def connect_objects(kubeconfig: Kubeconfig, paths: ObjectPaths) -> AsyncIt
     Raises:
         BadKubeconfig: neither the kubeconfig nor the pod's service account can be used.
     """
-    configuration, _ = await api_client.load_kubeconfig(kubeconfig)
-    client = api_client.open_client(configuration, "kubevirt-coschedule-certs")
+    api = await Api.connect(kubeconfig, "kubevirt-coschedule-certs")
     try:
-        yield ClusterObjects(client, paths)
+        yield ClusterObjects(api, paths)
     finally:
-        await client.close()
+        await api.close()
 
 
-def _refusal(verb: str, path: str, status: int, text: bytes) -> str:
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
     try:
-        message = msgspec.json.decode(text, type=dict[str, Any]).get("message")
-    except msgspec.DecodeError:
-        message = None
-    advice = "; apply manifests/certs, which grants it" if status == HTTPStatus.FORBIDDEN else ""
-    return f"{verb} {path}: {status} {ascii(str(message or HTTPStatus(status).phrase)[:300])[1:-1]}{advice}"
+        yield
+    except ApiError as error:
+        raise ApiError(f"{what}: {error}") from error
+
+
+def _check(reply: Reply) -> None:
+    if HTTPStatus.OK <= reply.status < HTTPStatus.MULTIPLE_CHOICES:
+        return
+    if reply.status == HTTPStatus.CONFLICT:
+        raise Conflict
+    advice = "; apply manifests/certs, which grants it" if reply.status == HTTPStatus.FORBIDDEN else ""
+    raise ApiError(reply.failure.sentence + advice)
+
+
+def _decoded(reply: Reply) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(reply.body, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise ApiError("got an answer that is not a JSON object") from error

@@ -16,13 +16,14 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from certs.cluster import ApiError, Conflict
+from certs.cluster import Conflict
 from certs.rotation import change, plan
 from certs.rotation.bundle import Bundle, BundleHistory
 from certs.rotation.change import Change
 from certs.rotation.plan import Issue, NewAuthority, Publish, RotationPolicy, WaitUntil, Write
 from certs.rotation.state import ClusterState
 from certs.x509 import pki
+from webhook.component_base.client.errors import ApiError
 from webhook.component_base.errors import UserError
 
 READ_EVERY: Final = timedelta(seconds=60)  # by the wall clock, so that a machine that was suspended continues at once

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from certs.cluster import ApiError, ClusterObjects, ObjectPaths, connect_objects
+from certs.cluster import ClusterObjects, ObjectPaths, connect_objects
 from certs.inspect.findings import Material
 from certs.settings import ObjectNames
 from webhook.component_base.address import Address
+from webhook.component_base.client.errors import ApiError
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 

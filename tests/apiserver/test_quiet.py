@@ -18,9 +18,9 @@ from support.fakes.live import LONGHORN_NAMESPACE
 from support.fakes.proxy import Address, Proxy
 from support.sizes import size
 
+from webhook.component_base.client.api import Api
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.kube.cache.caches import Caches
-from webhook.kube.client.api import Api
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.informer.freshness import SILENCE_SECONDS
 from webhook.kube.informer.reflector import Reflector, loop_time

@@ -22,9 +22,9 @@ from typing import Any, Final
 from msgspec import Struct
 from process import resident
 
+from webhook.component_base.client.api import Api
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.client.api import Api
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector

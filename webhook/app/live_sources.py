@@ -14,6 +14,7 @@ from typing import Final
 from webhook.app.background import Background
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources, policy_of
+from webhook.component_base.client.api import Api
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
@@ -21,7 +22,6 @@ from webhook.core.opt_in import Policy
 from webhook.core.placement.replica_share import OWN_NAMESPACE
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.readiness import CacheState
-from webhook.kube.client.api import Api
 from webhook.kube.events import EventRecorder
 from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from webhook.component_base.client.api import Api
+from webhook.component_base.client.errors import ApiError
 from webhook.core.opt_in import OptInAll, opt_in_all_of
 from webhook.core.placement.replica_share import own_namespace_of
 from webhook.kube import reader
-from webhook.kube.client.api import Api
-from webhook.kube.client.errors import ApiError
 
 _PATH: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/kubevirt-coschedule"
 

@@ -20,16 +20,15 @@ from functools import partial
 from math import inf
 from typing import Any, Final, NamedTuple
 
-import msgspec
 from msgspec import Struct
 
+from webhook.component_base.client.api import Api
+from webhook.component_base.client.errors import ApiError
+from webhook.component_base.client.status import retry_after_seconds
 from webhook.core.admit import Answer, Entry
 from webhook.core.api.meta import utc_text
 from webhook.core.observe import events
 from webhook.core.observe.events import Event, Outcome
-from webhook.kube.client.api import Api
-from webhook.kube.client.errors import ApiError
-from webhook.kube.client.wire import Decoders, retry_after_seconds
 from webhook.kube.informer.backoff import Backoff
 from webhook.telemetry.log import failure
 from webhook.telemetry.record import LOGGER
@@ -42,7 +41,6 @@ _CONFLICT: Final = 409  # the Event exists: the answer to an earlier POST was lo
 _BUSY: Final = 429
 _SERVER_ERROR: Final = 500
 _CREATED: Final = range(200, 300)
-_decoders: Final = Decoders(msgspec.Raw)
 
 
 class EventLimits(Struct, frozen=True, kw_only=True):
@@ -162,7 +160,7 @@ class EventRecorder:
             if reply.status in _CREATED or reply.status == _CONFLICT:
                 self._backoff.succeeded()
                 return Outcome.WRITTEN
-            self._failed(_decoders.failure(reply.body, reply.status).sentence, reply.retry_after)
+            self._failed(reply.failure.sentence, reply.retry_after)
             if reply.status != _BUSY and reply.status < _SERVER_ERROR:
                 return Outcome.REFUSED
         return Outcome.FAILED

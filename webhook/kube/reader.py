@@ -12,13 +12,12 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
 
+from webhook.component_base.client.api import Api, Reply
+from webhook.component_base.client.errors import ApiError
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
 from webhook.core.api.node_selector import is_node_name
-from webhook.kube.client.api import Api, Reply
-from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders, NotJSON
 
 ANSWER_SECONDS: Final = 20.0  # for one object or collection, in all its requests
@@ -40,16 +39,6 @@ class Missing(ApiError):
     def __init__(self, *, installed: bool) -> None:
         super().__init__("no such object" if installed else "no such kind")
         self.installed = installed
-
-
-class _Details(Struct):
-    name: str = ""
-
-
-class _Status(Struct):
-    """The part of a metav1.Status with a name: a 404 for an object has one, and a 404 for a kind has none."""
-
-    details: _Details | None = None
 
 
 async def get(api: Api, path: str) -> dict[str, Any]:
@@ -82,9 +71,9 @@ async def get_or_list(api: Api, path: str) -> dict[str, Any]:
 
 def _object_in(reply: Reply) -> dict[str, Any]:
     if reply.status == _NOT_FOUND:
-        raise Missing(installed=_names_an_object(reply.body))
+        raise Missing(installed=reply.failure.names_object)
     if reply.status != _OK:
-        raise ApiError(refusal_sentence(reply))
+        raise ApiError(reply.failure.sentence)
     try:
         return msgspec.json.decode(reply.body, type=dict[str, Any])
     except msgspec.DecodeError as error:
@@ -119,7 +108,7 @@ async def get_all(  # noqa: PLR0913 - a query, by name
         if reply.status == _NOT_FOUND:
             return []
         if reply.status != _OK:
-            raise ApiError(refusal_sentence(reply))
+            raise ApiError(reply.failure.sentence)
         page = decoders.page(reply.body)
         if isinstance(page, NotJSON) or page.unreadable:
             raise ApiError(f"{path}: got objects that can't be read")
@@ -156,19 +145,6 @@ def name(text: str) -> str:
     if not is_node_name(text):  # the same rule: a DNS subdomain
         raise ApiError(f"{text[:80]!r} can't be a name in Kubernetes")
     return text
-
-
-def refusal_sentence(reply: Reply) -> str:
-    """Return why the API server refused, in its words: a 403 names the user and the permission."""
-    return _OBJECTS.failure(reply.body, reply.status).sentence
-
-
-def _names_an_object(body: bytes) -> bool:
-    try:
-        details = msgspec.json.decode(body, type=_Status).details
-    except msgspec.DecodeError:
-        return False
-    return bool(details and details.name)
 
 
 class NoCluster(UserError):
@@ -211,8 +187,8 @@ async def _greet(api: Api, origin: str) -> None:
         ) from None
     if reply.status == _UNAUTHORIZED:
         raise NoCluster(
-            f"{origin}: {refusal_sentence(reply)}; expected credentials that it takes: log in again, or choose with "
+            f"{origin}: {reply.failure.sentence}; expected credentials that it takes: log in again, or choose with "
             "--kubeconfig or --context"
         )
     if reply.status >= _SERVER_ERRORS:
-        raise NoCluster(f"{origin}: {refusal_sentence(reply)}; expected an API server that is ready: try again")
+        raise NoCluster(f"{origin}: {reply.failure.sentence}; expected an API server that is ready: try again")

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from webhook.component_base.client.api import Api
+from webhook.component_base.client.errors import ApiError
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.observe.reunite_messages import Messages, ReuniteEvent, latest
 from webhook.kube import reader
-from webhook.kube.client.api import Api
-from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
 
 _FIELDS: Final = f"involvedObject.kind={VMI_KIND}"

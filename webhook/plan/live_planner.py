@@ -8,13 +8,13 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from webhook.component_base.client.api import Api
+from webhook.component_base.client.errors import ApiError
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.view import ClusterView
 from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
-from webhook.kube.client.api import Api
-from webhook.kube.client.errors import ApiError
 from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
 from webhook.plan.planner import details_of
 from webhook.plan.step import Step, VMDetails, step

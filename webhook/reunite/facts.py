@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from webhook.component_base.client.api import Api
+from webhook.component_base.client.errors import ApiError
 from webhook.core.api.node import Node
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
@@ -25,8 +27,6 @@ from webhook.kube import reader
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.readiness import CacheState, cache_state
-from webhook.kube.client.api import Api
-from webhook.kube.client.errors import ApiError
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector
 from webhook.kube.vm_status import VMStatusTracker

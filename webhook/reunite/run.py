@@ -11,10 +11,10 @@ from typing import Final, TextIO
 
 from webhook.app.background import Background
 from webhook.app.lifecycle import log_info, set_on_signal
+from webhook.component_base.client.api import Api
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.opt_in import Policy
-from webhook.kube.client.api import Api
 from webhook.kube.events import EventRecorder
 from webhook.kube.metrics import CacheMetrics, event_families
 from webhook.kube.reader import connect_for_terminal

@@ -14,6 +14,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from webhook.component_base.client.api import Api
+from webhook.component_base.client.errors import ApiError
 from webhook.core.api.pod import Pod
 from webhook.core.observe.restart import owner_of, run_strategy
 from webhook.core.observe.vm_status import State, VMStatus
@@ -23,8 +25,6 @@ from webhook.core.reunite.not_yet import NotYet, Rule
 from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, decide_restart
 from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.client.api import Api
-from webhook.kube.client.errors import ApiError
 from webhook.reunite.writer import Result, delete
 
 _READS_AT_ONCE: Final = 16

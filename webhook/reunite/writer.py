@@ -12,10 +12,10 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from webhook.component_base.client.api import Api, Reply
+from webhook.component_base.client.errors import ApiError
 from webhook.core.reunite.decide import DeleteMigration
 from webhook.kube import reader
-from webhook.kube.client.api import Api, Reply
-from webhook.kube.client.errors import ApiError
 
 _WRITE_SECONDS: Final = 10.0
 _CREATED: Final = 201
@@ -84,4 +84,4 @@ def _uid(reply: Reply) -> str:
 
 def _not_done(reply: Reply) -> Written:
     result = Result.UNKNOWN if reply.status >= _SERVER_ERRORS else Result.REFUSED
-    return Written(result=result, because=reader.refusal_sentence(reply))
+    return Written(result=result, because=reply.failure.sentence)

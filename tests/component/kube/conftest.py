@@ -9,8 +9,8 @@ import pytest
 from support.fakes.api_server import ApiServer, Cluster
 from support.fakes.live import LONGHORN_NAMESPACE, cluster_of, connected
 
+from webhook.component_base.client.api import Api
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.client.api import Api
 
 
 @pytest.fixture

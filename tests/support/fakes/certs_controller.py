@@ -13,10 +13,11 @@ import pytest
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import POLICY, MemoryCluster
 
-from certs.cluster import ApiError, Conflict
+from certs.cluster import Conflict
 from certs.controller.reconciler import Controller
 from certs.rotation.change import Change
 from certs.rotation.state import ClusterState
+from webhook.component_base.client.errors import ApiError
 
 
 class Killed(Exception):

@@ -16,10 +16,10 @@ from support.fakes.http_line import Asked, Line
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
 
+from webhook.component_base.client.api import Api
 from webhook.core.admit import Answer, admit
 from webhook.core.observe.events import Outcome
 from webhook.core.opt_in import Policy
-from webhook.kube.client.api import Api
 from webhook.kube.events import DEFAULT_EVENT_LIMITS, EventLimits, EventRecorder
 from webhook.objects.documents import read_documents
 from webhook.objects.manifests import Manifests

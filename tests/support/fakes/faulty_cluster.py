@@ -16,12 +16,12 @@ from support.strategies.quirks import Object
 from support.strategies.strategies import Scenario
 from support.waits import MAX_WAIT_SECONDS
 
+from webhook.component_base.client.api import Reply
+from webhook.component_base.client.errors import ApiError
 from webhook.core.admit import Answer
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.client.api import Reply
-from webhook.kube.client.errors import ApiError
 
 HALF: Final = settings(max_examples=max(1, settings.default.max_examples // 2))  # each is a whole store
 CACHED: Final = [resource.kind for resource in ROOM_UNTOLD if resource.watched]

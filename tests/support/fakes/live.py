@@ -16,6 +16,7 @@ from support.models.model_api import Collection, bookmark, event
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
 
+from webhook.component_base.client.api import Api
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
@@ -25,7 +26,6 @@ from webhook.core.opt_in import Policy
 from webhook.core.view import Kind, ObjectRef
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
-from webhook.kube.client.api import Api
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector
 from webhook.kube.informer.requests import Request, Wait

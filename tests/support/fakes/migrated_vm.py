@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from support.models.model_api import status
 from support.objects.reunite_vms import NOW, ago, situation, vm
 
+from webhook.component_base.client.api import Api, Reply
+from webhook.component_base.client.errors import ApiError
 from webhook.core.observe.events import Event
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.migration import LABEL_REUNITE, Migration, migration_object
-from webhook.kube.client.api import Api, Reply
-from webhook.kube.client.errors import ApiError
 from webhook.plan.live_planner import Planner
 from webhook.plan.step import Step
 from webhook.reunite.controller import Controller

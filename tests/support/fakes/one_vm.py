@@ -8,9 +8,9 @@ from typing import Any
 
 from support.models.model_api import status
 
+from webhook.component_base.client.api import Reply
+from webhook.component_base.client.errors import ApiError
 from webhook.core.view import Ref
-from webhook.kube.client.api import Reply
-from webhook.kube.client.errors import ApiError
 from webhook.objects.manifests import Manifests
 
 Object = dict[str, Any]

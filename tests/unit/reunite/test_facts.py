@@ -8,12 +8,12 @@ import pytest
 from msgspec.structs import replace
 from support.objects.reunite_vms import ago, move, node
 
+from webhook.component_base.client.api import Api, Reply
 from webhook.core.opt_in import Policy
 from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.limits import ReuniteLimits
 from webhook.core.view import Kind
 from webhook.kube.cache.readiness import CacheState
-from webhook.kube.client.api import Api, Reply
 from webhook.kube.informer.backoff import Cause
 from webhook.reunite.facts import Facts, StaleFacts
 

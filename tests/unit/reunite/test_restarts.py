@@ -11,6 +11,7 @@ from support.fakes.one_vm import ListedCluster, Objects
 from support.objects import builders
 from support.scenarios.stuck_vms import LIMITS, NOON, Object, judged, lost, stuck, waiting
 
+from webhook.component_base.client.api import Api
 from webhook.core.observe.events import Event
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.reunite.decide import VM, Plan, Situation
@@ -18,7 +19,6 @@ from webhook.core.reunite.limits import KubeVirtLimits, ReuniteLimits
 from webhook.core.reunite.not_yet import Rule
 from webhook.core.reunite.stuck import RestartVM
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.client.api import Api
 from webhook.reunite.controller import Controller
 from webhook.reunite.facts import Facts
 from webhook.reunite.reporter import EventReason, Reporter

@@ -11,6 +11,7 @@ from support.fakes.views import MISSING, Patchy
 from support.objects import builders
 from support.scenarios.stuck_vms import LIMITS, NOON, SINCE, STARTED, Object, lost, waiting
 
+from webhook.component_base.client.api import Api
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_status import VMStatus, vm_status_of
@@ -18,7 +19,6 @@ from webhook.core.opt_in import Mode, Policy
 from webhook.core.reunite.not_yet import Rule
 from webhook.core.view import Kind, ObjectRef
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.client.api import Api
 from webhook.reunite.stuck_vms import StuckPlan, StuckVMs
 
 POD: Final = "/api/v1/namespaces/vms/pods/virt-launcher-db01"

@@ -6,13 +6,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from webhook.component_base.client.api import Api
+from webhook.component_base.client.errors import ApiError
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
 from webhook.core.virtual_machines import ListedVirtualMachines
 from webhook.kube import reader
 from webhook.kube.cache.caches import Caches
-from webhook.kube.client.api import Api
-from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
 
 _KINDS = (Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE)

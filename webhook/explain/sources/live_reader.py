@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from webhook.component_base.client.api import Api
+from webhook.component_base.client.errors import ApiError
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER, is_finished
@@ -33,8 +35,6 @@ from webhook.explain.sources.live_view import Listings, LiveView
 from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView, LiveRead
-from webhook.kube.client.api import Api
-from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
 from webhook.kube.reader import connect_for_terminal
 from webhook.kube.scheduler_cache.listed_snapshot import list_nodes, list_snapshot

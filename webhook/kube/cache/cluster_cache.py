@@ -19,6 +19,7 @@ import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
+from webhook.component_base.client.api import Api
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
@@ -27,7 +28,6 @@ from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.live_reads import LiveReads
 from webhook.kube.cache.readiness import CacheState, cache_state
 from webhook.kube.cache.view import CallView
-from webhook.kube.client.api import Api
 from webhook.kube.informer.reflector import Reflector, loop_time
 from webhook.kube.informer.resource import Resource
 from webhook.kube.kinds import resources

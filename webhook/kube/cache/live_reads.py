@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import msgspec
 
+from webhook.component_base.client.api import Api
+from webhook.component_base.client.errors import ApiError
 from webhook.core.api.node_selector import is_node_name
 from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import LiveRead
-from webhook.kube.client.api import Api
-from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders, NotJSON
 from webhook.kube.informer.reflector import loop_time
 from webhook.kube.informer.resource import Resource
@@ -94,7 +94,7 @@ class LiveReads:
         reply = await self._api.get(resource.item(ref.key), seconds=_GET_SECONDS)
         decoders = self._decoders[ref.kind]
         if reply.status != _OK:
-            failure = decoders.failure(reply.body, reply.status)
+            failure = reply.failure
             if not failure.absent:
                 raise ApiError(failure.sentence)
             if ref.kind is Kind.LONGHORN_NODE:
@@ -118,7 +118,7 @@ class LiveReads:
         path = msgspec.structs.replace(pods, namespace=ref.key.namespace).collection
         reply = await self._api.get(path, query, seconds=_GET_SECONDS)
         if reply.status != _OK:
-            raise ApiError(decoders.failure(reply.body, reply.status).sentence)
+            raise ApiError(reply.failure.sentence)
         page = decoders.page(reply.body)
         if isinstance(page, NotJSON):
             raise ApiError(f"a list that can't be read: {page.why}")
@@ -134,7 +134,7 @@ class LiveReads:
             page = decoders.page(reply.body)
             absent = not isinstance(page, NotJSON) and not page.items
         else:
-            absent = decoders.failure(reply.body, reply.status).absent
+            absent = reply.failure.absent
         self._caches.longhorn_nodes_listed(loop_time(), absent=absent)
 
     def _unread(self, ref: Ref, problem: ApiError) -> LiveRead:

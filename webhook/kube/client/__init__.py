@@ -1,1 +1,1 @@
-"""Calls to the API server: connection, requests, answers and errors. It knows no rule of core."""
+"""The decoders of an API server's answers: objects, pages of a list, events of a watch. They know no rule of core."""

@@ -7,7 +7,7 @@ from enum import Enum
 from math import inf
 from typing import Final, NamedTuple
 
-from webhook.kube.client.wire import Failure
+from webhook.component_base.client.status import Failure
 
 _BACKOFF_SECONDS: Final = 0.1
 _BACKOFF_MAX_SECONDS: Final = 10.0  # each cache then sends 6 requests a minute, which costs the API server nothing

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
+from webhook.component_base.client.status import Failure, read_failure, retry_after_seconds
 from webhook.kube.client.metadata import is_before
-from webhook.kube.client.wire import Decoders, Failure, NotJSON, retry_after_seconds
+from webhook.kube.client.wire import Decoders, NotJSON
 from webhook.kube.informer import requests
 from webhook.kube.informer.backoff import Backoff, Cause, Fault, cause_of, needs_list
 from webhook.kube.informer.framing import Framing
@@ -227,8 +228,7 @@ class ListWatch(Store):
 
     def _refuse(self, mode: RequestMode, now: float) -> None:
         """Take in an HTTP error, with a Status as its body."""
-        failure = self._decoders.failure(self._framing.body, self._refused)
-        cause = cause_of(failure)
+        cause = cause_of(failure := read_failure(self._framing.body, self._refused))
         if mode is RequestMode.STREAM and failure.code in (400, 422):
             self._streams, cause = False, Cause.UNSUPPORTED
         elif cause is Cause.NOT_INSTALLED and self.resource.prefix.startswith("/apis/"):

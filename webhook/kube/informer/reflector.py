@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from webhook.kube.client.api import Api
-from webhook.kube.client.errors import ApiError
+from webhook.component_base.client.api import Api
+from webhook.component_base.client.errors import ApiError
 from webhook.kube.informer.freshness import SETTLE_SECONDS
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.requests import Request, Wait

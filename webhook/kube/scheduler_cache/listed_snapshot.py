@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from webhook.component_base.client.api import Api
+from webhook.component_base.client.errors import ApiError
 from webhook.core.api.node import CSINode, Node, csi_drivers_of
 from webhook.core.api.pod import Pod
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.placement.replica_share import count_replicas
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.kube import reader
-from webhook.kube.client.api import Api
-from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
 from webhook.kube.cluster_setting import read_own_namespace
 

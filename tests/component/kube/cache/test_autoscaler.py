@@ -13,10 +13,10 @@ from support.objects import builders
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
 from webhook.app.live_sources import _cache_check
+from webhook.component_base.client.api import Api
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.client.api import Api
 from webhook.kube.kinds import resources
 
 STATUS = Kind.CLUSTER_AUTOSCALER_STATUS

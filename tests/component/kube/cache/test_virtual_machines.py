@@ -26,13 +26,13 @@ from support.objects.builders_kubevirt import virtual_machine, virtual_machine_i
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.app.live_sources import _cache_check
+from webhook.component_base.client.api import Api
 from webhook.core import refs
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import VMS_OF_CLAIM_MAX, Kind, NoObject
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
-from webhook.kube.client.api import Api
 from webhook.kube.kinds import resources
 
 VM, VMI = Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE

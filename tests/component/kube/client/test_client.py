@@ -14,9 +14,9 @@ from support.fakes.live import SHARE_MANAGERS, cluster_of, connected, write_kube
 from support.fakes.watching import manager
 from support.waits import MAX_WAIT_SECONDS
 
+from webhook.component_base.client.api import Api
+from webhook.component_base.client.errors import ApiError
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
-from webhook.kube.client.api import Api
-from webhook.kube.client.errors import ApiError
 
 MANAGER = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", **manager("a", 0, "n1")}
 ITEM = f"{SHARE_MANAGERS}/a"

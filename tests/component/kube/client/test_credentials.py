@@ -13,10 +13,10 @@ from support.fakes.token_server import ITEM, SHARE_MANAGER, Doorman, tls_of
 from support.fakes.watching import manager
 from support.waits import MAX_WAIT_SECONDS
 
+from webhook.component_base.client import api as client
+from webhook.component_base.client.errors import ApiError
 from webhook.core.view import Kind, NoObject
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.client import api as client
-from webhook.kube.client.errors import ApiError
 from webhook.kube.informer.backoff import Cause
 
 # Tokens.

@@ -12,10 +12,10 @@ from support.fakes.api_server import ApiServer, Cluster
 from support.fakes.token_server import ITEM, Doorman, tls_of
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.component_base import api_client
+from webhook.component_base.client import api_client
+from webhook.component_base.client.api import Api
+from webhook.component_base.client.errors import ApiError
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
-from webhook.kube.client.api import Api
-from webhook.kube.client.errors import ApiError
 
 # As a pod.
 

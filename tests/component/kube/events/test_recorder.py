@@ -12,10 +12,10 @@ from support.drivers.logging_here import Logged
 from support.fakes.api_server import ApiServer, until
 from support.fakes.event_writes import SWIFT, Writing, answer, dropped, recording, silent
 
+from webhook.component_base.client.api import Api
 from webhook.core.admit import Answer, Entry
 from webhook.core.api.node_selector import is_node_name
 from webhook.core.observe.events import Outcome
-from webhook.kube.client.api import Api
 from webhook.kube.events import DEFAULT_EVENT_LIMITS, EventRecorder
 from webhook.telemetry.log import start_log
 

@@ -18,10 +18,10 @@ from support.fakes.http_line import Asked, Line
 from support.objects import builders
 
 from webhook.app.handler import admit_functions
+from webhook.component_base.client.api import Api
 from webhook.core.admit import Entry
 from webhook.core.observe.events import Outcome
 from webhook.core.opt_in import Policy
-from webhook.kube.client.api import Api
 from webhook.telemetry.log import start_log
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from support.fakes.live import SHARE_MANAGERS, Impatient, cluster_of, connected,
 from support.fakes.watching import manager
 from support.models.model_api import event, status
 
-from webhook.kube.client.api import Api
+from webhook.component_base.client.api import Api
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.requests import Wait

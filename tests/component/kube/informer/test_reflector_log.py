@@ -8,7 +8,7 @@ import pytest
 from support.fakes.api_server import ApiServer, until
 from support.fakes.live import reflecting
 
-from webhook.kube.client.api import Api
+from webhook.component_base.client.api import Api
 from webhook.kube.informer import freshness, reflector
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.informer.list_watch import ListWatch

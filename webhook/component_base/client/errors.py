@@ -6,7 +6,7 @@ from typing import Final
 
 import aiohttp
 
-from webhook.component_base import api_client
+from webhook.component_base.client import api_client
 
 CONNECT_SECONDS: Final = 10.0
 

@@ -13,7 +13,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from webhook import __version__
-from webhook.component_base import api_client
+from webhook.component_base.client import api_client
 
 _PIECE_BYTES: Final = 64 * 1024  # of a stream, between which admissions run
 _KEEPALIVE: Final = (  # a dead peer is noticed after 10 s + 3 x 5 s
@@ -40,13 +40,13 @@ class Stream:
             await asyncio.sleep(0)  # `read` does not wait for buffered bytes: let admissions run
 
 
-def open_streaming_client(configuration: Configuration) -> ApiClient:
+def open_streaming_client(configuration: Configuration, program: str) -> ApiClient:
     """Return a client for the API server; it sends nothing yet.
 
     Raises:
         BadKubeconfig: the certificates can't be read.
     """
-    client = api_client.open_client(configuration, f"kubevirt-coschedule/{__version__}")
+    client = api_client.open_client(configuration, f"{program}/{__version__}")
     # The library's session reads up to 4 MiB at once from a connection: for 10 ms no admission would run.
     session = client.rest_client.pool_manager
     client.rest_client.pool_manager = aiohttp.ClientSession(

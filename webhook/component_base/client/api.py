@@ -18,16 +18,31 @@ from kubernetes_asyncio.client.configuration import Configuration
 from kubernetes_asyncio.config.config_exception import ConfigException
 from msgspec import Struct
 
-from webhook.component_base import api_client
+from webhook.component_base.client import api_client
+from webhook.component_base.client.errors import CONNECT_SECONDS, ApiError, request_error
+from webhook.component_base.client.status import Failure, read_failure
+from webhook.component_base.client.transport import (
+    Stream,
+    close_at_once,
+    open_streaming_client,
+    set_keepalive,
+)
 from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
-from webhook.kube.client.errors import CONNECT_SECONDS, ApiError, request_error
-from webhook.kube.client.transport import Stream, close_at_once, open_streaming_client, set_keepalive
 
+_JSON: Final = "application/json"
 _OBJECT_MAX_BYTES: Final = 8 * 1024 * 1024  # etcd takes 1.5 MiB
 _RENEW_AT_MOST_EVERY_SECONDS: Final = 1.0
 
 # ConfigException: a token file that is being written
 _FAILURES: Final = (aiohttp.ClientError, OSError, ConfigException)
+
+
+class _Request(Struct, frozen=True):
+    method: str
+    path: str
+    query: Sequence[tuple[str, str]] = ()
+    body: Mapping[str, Any] | None = None
+    content_type: str = _JSON
 
 
 class Reply(Struct, frozen=True):
@@ -37,13 +52,18 @@ class Reply(Struct, frozen=True):
     body: bytes
     retry_after: str | None = None
 
+    @property
+    def failure(self) -> Failure:
+        """Why the API server refused, in its words: a 403 names the user and the permission."""
+        return read_failure(self.body, self.status)
+
 
 class Api:
     """One API server. `context` and `namespace` are those of the kubeconfig, or of the pod's service account."""
 
-    def __init__(self, kubeconfig: Kubeconfig, client: ApiClient, context: Context) -> None:
+    def __init__(self, kubeconfig: Kubeconfig, client: ApiClient, context: Context, program: str) -> None:
         self.context, self.namespace, self.in_pod = context.name, context.namespace, context.in_pod
-        self._kubeconfig = kubeconfig
+        self._kubeconfig, self._program = kubeconfig, program
         self._client = client
         self._trust = _trust(client.configuration)
         self._retired: list[ApiClient] = []
@@ -51,14 +71,14 @@ class Api:
         self._renewing = asyncio.Lock()
 
     @classmethod
-    async def connect(cls, kubeconfig: Kubeconfig) -> Api:
-        """Find the API server and the credentials for it. This sends nothing.
+    async def connect(cls, kubeconfig: Kubeconfig, program: str = "kubevirt-coschedule") -> Api:
+        """Find the API server and the credentials for it. This sends nothing. The API server's logs name `program`.
 
         Raises:
             BadKubeconfig: neither a kubeconfig nor a service account can be used.
         """
         configuration, context = await api_client.load_kubeconfig(kubeconfig)
-        return cls(kubeconfig, open_streaming_client(configuration), context)
+        return cls(kubeconfig, open_streaming_client(configuration, program), context, program)
 
     @property
     def host(self) -> str:
@@ -83,7 +103,7 @@ class Api:
             total=None, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds
         )
         try:
-            response = await self._call("GET", path, query, limits)
+            response = await self._call(_Request("GET", path, query), limits)
             try:
                 set_keepalive(response)
                 yield Stream(response)
@@ -101,24 +121,34 @@ class Api:
         Raises:
             ApiError: no answer within `seconds`, or a broken one.
         """
-        return await self._send("GET", path, query, None, seconds)
+        return await self._send(_Request("GET", path, query), seconds)
+
+    async def patch(
+        self,
+        path: str,
+        change: Mapping[str, Any],
+        query: Sequence[tuple[str, str]] = (),
+        *,
+        content_type: str,
+        seconds: float,
+    ) -> Reply:
+        """PATCH an object, as `get`. After an ApiError the object may be changed or not."""
+        return await self._send(_Request("PATCH", path, query, change, content_type), seconds)
 
     async def post(self, path: str, new: Mapping[str, Any], *, seconds: float) -> Reply:
         """POST a new object, as `get`. After an ApiError the object may exist or not."""
-        return await self._send("POST", path, (), new, seconds)
+        return await self._send(_Request("POST", path, body=new), seconds)
 
     async def delete(self, path: str, options: Mapping[str, Any], *, seconds: float) -> Reply:
         """DELETE an object with these DeleteOptions, as `get`. After an ApiError the object may exist or not."""
-        return await self._send("DELETE", path, (), options, seconds)
+        return await self._send(_Request("DELETE", path, body=options), seconds)
 
-    async def _send(
-        self, method: str, path: str, query: Sequence[tuple[str, str]], body: Mapping[str, Any] | None, seconds: float
-    ) -> Reply:
+    async def _send(self, request: _Request, seconds: float) -> Reply:
         try:
             async with asyncio.timeout(seconds):
-                reply = await self._whole(method, path, query, body)
+                reply = await self._whole(request)
                 if reply.status == 401 and await self.renew():  # noqa: PLR2004 - HTTP's own number
-                    reply = await self._whole(method, path, query, body)
+                    reply = await self._whole(request)
                 return reply
         except TimeoutError as error:
             raise ApiError(f"no answer in {seconds:.3g} s", silent=True) from error
@@ -157,36 +187,28 @@ class Api:
             configuration = self._client.configuration
             configuration.api_key, configuration.refresh_api_key_hook = fresh.api_key, fresh.refresh_api_key_hook
         else:
-            client = open_streaming_client(fresh)
+            client = open_streaming_client(fresh, self._program)
             self._retired.append(self._client)  # its streams go on; certificates are renewed a few times a year
             self._client, self._trust = client, trust
 
-    async def _call(
-        self,
-        method: str,
-        path: str,
-        query: Sequence[tuple[str, str]],
-        limits: aiohttp.ClientTimeout,
-        body: Mapping[str, Any] | None = None,
-    ) -> aiohttp.ClientResponse:
+    async def _call(self, request: _Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+        # Without compression: it would cost the API server and the webhook more time than it saves.
+        headers = {"Accept": _JSON, "Accept-Encoding": "identity", "Content-Type": request.content_type}
         response: aiohttp.ClientResponse = await self._client.call_api(
-            path,
-            method,
-            query_params=list(query),
-            body=body,
-            # Without compression: it would cost the API server and the webhook more time than it saves.
-            header_params={"Accept": "application/json", "Accept-Encoding": "identity"},
+            request.path,
+            request.method,
+            query_params=list(request.query),
+            body=request.body,
+            header_params=headers,
             auth_settings=["BearerToken"],
             _preload_content=False,
             _request_timeout=limits,
         )
         return response
 
-    async def _whole(
-        self, method: str, path: str, query: Sequence[tuple[str, str]], body: Mapping[str, Any] | None
-    ) -> Reply:
+    async def _whole(self, request: _Request) -> Reply:
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-        response = await self._call(method, path, query, limits, body)
+        response = await self._call(request, limits)
         async with response:
             pieces, size = [], 0
             while more := await response.content.read(_OBJECT_MAX_BYTES):

@@ -1,0 +1,1 @@
+"""Calls to an API server: connection, credentials, requests, answers and errors."""

@@ -1,0 +1,86 @@
+"""The Status of an error (metav1.Status), and what it means. Nothing raises here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+_SENTENCE_CHARS: Final = 300
+_NOT_FOUND: Final = 404
+_NO_SUCH_KIND: Final = b"404 page not found"  # the API server's words for a path that it does not serve
+UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # all that msgspec raises
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """Why the server refused.
+
+    Attributes:
+        code: the HTTP status, or the code of the Status in an ERROR event.
+        sentence: code, reason and message on one line.
+        absent: the API server has no such object, or no such kind. A 404 of a proxy on the way is not `absent`.
+        names_object: it says of which object. A 404 for an object has a name, and a 404 for a kind has none.
+        too_new: the API server has not reached the resourceVersion of the request yet.
+    """
+
+    code: int
+    sentence: str
+    retry_after_seconds: float = 0.0
+    absent: bool = False
+    names_object: bool = False
+    too_new: bool = False
+
+
+class _Cause(Struct):
+    reason: str = ""
+
+
+class _Details(Struct, rename="camel"):
+    name: str = ""
+    retry_after_seconds: float = 0.0
+    causes: list[_Cause] | None = None
+
+
+class ApiStatus(Struct):
+    """metav1.Status: why the API server refuses a request."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: _Details | None = None
+
+    def failure(self, http_status: int = 0) -> Failure:
+        """Return what it says. `http_status` is 0 in an ERROR event, whose code is in the Status."""
+        # The HTTP status counts first: the `code` in a body may be that of a proxy before the API server.
+        code, details = http_status or self.code, self.details or _Details()
+        return Failure(
+            code=code,
+            sentence=_printable(f"{code} {self.reason}: {self.message}"),
+            retry_after_seconds=details.retry_after_seconds,
+            absent=code == _NOT_FOUND and self.reason == "NotFound",
+            names_object=bool(details.name),
+            too_new=any(cause.reason == "ResourceVersionTooLarge" for cause in details.causes or ()),
+        )
+
+
+_STATUS: Final = msgspec.json.Decoder(ApiStatus)
+
+
+def read_failure(body: bytes, http_status: int) -> Failure:
+    """Decode the body of an HTTP error. A body that is not a Status becomes part of the sentence."""
+    try:
+        return _STATUS.decode(body).failure(http_status)
+    except UNDECODABLE:
+        absent = http_status == _NOT_FOUND and body.strip() == _NO_SUCH_KIND
+        return Failure(code=http_status, sentence=f"{http_status}: {_printable(body.decode('latin-1'))}", absent=absent)
+
+
+def retry_after_seconds(header: str | None) -> float:
+    """Return the seconds of a Retry-After header; 0 if there is none, or if it is a date."""
+    return float(header) if header and header.isdecimal() else 0.0
+
+
+def _printable(text: str) -> str:
+    """Return a server's words as one line of printable ASCII, 300 characters at most."""
+    return ascii(" ".join(text.split())[:_SENTENCE_CHARS])[1:-1]
