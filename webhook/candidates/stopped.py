@@ -21,7 +21,7 @@ from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.explain.derive.virt_launcher import derive_virt_launcher
-from webhook.explain.sources.manifests_reader import ManifestsReader
+from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.objects.api.kubevirt import VirtualMachine, VirtualMachineInstance
 from webhook.objects.kinds import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.manifests import Manifests
@@ -53,7 +53,7 @@ def stopped_vms(cluster: Manifests, policy: Policy, namespace: str, selector: Se
         selector: the labels that the template of each VM must have.
     """
     started = {key for key, pods in pods_of_vms(cluster).items() if not all(map(is_finished, pods))}
-    reader, objects, items = ManifestsReader(cluster, ""), cluster.objects, []
+    reader, objects, items = ClusterReader(cluster, "", policy.longhorn_namespace), cluster.objects, []
     for key, vm in objects.of(VIRTUAL_MACHINE).items():
         if key in started or namespace not in ("", key.namespace):
             continue
@@ -72,7 +72,7 @@ def stopped_vms(cluster: Manifests, policy: Policy, namespace: str, selector: Se
     return StoppedVMs(items, unreadable)
 
 
-def _next_pod(vm: VirtualMachine, reader: ManifestsReader, namespace: str) -> tuple[Pod, list[str]]:
+def _next_pod(vm: VirtualMachine, reader: ClusterReader, namespace: str) -> tuple[Pod, list[str]]:
     """Return the pod of the next start of a VirtualMachine, and what it lacks."""
     derived = derive_virt_launcher(vm, reader, namespace)
     return msgspec.convert(derived.pod, Pod), [*derived.hints, *derived.notes]

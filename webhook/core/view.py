@@ -38,6 +38,10 @@ class Kind(StrEnum):
     VIRTUAL_MACHINE_INSTANCE = "VirtualMachineInstance"
 
 
+KINDS_OF_VMS: Final = (Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE)
+"""Those that a decision can do without: a view that has no list of them does not ask for one."""
+
+
 class ObjectRef(NamedTuple, Generic[ObjectT_co]):
     """A reference to one object, with its type (webhook.core.refs). The namespace of Longhorn's objects stays empty.
 

@@ -28,7 +28,7 @@ from webhook.explain.chain.evidence import Evidence
 from webhook.explain.explain_request import ExplainRequest
 from webhook.explain.explanation import AffinityChange, Explanation, PodOptIn, VMNow
 from webhook.explain.pods_now import gone_before, vm_now
-from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
+from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.invocation import AS_STARTED, Invocation
 from webhook.objects.api.webhooks import CONFIGURATION
 from webhook.objects.documents import BadDocument
@@ -128,7 +128,7 @@ def _answer(
     def ask(view: ClusterView) -> Answer:
         return admit.admit(body, view, policy, entry)
 
-    first = answer_when_read(cluster, ask)
+    first = cluster.ask(ask)
     if first.pod is None:
         return first, []
     needed = _opted_in(first.decision)
@@ -136,7 +136,7 @@ def _answer(
     problem = cluster.prepare_autoscaler() if needed and policy.shortlist else ""
     unlisted = cluster.prepare_virtual_machines(namespace) if needed and entry is not Entry.SHARE_MANAGER else ""
     notes = [_NO_VMS.format(problem=unlisted)] if unlisted else []
-    answer = answer_when_read(cluster, ask)
+    answer = cluster.ask(ask)
     is_preference = not isinstance(answer.decision, Leave) and not answer.decision.required
     return answer, [*notes, *([_NO_SHORTLIST.format(problem=problem)] if problem and is_preference else [])]
 

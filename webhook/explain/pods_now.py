@@ -18,7 +18,7 @@ from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.patch.applied_patch import applied_to
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView
-from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
+from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.objects.kinds import VIRTUAL_MACHINE
 
 
@@ -47,7 +47,7 @@ def vm_now(pods: Sequence[Pod], cluster: ClusterReader, policy: Policy) -> VMSta
             if isinstance(opt_in_of(pod, namespace, view, policy), OptIn):
                 share_managers.find_share_managers(pod, namespace, view)
 
-    answer_when_read(cluster, look)
+    cluster.ask(look)
     return vm_status_of(pods, cluster.view, policy)
 
 

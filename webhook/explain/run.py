@@ -19,7 +19,7 @@ from webhook.cluster_options import opt_in_all_unknown
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
-from webhook.core.opt_in import Mode, OptInAll, Policy, opt_in_all_of
+from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason
 from webhook.explain import names
 from webhook.explain.evaluate import explain
@@ -34,12 +34,10 @@ from webhook.explain.explanation import Explanation
 from webhook.explain.render import text
 from webhook.explain.settings import ExplainSettings
 from webhook.explain.sources.cluster_reader import ClusterReader
-from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.invocation import Invocation
 from webhook.objects import documents
-from webhook.objects.api.webhooks import CONFIGURATION
 from webhook.objects.documents import BadDocument, Document
-from webhook.objects.kinds import VOLUME, WEBHOOK_CONFIGURATION
+from webhook.objects.kinds import VOLUME
 from webhook.objects.manifests import Manifests
 from webhook.objects.vm_rows import opt_in_all_in
 from webhook.terminal import to_json, to_yaml
@@ -69,23 +67,21 @@ def run(settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: Tex
     Returns the exit code. Raises UserError as `explain_in` does, and if no cluster can be reached or read.
     """
     names.parse(settings.names)  # A word that is not a name is an error before a cluster is asked.
-    with _cluster(settings, stderr) as (cluster, found):
-        setting, unknown = (settings.opt_in_all, "") if settings.opt_in_all else found()
+    with _cluster(settings, stderr) as cluster:
+        setting, unknown = (settings.opt_in_all, "") if settings.opt_in_all else opt_in_all_in(cluster.view)
         said = replace(settings, opt_in_all=setting)
         return explain_in(cluster, said, stdin=stdin, stdout=stdout, stderr=stderr, color=color, unknown=unknown)
 
 
 @contextmanager
-def _cluster(
-    settings: ExplainSettings, stderr: TextIO
-) -> Iterator[tuple[ClusterReader, Callable[[], tuple[OptInAll, str]]]]:
-    """The cluster that files describe, or a live one; and what returns its --opt-in-all, or why that is not known."""
+def _cluster(settings: ExplainSettings, stderr: TextIO) -> Iterator[ClusterReader]:
+    """The cluster that files describe, or a live one."""
     if settings.manifests is None:
         from webhook.explain.sources.live_reader import connect  # noqa: PLC0415 - the API client takes 1 s to import
 
         kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
         with connect(kubeconfig, longhorn_namespace=settings.longhorn_namespace, headroom=settings.guard) as cluster:
-            yield cluster, partial(_opt_in_all, cluster)
+            yield cluster
         return
     manifests = Manifests.load(
         settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=settings.guard
@@ -93,12 +89,7 @@ def _cluster(
     if manifests.objects.ignored:
         counted = ", ".join(f"{count} {kind}" for kind, count in sorted(manifests.objects.ignored.items()))
         stderr.write(f"{settings.manifests}: ignored objects that no rule reads: {counted}\n")
-    yield ManifestsReader(manifests, str(settings.manifests)), partial(opt_in_all_in, manifests)
-
-
-def _opt_in_all(cluster: ClusterReader) -> tuple[OptInAll, str]:
-    listed = cluster.lookup(WEBHOOK_CONFIGURATION, CONFIGURATION)
-    return opt_in_all_of(msgspec.to_builtins(listed.items[0]) if listed.items else {}), listed.problem
+    yield ClusterReader(manifests, str(settings.manifests), settings.longhorn_namespace)
 
 
 def explain_in(  # noqa: PLR0913 - the streams of a command, by name

@@ -57,7 +57,7 @@ async def collect_objects(api: Api, origin: str, parts: Sequence[Part], longhorn
 
     async def read(part: Part) -> tuple[BundleList, list[Any]]:
         async with slots:
-            return await _read(api, part, longhorn_namespace)
+            return await read_part(api, part, longhorn_namespace)
 
     found = await asyncio.gather(*map(read, parts))
     made = ClusterBundle(
@@ -74,7 +74,8 @@ async def collect_objects(api: Api, origin: str, parts: Sequence[Part], longhorn
     return objects
 
 
-async def _read(api: Api, part: Part, longhorn_namespace: str) -> tuple[BundleList, list[Any]]:
+async def read_part(api: Api, part: Part, longhorn_namespace: str) -> tuple[BundleList, list[Any]]:
+    """Return the objects of one part, and the record that says why they are lacking."""
     kind = part.kind
     problem, items = "", list[Any]()
     try:
@@ -94,8 +95,9 @@ async def _read(api: Api, part: Part, longhorn_namespace: str) -> tuple[BundleLi
 async def _list(api: Api, path: str, part: Part) -> list[Any]:
     kind = part.kind
     selector = ",".join(filter(None, (kind.selector, part.selector)))
+    fields = ",".join(filter(None, (kind.fields, part.fields)))
     decoders = Decoders(kind.type)
-    return await reader.get_all(api, path, decoders, selector=selector, fields=kind.fields, seconds=_LIST_SECONDS)
+    return await reader.get_all(api, path, decoders, selector=selector, fields=fields, seconds=_LIST_SECONDS)
 
 
 async def _get(api: Api, path: str, kind: APIResource[Any]) -> list[Any]:

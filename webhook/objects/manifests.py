@@ -1,48 +1,54 @@
 """Manifests: a ClusterView of objects that were read once, from files or at an API server.
 
-Invariant: nothing is ever missing here. An object that was not read is absent, unless it is known of its kind that
-it could not be listed.
+Invariant: nothing is ever missing here. An object that was not read is absent, unless it is known of its kind that it
+could not be listed. webhook.kube.live_cluster reads on where something is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+from msgspec import Struct
+
+from webhook.core import refs
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.node import Node, csi_drivers_of
 from webhook.core.api.pod import Pod, uses
-from webhook.core.api.storage import PersistentVolumeClaim, claim_of
+from webhook.core.api.storage import claim_of
 from webhook.core.decision import Pin
 from webhook.core.listed_snapshot import ListedSnapshot
-from webhook.core.placement.replica_share import count_replicas, own_namespace_of
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, NotCounted, SnapshotUnavailable
-from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref
-from webhook.core.virtual_machines import KINDS_OF_VMS, ListedVirtualMachines
+from webhook.core.view import KINDS_OF_VMS, ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref
+from webhook.objects.indexes import count_pods, vms_by_claim
 from webhook.objects.kinds import (
     CONFIG_MAP,
     CSI_NODE,
     LONGHORN_NODE,
-    NAMESPACE,
     NODE,
     OF_CORE,
     PERSISTENT_VOLUME,
-    PERSISTENT_VOLUME_CLAIM,
     POD,
-    SHARE_MANAGER,
     VIRT_LAUNCHER_POD,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
-    VOLUME_ATTACHMENT,
     APIResource,
 )
 from webhook.objects.objects import ObjectStore, load_objects
 
+_T = TypeVar("_T")
 
-class Manifests(ListedVirtualMachines):
+
+class Listed(Struct, Generic[_T], frozen=True):
+    """All objects of a list; or none, with the `problem` that explains why they could not be listed."""
+
+    items: Sequence[_T] = ()
+    problem: str = ""
+
+
+class Manifests:
     """The cluster of these objects; a ClusterView (webhook.core.view)."""
 
     def __init__(
@@ -52,7 +58,7 @@ class Manifests(ListedVirtualMachines):
         longhorn_namespace: str,
         headroom: Mapping[str, int] | None = NO_HEADROOM,
     ) -> None:
-        """Count the pods on the nodes.
+        """Take what was read.
 
         Args:
             objects: what was read.
@@ -60,44 +66,11 @@ class Manifests(ListedVirtualMachines):
             headroom: what must stay free on a node; None if the resources of nodes do not count.
         """
         self.objects = objects
-        super().__init__(
-            *(
-                None if objects.problem(kind) else objects.of(kind)
-                for kind in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
-            )
-        )
-        self._claims = objects.of(PERSISTENT_VOLUME_CLAIM)
-        self._claims_in: dict[str, list[PersistentVolumeClaim]] = {}
-        for key, claim in sorted(self._claims.items()):
-            self._claims_in.setdefault(key.namespace, []).append(claim)
-        self._volumes = objects.within(PERSISTENT_VOLUME, "")
-        self._nodes = objects.within(NODE, "")
-        self._longhorn_nodes = objects.within(LONGHORN_NODE, longhorn_namespace)
-        self._by_name: Mapping[Kind, Mapping[str, Any]] = {
-            Kind.PERSISTENT_VOLUME: self._volumes,
-            Kind.SHARE_MANAGER: objects.within(SHARE_MANAGER, longhorn_namespace),
-            Kind.SHARE_MANAGER_POD: objects.within(POD, longhorn_namespace),
-            Kind.NODE: self._nodes,
-            Kind.LONGHORN_NODE: self._longhorn_nodes,
-            Kind.VOLUME_ATTACHMENT: objects.within(VOLUME_ATTACHMENT, longhorn_namespace),
-            Kind.NAMESPACE: objects.within(NAMESPACE, ""),
-        }
-        self._virt_launchers = [pod for pod in objects.of(POD).values() if _is_virt_launcher(pod)]
-        self._snapshot = self._count(headroom)
-
-    def _count(self, headroom: Mapping[str, int] | None) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
-        if headroom is None:
-            return NOT_COUNTED
-        counted: tuple[APIResource[Any], ...] = (NODE, POD, CSI_NODE)
-        unread = next(filter(None, map(self.objects.unread, counted)), "")
-        if unread:
-            return SnapshotUnavailable(unread)
-        if not _has_allocatable(self._nodes.values()):
-            return NOT_COUNTED
-        pods = list(self.objects.of(POD).values())
-        drivers_of = {name: csi_drivers_of(node.spec) for name, node in self.objects.within(CSI_NODE, "").items()}
-        replicas = count_replicas(pods, own_namespace_of(self.objects.configuration()))
-        return ListedSnapshot(pods, self._nodes, drivers_of, headroom, replicas)
+        self._longhorn_namespace = longhorn_namespace
+        self._headroom = headroom
+        self._snapshot: ListedSnapshot | SnapshotUnavailable | NotCounted | None = None
+        self._virt_launchers: list[Pod] | None = None
+        self._vms_by_claim: Mapping[NamespacedName, set[str]] | None = None
 
     @classmethod
     def load(
@@ -110,74 +83,52 @@ class Manifests(ListedVirtualMachines):
         """
         return cls(load_objects(path), longhorn_namespace=longhorn_namespace, headroom=headroom)
 
-    def node_names(self) -> list[str]:
-        """Return the names of all nodes, sorted."""
-        return sorted(self._nodes)
+    # What a command asks beside a ClusterView.
 
-    def claims(self, namespace: str) -> Sequence[PersistentVolumeClaim]:
-        """Return the claims of a namespace, by name."""
-        return self._claims_in.get(namespace, [])
+    @property
+    def counts_pods(self) -> bool:
+        """Whether the resources of nodes count."""
+        return self._headroom is not None
+
+    def has_all(self, kind: APIResource[Any]) -> bool:
+        """Return whether all objects of a kind were read."""
+        return not self._unread(kind)
+
+    def want(self, kind: APIResource[Any], namespace: str = "", *, selector: str = "") -> str:  # noqa: ARG002 - for a live cluster
+        """Have the objects of a kind. Returns why they can't be had; empty if they are there."""
+        return self._unread(kind, namespace)
+
+    def look_up(self, kind: APIResource[_T], name: str, namespace: str = "") -> Listed[_T]:
+        """Return the object of that name; nothing if it does not exist; a problem if that is not known."""
+        found = self.objects.get(kind, name, namespace)
+        return Listed([found]) if found is not None else Listed(problem=self.objects.problem(kind))
+
+    def why_unread(self, kind: APIResource[Any], name: str) -> str:  # noqa: ARG002 - for a live cluster
+        """Return why a cluster-wide object could not be read; empty if it was, or if there is none."""
+        return self.objects.unread(kind)
+
+    def read_missing(self) -> None:
+        """Read what is `missing`: nothing."""
 
     def all_virt_launchers(self) -> Sequence[Pod]:
         """Return all virt-launcher pods."""
+        if self._virt_launchers is None:
+            self._virt_launchers = [pod for pod in self.objects.of(POD).values() if _is_virt_launcher(pod)]
         return self._virt_launchers
 
-    def usable_nodes(self) -> int:
-        """Count the nodes that are Ready and not cordoned."""
-        return sum(node.usable for node in self._nodes.values())
+    def forget_indexes(self) -> None:
+        """Make the indexes again at the next question, because objects were added."""
+        self._virt_launchers = self._vms_by_claim = None
 
-    def has_autoscaler(self) -> bool:
-        """Return whether Karpenter made any of the nodes, or cluster-autoscaler writes its status or may do so."""
-        seen = any(node.from_karpenter for node in self._nodes.values()) or self.objects.of(CONFIG_MAP)
-        return bool(seen or self.objects.unread(CONFIG_MAP))
+    # What `serve` asks.
 
     def view(self) -> Manifests:
-        """Return itself: files do not change, so the cluster is its own view."""
+        """Return itself: what was read does not change, so the cluster is its own view."""
         return self
 
-    without_reads = view
-
-    @property
-    def missing(self) -> tuple[()]:
-        """Return nothing: all objects were read."""
-        return ()
-
-    def get(self, ref: ObjectRef[ObjectT]) -> ObjectT | NoObject:
-        """Return this object."""
-        kind, key = ref
-        if kind in KINDS_OF_VMS:
-            return super().get(ref)
-        found: Any
-        if kind is Kind.VIRT_LAUNCHERS_ON_NODE:
-            found = self._virt_launchers_on(*key)
-        else:
-            found = self._claims.get(key) if kind is Kind.PERSISTENT_VOLUME_CLAIM else self._by_name[kind].get(ref.name)
-        if found is None:
-            found = NoObject.UNAVAILABLE if self.objects.unread(OF_CORE[kind]) else NoObject.NOT_FOUND
-        known: ObjectT | NoObject = found
-        return known
-
-    def _virt_launchers_on(self, namespace: str, node: str) -> Any:
-        return [p for p in self._virt_launchers if p.metadata.namespace == namespace and p.spec.node_name == node]
-
-    async def read(self, view: ClusterView, refs: Sequence[Ref], deadline: float, most: int) -> Manifests:
+    async def read(self, view: ClusterView, refs_: Sequence[Ref], deadline: float, most: int) -> Manifests:
         """Raise TypeError: nothing is missing, so there is nothing to read."""
-        raise TypeError(f"files hold everything, and core needs {refs} of {view} by {deadline}, {most} at most")
-
-    def read_error(self, ref: Ref) -> str:
-        """Return why `bundle` could not list the objects of this kind."""
-        return self.objects.unread(OF_CORE[ref.kind])
-
-    def staleness(self) -> None:
-        """Return None: files are never out of date."""
-
-    def has_longhorn_nodes(self) -> bool:
-        """Return whether any nodes.longhorn.io exist in Longhorn's namespace, or may exist."""
-        return bool(self._longhorn_nodes or self.objects.unread(LONGHORN_NODE))
-
-    def snapshot(self) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
-        """Return the snapshot of pods and nodes; NOT_COUNTED if no node has status.allocatable."""
-        return self._snapshot
+        raise TypeError(f"files hold everything, and core needs {refs_} of {view} by {deadline}, {most} at most")
 
     def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
         """Do nothing: an admitted pod does not change the files."""
@@ -185,23 +136,114 @@ class Manifests(ListedVirtualMachines):
     def forget(self, pod: Pod, namespace: str) -> None:
         """Do nothing, as `assume`."""
 
+    # The ClusterView.
+
+    @property
+    def missing(self) -> Collection[Ref]:
+        """Return no object: everything was read."""
+        return ()
+
+    def without_reads(self) -> ClusterView:
+        """Return itself: nothing is read here."""
+        return self
+
+    def get(self, ref: ObjectRef[ObjectT]) -> ObjectT | NoObject:
+        """Return this object."""
+        found: Any
+        if ref.kind is Kind.VIRT_LAUNCHERS_ON_NODE:
+            found = self._virt_launchers_on(ref)
+        else:
+            kind = OF_CORE[ref.kind]
+            found = self.objects.get(kind, ref.name, self._namespace(kind, ref))
+            if found is None:
+                found = self._absent(ref, kind)
+        known: ObjectT | NoObject = found
+        return known
+
+    def _namespace(self, kind: APIResource[Any], ref: Ref) -> str:
+        return self._longhorn_namespace if kind.of_longhorn else ref.key.namespace
+
+    def _virt_launchers_on(self, ref: Ref) -> Sequence[Pod] | NoObject:
+        if self._unread(VIRT_LAUNCHER_POD):
+            return NoObject.UNAVAILABLE
+        namespace, node = ref.key
+        pods = self.all_virt_launchers()
+        return [pod for pod in pods if pod.metadata.namespace == namespace and pod.spec.node_name == node]
+
+    def _absent(self, ref: Ref, kind: APIResource[Any]) -> NoObject:
+        """Why this object is not there."""
+        unknown = self.objects.problem(kind) if ref.kind in KINDS_OF_VMS else self._unread(kind)
+        return NoObject.UNAVAILABLE if unknown else NoObject.NOT_FOUND
+
+    def _unread(self, kind: APIResource[Any], namespace: str = "") -> str:  # noqa: ARG002 - for a live cluster
+        """Why the objects of a kind were not all read; empty if they were."""
+        return self.objects.unread(kind)
+
+    def read_error(self, ref: Ref) -> str:
+        """Return why the objects of this kind could not be listed."""
+        return self._unread(OF_CORE[ref.kind])
+
+    def staleness(self) -> None:
+        """Return None: what was read once is not out of date."""
+
+    def has_longhorn_nodes(self) -> bool:
+        """Return whether any nodes.longhorn.io exist in Longhorn's namespace, or may exist."""
+        namespace = self._longhorn_namespace
+        return bool(self.objects.within(LONGHORN_NODE, namespace) or self._unread(LONGHORN_NODE))
+
+    def node_names(self) -> list[str]:
+        """Return the names of all nodes, sorted."""
+        return sorted(key.name for key in self.objects.of(NODE))
+
+    def usable_nodes(self) -> int:
+        """Count the nodes that are Ready and not cordoned."""
+        return sum(node.usable for node in self.objects.of(NODE).values())
+
+    def has_autoscaler(self) -> bool:
+        """Return whether Karpenter made any of the nodes, or cluster-autoscaler writes its status or may do so."""
+        seen = any(node.from_karpenter for node in self.objects.of(NODE).values()) or self.objects.of(CONFIG_MAP)
+        return bool(seen or self._unread(CONFIG_MAP))
+
+    def snapshot(self) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
+        """Return the snapshot of pods and nodes; NOT_COUNTED if no node has status.allocatable."""
+        if self._snapshot is None:
+            self._snapshot = self._count(self._headroom)
+        return self._snapshot
+
+    def _count(self, headroom: Mapping[str, int] | None) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
+        if headroom is None:
+            return NOT_COUNTED
+        counted: tuple[APIResource[Any], ...] = (NODE, POD, CSI_NODE)
+        unread = next(filter(None, map(self._unread, counted)), "")
+        if unread:
+            return SnapshotUnavailable(unread)
+        return count_pods(self.objects, headroom)
+
     def volume_claims(self, volume: str) -> list[NamespacedName] | NoObject:
         """Return the claims of the PersistentVolumes that have this CSI volume handle."""
-        if self.objects.unread(PERSISTENT_VOLUME):
+        volumes = self.objects.of(PERSISTENT_VOLUME).values()
+        claims = [claim for found in volumes if (claim := claim_of(found, volume))]
+        if not claims and self.get(refs.persistent_volume(volume)) is NoObject.UNAVAILABLE:
             return NoObject.UNAVAILABLE
-        return [claim for found in self._volumes.values() if (claim := claim_of(found, volume))]
+        return claims
 
     def virt_launchers(self, claim: NamespacedName) -> list[Pod] | NoObject:
         """Return the virt-launcher pods that use this claim."""
-        if self.objects.unread(VIRT_LAUNCHER_POD):
+        if self._unread(VIRT_LAUNCHER_POD, claim.namespace):
             return NoObject.UNAVAILABLE
-        return [
-            pod for pod in self._virt_launchers if pod.metadata.namespace == claim.namespace and uses(pod, claim.name)
-        ]
+        pods = self.all_virt_launchers()
+        return [pod for pod in pods if pod.metadata.namespace == claim.namespace and uses(pod, claim.name)]
 
+    def virtual_machines_of(self, claim: NamespacedName) -> Sequence[str] | NoObject:
+        """Return the names of the VMs that name this claim."""
+        if self._vms_unknown(claim.namespace):
+            return NoObject.UNAVAILABLE
+        if self._vms_by_claim is None:
+            self._vms_by_claim = vms_by_claim(self.objects)
+        return sorted(self._vms_by_claim.get(claim, ()))
 
-def _has_allocatable(nodes: Iterable[Node]) -> bool:
-    return any(node.status and node.status.allocatable for node in nodes)
+    def _vms_unknown(self, namespace: str) -> bool:  # noqa: ARG002 - for a live cluster
+        return bool(self.objects.problem(VIRTUAL_MACHINE) and self.objects.problem(VIRTUAL_MACHINE_INSTANCE))
 
 
 def _is_virt_launcher(pod: Pod) -> bool:

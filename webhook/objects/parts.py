@@ -18,12 +18,14 @@ class Part(Struct, frozen=True, kw_only=True):
         kind: the kind. Its own selectors hold, too.
         namespace: the only namespace that is read; empty for all. Longhorn's kinds are read in Longhorn's namespace.
         selector: a label selector; empty for all objects.
+        fields: a field selector; empty for all objects.
         name: of the only object that is read, by a GET: a Role may allow that, and not a list. Empty for all objects.
     """
 
     kind: APIResource[Any]
     namespace: str = ""
     selector: str = ""
+    fields: str = ""
     name: str = ""
 
 

@@ -16,6 +16,7 @@ from webhook.core.observe.reunite_messages import latest, with_messages
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import OptInAll, Policy, opt_in_all_of
 from webhook.core.scheduler.matching.label_selector import Selector
+from webhook.objects.api.webhooks import CONFIGURATION
 from webhook.objects.documents import BadDocument
 from webhook.objects.kinds import (
     EVENT,
@@ -94,8 +95,8 @@ def misplaced_opt_ins(manifests: Manifests) -> dict[NamespacedName, list[str]]:
 
 def opt_in_all_in(manifests: Manifests) -> tuple[OptInAll, str]:
     """Return the setting --opt-in-all of the cluster, and why it is not known; empty if it is."""
-    objects = manifests.objects
-    return opt_in_all_of(objects.configuration()), objects.unread(WEBHOOK_CONFIGURATION)
+    unknown = manifests.why_unread(WEBHOOK_CONFIGURATION, CONFIGURATION)
+    return opt_in_all_of(manifests.objects.configuration()), unknown
 
 
 def unread(manifests: Manifests) -> list[str]:

@@ -11,7 +11,7 @@ import yaml
 from webhook.core.opt_in import Mode
 from webhook.explain.run import explain_in
 from webhook.explain.settings import ExplainSettings
-from webhook.explain.sources.manifests_reader import ManifestsReader
+from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.objects import documents
 from webhook.objects.manifests import Manifests
 from webhook.objects.objects import read_objects
@@ -93,12 +93,12 @@ class Ran(NamedTuple):
     err: str
 
 
-def the_cluster(text: str = CLUSTER) -> ManifestsReader:
+def the_cluster(text: str = CLUSTER) -> ClusterReader:
     """The cluster that the YAML text describes."""
     manifests = Manifests(
         read_objects(documents.read_documents(text, "cluster.yaml")), longhorn_namespace="longhorn-system"
     )
-    return ManifestsReader(manifests, "cluster.yaml")
+    return ClusterReader(manifests, "cluster.yaml", "longhorn-system")
 
 
 def settings(source: str, **flags: Any) -> ExplainSettings:

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from webhook.explain.derive.virt_launcher import Derived, derive_virt_launcher
-from webhook.explain.sources.manifests_reader import ManifestsReader
+from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.objects import documents
 from webhook.objects.api.kubevirt import VirtualMachine, VirtualMachineInstance
 from webhook.objects.manifests import Manifests
@@ -22,12 +22,13 @@ def a_claim(name: str, *, labels: dict[str, str] | None = None, deleted: bool = 
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta}
 
 
-def a_cluster(*objects: Any) -> ManifestsReader:
+def a_cluster(*objects: Any) -> ClusterReader:
     """The cluster of these objects."""
     text = yaml.dump_all(objects, Dumper=yaml.CSafeDumper)
-    return ManifestsReader(
+    return ClusterReader(
         Manifests(read_objects(documents.read_documents(text, "cluster.yaml")), longhorn_namespace="longhorn-system"),
         "cluster.yaml",
+        "longhorn-system",
     )
 
 

@@ -10,21 +10,21 @@ from support.drivers.explaining import the_cluster
 
 from webhook.explain.derive.share_manager import derive_share_manager
 from webhook.explain.derive.virt_launcher import Derived
-from webhook.explain.sources.cluster_reader import Listed
-from webhook.explain.sources.manifests_reader import ManifestsReader
+from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.objects.api.storage import Volume
 from webhook.objects.kinds import APIResource
+from webhook.objects.manifests import Listed
 
 NAMESPACE: Final = "longhorn-system"
 Object = dict[str, Any]
 PV: Final = {"persistentvolumes/pv-disk": {"spec": {"storageClassName": "fast"}}}
 
 
-class ClusterOfObjects(ManifestsReader):
+class ClusterOfObjects(ClusterReader):
     """A cluster with objects by PLURAL/NAME. A string in place of an object is the problem of reading it."""
 
     def __init__(self, objects: Mapping[str, Object | str]) -> None:
-        super().__init__(the_cluster().view, "objects of a test")
+        super().__init__(the_cluster().view, "objects of a test", NAMESPACE)
         self._told = objects
         self.asked: list[str] = []
 

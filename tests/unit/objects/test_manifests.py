@@ -83,12 +83,10 @@ def test_what_is_described_is_found_and_all_else_is_absent(method: str, there: A
 
 
 def test_what_is_held_can_be_listed() -> None:
-    """For explain and demo: nodes and claims by name."""
+    """For demo: nodes by name."""
     view = cluster(*WHOLE)
     assert view.objects.size == len(WHOLE)
     assert view.node_names() == ["n1", "n2"]
-    assert [claim.metadata.name for claim in view.claims("vms")] == ["disk", "state"]
-    assert view.claims("none") == []
     assert view.objects.ignored == Counter()
 
 

@@ -25,7 +25,7 @@ from webhook.core.view import ClusterView, NoObject
 from webhook.explain.chain import claim_chain, volume_chain
 from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.volume_chain import VolumeChain
-from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
+from webhook.explain.sources.cluster_reader import ClusterReader
 
 _SHARE_MANAGERS_ONLY: Final = (
     "only the nodes of the claims' share-managers are shown, because the nodes could not be listed"
@@ -68,7 +68,7 @@ def collect_evidence(answer: Answer, entry: Entry, namespace: str, cluster: Clus
         return Evidence()
     if entry is Entry.SHARE_MANAGER:
         return _volume_evidence(pod, namespace, cluster, policy)
-    findings = answer_when_read(cluster, lambda view: share_managers.find_share_managers(pod, namespace, view))
+    findings = cluster.ask(lambda view: share_managers.find_share_managers(pod, namespace, view))
     candidates = {finding.node for finding in findings if finding.node}
     incoming_pod = IncomingPod.of(pod, namespace, share_managers.bound_volumes(findings))
     cycle = CycleState(incoming_pod, cluster.view.snapshot())
@@ -83,8 +83,8 @@ def collect_evidence(answer: Answer, entry: Entry, namespace: str, cluster: Clus
 def _volume_evidence(pod: Pod, namespace: str, cluster: ClusterReader, policy: Policy) -> Evidence:
     """The evidence for a share-manager pod. It has no claim, and core evaluates its nodes by rules of their own."""
     volume = share_manager.volume_of(pod)
-    findings = answer_when_read(cluster, lambda view: consumers.find_vms(volume, view, policy))
-    chain = answer_when_read(cluster, lambda view: volume_chain.build_volume_chain(volume, findings, view, policy))
+    findings = cluster.ask(lambda view: consumers.find_vms(volume, view, policy))
+    chain = cluster.ask(lambda view: volume_chain.build_volume_chain(volume, findings, view, policy))
     candidates = {finding.node for finding in findings if finding.node}
     cycle = CycleState(IncomingPod.of(pod, namespace), cluster.view.snapshot())
     nodes, problem = _nodes(lambda name, view: share_manager.share_manager_fit(name, cycle, view), candidates, cluster)
@@ -101,7 +101,7 @@ def _nodes(
     """The result of each candidate and of each other node, candidates first; why the others could not be listed."""
     listed = cluster.node_names()
     names = sorted(candidates | set(listed.items), key=lambda name: (name not in candidates, name))
-    results = answer_when_read(cluster, lambda view: [evaluate(name, view) for name in names])
+    results = cluster.ask(lambda view: [evaluate(name, view) for name in names])
     return [_node_evidence(verdict, candidates) for verdict in results], listed.problem
 
 

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from webhook.core import refs
 from webhook.core.opt_in import Policy, asked_value, label_of, opts_in
-from webhook.core.view import Kind, NoObject, Ref
-from webhook.core.virtual_machines import KINDS_OF_VMS
+from webhook.core.view import KINDS_OF_VMS, Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView
 from webhook.kube.informer.list_watch import ListWatch

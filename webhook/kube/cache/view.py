@@ -15,8 +15,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import claim_of
 from webhook.core.scheduler.state.snapshot import AnySnapshot
-from webhook.core.view import VMS_OF_CLAIM_MAX, Kind, NoObject, ObjectRef, ObjectT, Ref
-from webhook.core.virtual_machines import KINDS_OF_VMS
+from webhook.core.view import KINDS_OF_VMS, VMS_OF_CLAIM_MAX, Kind, NoObject, ObjectRef, ObjectT, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import namespaced_key
