@@ -61,6 +61,9 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
     because: str = ""
 
 
+_DECODER: Final = msgspec.json.Decoder(AppliedPatch)
+
+
 def to_annotation(applied: AppliedPatch) -> str:
     """Return the annotation's value, JSON."""
     return msgspec.json.encode(applied).decode()
@@ -69,7 +72,7 @@ def to_annotation(applied: AppliedPatch) -> str:
 def from_annotation(text: str | None) -> AppliedPatch:
     """Return the record in an annotation's value; an empty record for None or for a value of another form."""
     try:
-        return msgspec.json.decode(text or "{}", type=AppliedPatch)
+        return _DECODER.decode(text) if text else AppliedPatch()
     except (msgspec.DecodeError, UnicodeError, RecursionError):  # users may write what they like
         return AppliedPatch()
 
