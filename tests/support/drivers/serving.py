@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, Self
 
 import trustme
 from support.drivers.http_calls import Reply, parse_reply
-from support.objects import builders
+from support.objects import short
 from support.waits import MAX_WAIT_SECONDS
 
 ROOT: Final = Path(__file__).resolve().parents[3]
@@ -49,29 +49,18 @@ def issue(directory: Path, *, not_before: datetime | None = None, not_after: dat
 
 def cluster() -> list[dict[str, Any]]:
     """Return three nodes, and one claim for each result of a claim; the share-manager of `disk` is on node-a."""
-    objects = [builders.node("node-a"), builders.node("node-b"), builders.node("node-c", cordoned=True)]
-    objects += [builders.longhorn_node(f"node-{letter}") for letter in "abc"]
-    for name, node in (("disk", "node-a"), ("data", "node-b"), ("state", "node-a"), ("cordoned", "node-c")):
-        objects += _share(name, state="running", ownerID=node)
-        objects.append(builders.share_manager_pod(f"pvc-{name}", nodeName=node))
-    objects += _share("hinted", state="starting", ownerID="node-b")
-    objects.append(builders.share_manager_pod("pvc-hinted", phase="Pending"))
-    objects += _share("stopped", state="stopped", ownerID="node-b")
-    objects += _share("block", volume_mode="Block")[:2]
-    objects += _share("single", access_modes=["ReadWriteOnce"])[:2]
-    objects.append(builders.persistent_volume_claim("pending"))
-    return objects
-
-
-def _share(
-    name: str, *, volume_mode: str = "Filesystem", access_modes: Sequence[str] = ("ReadWriteMany",), **status: Any
-) -> list[dict[str, Any]]:
-    shape = {"volume_mode": volume_mode, "access_modes": access_modes}
-    return [
-        builders.persistent_volume_claim(name, volume_name=f"pv-{name}", **shape),
-        builders.persistent_volume(f"pv-{name}", claim=name, handle=f"pvc-{name}", **shape),
-        builders.share_manager(f"pvc-{name}", **status),
-    ]
+    served = {"disk": "node-a", "data": "node-b", "state": "node-a", "cordoned": "node-c"}
+    volumes: dict[str, Mapping[str, Any]] = {name: {"servedFrom": node} for name, node in served.items()} | {
+        "hinted": {"shareManager": {"state": "starting", "ownerID": "node-b"}, "pod": {"phase": "Pending"}},
+        "stopped": {"shareManager": {"state": "stopped", "ownerID": "node-b"}},
+        "block": {"volumeMode": "Block"},
+        "single": {"access": "ReadWriteOnce"},
+        "pending": {"bound": False},
+    }
+    named = {
+        name: {**state, "persistentVolume": f"pv-{name}", "handle": f"pvc-{name}"} for name, state in volumes.items()
+    }
+    return list(short.cluster({"nodes": {"node-a": {}, "node-b": {}, "node-c": {"cordoned": True}}, "volumes": named}))
 
 
 def write_cluster(file: Path, objects: Sequence[Mapping[str, Any]]) -> Path:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from inspect import signature
 from typing import Any, Final
 
 from support.objects import builders, builders_kubevirt, builders_pods
 from support.objects.short_yaml import BadRow, Object, deep_merge, names, only, spelled
+
+
+def _keys(build: Callable[..., Object]) -> dict[str, str]:
+    """Each keyword of a builder by its name in a row, which is in camel case."""
+    keywords = [name for name, each in signature(build).parameters.items() if each.kind is each.KEYWORD_ONLY]
+    return {re.sub("_(.)", lambda found: found[1].upper(), name): name for name in keywords}
+
 
 _POD_KEYS: Final = frozenset({"fixture", "optIn", "claims", "ephemeral", "labels", "annotations", "namespace"})
 _POD_SPEC_KEYS: Final = frozenset(
@@ -28,38 +37,19 @@ _CLUSTER_KEYS: Final = frozenset(
     {"nodes", "volumes", "longhornNodes", "vms", "virtualMachines", "pods", "clusterAutoscaler", "namespaceLabel"}
 )
 _LONGHORN_KEYS: Final = frozenset({"longhorn", "nfsClient", "csiDrivers", "instanceManager"})
-_NODE_KEYS: Final = _LONGHORN_KEYS | {"ready", "cordoned", "deleting", "taints", "labels", "exists", "allocatable"}
+_NODE_KEYS: Final = _LONGHORN_KEYS | {"exists", *_keys(builders.node)}
 _PERSISTENT_VOLUME_KEYS: Final = frozenset({"handle", "driver", "attributes", "pvLabels", "pvTerms", "inTree"})
 _VOLUME_KEYS: Final = _PERSISTENT_VOLUME_KEYS | frozenset(
     {"claim", "access", "volumeMode", "bound", "phase", "namespace", "persistentVolume"}
     | {"servedFrom", "shareManager", "pod", "tickets"}
 )
-_VM_KEYS: Final[Mapping[str, str]] = {  # each with its keyword of builders.vm_pod
-    "vm": "vm",
+_VM_KEYS: Final = _keys(builders.vm_pod) | {
     "claims": "claims",
     "optIn": "opt_in",
-    "namespace": "namespace",
-    "node": "node",
-    "pinnedTo": "pinned_to",
-    "phase": "phase",
-    "deleting": "deleting",
-    "created": "created",
-    "migrationTarget": "migration_target",
     "labels": "labels",
     "nodeSelector": "nodeSelector",
-    "uid": "uid",
 }
-_OTHER_POD_KEYS: Final[Mapping[str, str]] = {  # each with its keyword of builders_pods.pod
-    "node": "node",
-    "pinnedTo": "pinned_to",
-    "namespace": "namespace",
-    "labels": "labels",
-    "requests": "requests",
-    "hostPort": "host_port",
-    "away": "away",
-    "phase": "phase",
-    "deleting": "deleting",
-}
+_OTHER_POD_KEYS: Final = _keys(builders_pods.pod)
 _TICKET_KEYS: Final = frozenset({"node", "type"})
 _SHARE_MANAGER_KEYS: Final = frozenset({"state", "ownerID", "namespace"})
 _SHARE_MANAGER_POD_KEYS: Final = frozenset({"phase", "node", "deleting", "labels", "namespace"})
