@@ -56,7 +56,8 @@ class Answer(Struct, frozen=True):
     """The answer to one AdmissionReview: the body to send, and what the body was made from.
 
     `pod` is None if the request does not create a pod. `vm_exists` is False if the cluster does not have the
-    VirtualMachineInstance of the pod: anybody who can connect may send such a pod.
+    VirtualMachineInstance of the pod: anybody who can connect may send such a pod. The instance is not asked for if the
+    entry is not for the pod, or if nobody opted the VM in. Then there is no Event, and no pod is assumed.
     """
 
     body: bytes
@@ -131,9 +132,11 @@ def read(body: bytes, entry: Entry) -> PodCreation | Answer:
 def answer(creation: PodCreation, view: ClusterView, policy: Policy) -> Answer:
     """Return the answer (rules 2 to 8). It does not count if `view.missing` has anything after that."""
     decision = creation.entry.decide(creation.before, creation.namespace, view, policy)
-    exists = _vm_exists(creation, view)
     carried_out = _carried_out(creation, decision, policy)
-    return carried_out if exists else replace(carried_out, vm_exists=False)
+    columns = decision.why.reason.columns
+    if columns.other_pod or columns.not_opted_in or _vm_exists(creation, view):
+        return carried_out
+    return replace(carried_out, vm_exists=False)
 
 
 def _vm_exists(creation: PodCreation, view: ClusterView) -> bool:

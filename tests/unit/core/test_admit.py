@@ -12,6 +12,7 @@ from support.objects.builders import (
     virt_launcher_pod,
 )
 
+from webhook.core import refs
 from webhook.core.admit import Answer, Entry, PodCreation, admit, proven_answer, read, unchanged
 from webhook.core.api.admission_review import BadReview
 from webhook.core.api.meta import NamespacedName
@@ -54,6 +55,21 @@ def test_an_object_that_is_not_cached_is_needed() -> None:
     view = Patchy(cluster(*CLUSTER), {ref: MISSING})
     admit(json.dumps(review(POD)).encode(), view, Policy())
     assert list(view.missing) == [ref]
+
+
+OF_NO_EFFECT = {
+    "a target": virt_launcher_pod(labels={"kubevirt.io/migrationJobUID": "u"}),
+    "of no VM": virt_launcher_pod(labels={"kubevirt.io": "virt-api"}),
+    "of a VM that nobody opts in": virt_launcher_pod(opt_in=None),
+}
+
+
+@pytest.mark.parametrize("pod", OF_NO_EFFECT.values(), ids=OF_NO_EFFECT)
+def test_no_vm_is_read_for_a_pod_that_the_entry_is_not_for(pod: Object) -> None:
+    """Nor for one whose VM nobody opts in: there is no Event, and no pod is assumed."""
+    view = Patchy(cluster(*CLUSTER), {refs.virtual_machine_instance(NamespacedName("vms", "db01")): MISSING})
+    assert answer(review(pod), view).vm_exists
+    assert not view.missing
 
 
 def test_a_pod_that_cannot_be_read_is_a_bad_review() -> None:
