@@ -23,13 +23,12 @@ from certs.rotation.change import Change
 from certs.rotation.plan import Issue, NewAuthority, Publish, RotationPolicy, WaitUntil, Write
 from certs.rotation.state import ClusterState
 from certs.x509 import pki
+from webhook.component_base.client.backoff import Backoff
 from webhook.component_base.client.errors import ApiError
 from webhook.component_base.errors import UserError
 
 READ_EVERY: Final = timedelta(seconds=60)  # by the wall clock, so that a machine that was suspended continues at once
 _TOO_OLD: Final = timedelta(seconds=10)  # older data is read again, for example after the process was stopped
-_FIRST_PAUSE_SECONDS: Final = 0.5
-_LONGEST_PAUSE_SECONDS: Final = 15.0
 _UNWATCHED_SECONDS: Final = 5.0  # between two reads if the objects can't be watched
 _RETRYING: Final = "can't read or write the objects, trying again"
 _MANY_WRITES: Final = 20  # a new authority takes four
@@ -86,17 +85,17 @@ class Controller:
 
     async def run(self) -> None:
         """Reconcile until this is canceled."""
-        failures = 0
+        backoff, now = Backoff(random.random), asyncio.get_running_loop().time
         while True:
             try:
                 async with self._connect() as objects:  # again after each failure: credentials may have changed
                     while True:
                         await self.reconcile(objects)
-                        failures = 0
+                        backoff.succeeded()
             except (ApiError, UserError) as error:
                 self._failed(str(error))
-            await self._sleep(_pause_seconds(failures))
-            failures += 1
+            backoff.failed(now(), 0)
+            await self._sleep(backoff.wait(now()))
 
     async def reconcile(self, objects: Objects) -> None:
         """Read the objects, then take the one step that is due, or wait for a change.
@@ -181,8 +180,3 @@ class Controller:
                 logging.WARNING,
             )
             await self._sleep(_UNWATCHED_SECONDS)
-
-
-def _pause_seconds(failures: int) -> float:
-    longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * float(1 << min(failures, 10)))
-    return longest * random.uniform(0.5, 1)  # noqa: S311 - so that two controllers do not try at the same time

@@ -23,13 +23,13 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from webhook.component_base.client.api import Api
+from webhook.component_base.client.backoff import Backoff
 from webhook.component_base.client.errors import ApiError
 from webhook.component_base.client.status import retry_after_seconds
 from webhook.core.admit import Answer, Entry
 from webhook.core.api.meta import utc_text
 from webhook.core.observe import events
 from webhook.core.observe.events import Event, Outcome
-from webhook.kube.informer.backoff import Backoff
 from webhook.telemetry.log import failure
 from webhook.telemetry.record import LOGGER
 

@@ -13,11 +13,12 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
+from webhook.component_base.client.backoff import Backoff
 from webhook.component_base.client.status import Failure, read_failure, retry_after_seconds
 from webhook.kube.client.metadata import is_before
 from webhook.kube.client.wire import Decoders, NotJSON
 from webhook.kube.informer import requests
-from webhook.kube.informer.backoff import Backoff, Cause, Fault, cause_of, needs_list
+from webhook.kube.informer.backoff import Cause, Fault, cause_of, needs_list
 from webhook.kube.informer.framing import Framing
 from webhook.kube.informer.freshness import Freshness
 from webhook.kube.informer.requests import Request, RequestMode, Wait
@@ -148,7 +149,7 @@ class ListWatch(Store):
         if mode is RequestMode.STREAM:
             self.listing = None
 
-    # Answers.
+    # Answers and failures.
 
     def _feed_watch(self, chunk: bytes, now: float) -> Fault | None:
         for line in self._framing.add_lines(chunk):
@@ -223,8 +224,6 @@ class ListWatch(Store):
         self._version, self.problem, self._page_objects = version, "", self.resource.page_objects
         self._freshness.listed(at)
         self.installed = True
-
-    # Failures.
 
     def _refuse(self, mode: RequestMode, now: float) -> None:
         """Take in an HTTP error, with a Status as its body."""
