@@ -14,7 +14,7 @@ from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.limits import ReuniteLimits
 from webhook.core.view import Kind
 from webhook.kube.cache.readiness import CacheState
-from webhook.kube.informer.backoff import Cause
+from webhook.kube.informer.faults import Cause
 from webhook.reunite.facts import Facts, StaleFacts
 
 

@@ -15,7 +15,7 @@ from webhook import __version__
 from webhook.core.view import Kind
 from webhook.kube.cache.lookups import LookupCounts
 from webhook.kube.cache.readiness import CacheState
-from webhook.kube.informer.backoff import Cause
+from webhook.kube.informer.faults import Cause
 from webhook.kube.metrics import CacheMetrics
 from webhook.telemetry.exposition import PREFIX, Family
 from webhook.telemetry.metrics import Admissions, Metrics

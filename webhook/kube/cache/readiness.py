@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from webhook.kube.informer.backoff import Cause
+from webhook.kube.informer.faults import Cause
 from webhook.kube.informer.list_watch import ListWatch
 
 

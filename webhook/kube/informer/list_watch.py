@@ -18,7 +18,7 @@ from webhook.component_base.client.status import Failure, read_failure, retry_af
 from webhook.kube.client.metadata import is_before
 from webhook.kube.client.wire import Decoders, NotJSON
 from webhook.kube.informer import requests
-from webhook.kube.informer.backoff import Cause, Fault, cause_of, needs_list
+from webhook.kube.informer.faults import Cause, Fault, cause_of, needs_list
 from webhook.kube.informer.framing import Framing
 from webhook.kube.informer.freshness import Freshness
 from webhook.kube.informer.requests import Request, RequestMode, Wait

@@ -17,7 +17,7 @@ from webhook.component_base.client import api as client
 from webhook.component_base.client.errors import ApiError
 from webhook.core.view import Kind, NoObject
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.informer.backoff import Cause
+from webhook.kube.informer.faults import Cause
 
 # Tokens.
 

@@ -10,7 +10,7 @@ from support.fakes.live import reflecting
 
 from webhook.component_base.client.api import Api
 from webhook.kube.informer import freshness, reflector
-from webhook.kube.informer.backoff import Cause
+from webhook.kube.informer.faults import Cause
 from webhook.kube.informer.list_watch import ListWatch
 
 

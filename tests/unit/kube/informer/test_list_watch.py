@@ -11,7 +11,7 @@ from support.models.model_api import bookmark, event, refusal
 
 from webhook.core.view import Kind
 from webhook.kube.informer import framing, freshness
-from webhook.kube.informer.backoff import Cause
+from webhook.kube.informer.faults import Cause
 
 MIB = 1024 * 1024
 DOWN = Says(error="can't connect", reached=False, seconds=0)
