@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, Self
 
+import trustme
 from support.fakes.http_line import Asked, Line
 from support.models.model_api import Answer, Collection, Object, Watch, page, refusal
 from support.waits import MAX_WAIT_SECONDS
@@ -96,10 +97,14 @@ class ApiServer:
 
 
 class Cluster:
-    """A handler that answers from collections: path of the collection -> its model; a path without one is 404."""
+    """A handler that answers from collections: path of the collection -> its model; a path without one is 404.
+
+    `token`: the only bearer token that is taken; others get 401. Without one, nobody is asked for a token.
+    """
 
     def __init__(self, collections: Mapping[str, Collection]) -> None:
         self.collections = dict(collections)
+        self.token = ""
         self._faults: list[tuple[Callable[[Asked], bool], Handler]] = []
 
     @contextmanager
@@ -114,6 +119,9 @@ class Cluster:
 
     async def __call__(self, asked: Asked, line: Line) -> None:
         """Answer a request: with a fault if one applies, otherwise with the collections."""
+        if self.token and asked.headers.get("authorization") != f"Bearer {self.token}":
+            await line.answer(*refusal(401, "Unauthorized"))
+            return
         for when, handler in reversed(self._faults):
             if when(asked):
                 await handler(asked, line)
@@ -187,6 +195,13 @@ def saying(status: int, body: bytes = b"", **headers: str) -> Handler:
 def refusing(code: int, *words: str, **more: Any) -> Handler:
     """Return a handler that refuses each request with a Status."""
     return saying(code, refusal(code, *words, **more).body)
+
+
+def tls_of(authority: trustme.CA) -> ssl.SSLContext:
+    """Return the SSL context of a server with a certificate of this authority."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    return context
 
 
 async def until(holds: Callable[[], object]) -> None:

@@ -185,3 +185,7 @@ async def put(store: ClusterCache, cluster: Cluster, kind: Kind, *objects: dict[
 def share_manager_on(name: str, node: str) -> dict[str, Any]:
     """A ShareManager on a node, as the API server stores it."""
     return {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", **manager(name, 0, node)}
+
+
+SHARE_MANAGER = share_manager_on("a", "n1")
+ITEM = f"{SHARE_MANAGERS}/a"

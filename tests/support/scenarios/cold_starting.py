@@ -70,11 +70,6 @@ class Seen(NamedTuple):
         """The share of calls that were answered within 10 ms."""
         return self._more(f"{_PREFIX}_duration_seconds_bucket", le="0.01") / self.calls
 
-    @property
-    def decided_in_time(self) -> float:
-        """The share of calls that took no more than that besides waiting for the API server."""
-        return self._more(f"{_PREFIX}_stage_duration_seconds_bucket", stage="decide", le="0.01") / self.calls
-
     def _more(self, name: str, **labels: str) -> int:
         had, has = (
             scraped.value(name, entry=_ENTRY, **labels) if scraped.has(name, entry=_ENTRY, **labels) else 0

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.fakes.api_server import Cluster
-from support.fakes.live import cluster_of
-from support.fakes.token_server import SHARE_MANAGER
+from support.fakes.live import SHARE_MANAGER, cluster_of
 
 
 @pytest.fixture

@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pytest
 import trustme
-from support.fakes.api_server import ApiServer, Cluster, until
-from support.fakes.live import LONGHORN_NAMESPACE, SHARE_MANAGERS, connected, owners, ref, reflecting
-from support.fakes.token_server import ITEM, SHARE_MANAGER, Doorman, tls_of
+from support.fakes.api_server import ApiServer, Cluster, tls_of, until
+from support.fakes.live import (
+    ITEM,
+    LONGHORN_NAMESPACE,
+    SHARE_MANAGER,
+    SHARE_MANAGERS,
+    connected,
+    owners,
+    ref,
+    reflecting,
+)
 from support.fakes.watching import manager
 from support.waits import MAX_WAIT_SECONDS
 
@@ -26,12 +34,12 @@ async def test_a_read_with_an_expired_token_takes_the_new_one(
     server: ApiServer, cluster: Cluster, tmp_path: Path
 ) -> None:
     """The token's file was renewed: the caller gets the answer."""
-    server.handler = door = Doorman(cluster, "first")
+    cluster.token = "first"  # noqa: S105 - a test's
     file = tmp_path / "token"
     file.write_text("first")
     async with connected(server, tmp_path, tokenFile=str(file)) as api:
         assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
-        door.token = "second"  # noqa: S105 - a test's
+        cluster.token = "second"  # noqa: S105 - a test's
         file.write_text("second")
         assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
         assert [asked.headers["authorization"] for asked in server.asked] == [
@@ -46,12 +54,12 @@ async def test_a_watch_with_an_expired_token_takes_the_new_one(
 ) -> None:
     """After a 401 the watch goes on from its resourceVersion."""
     monkeypatch.setattr(client, "_RENEW_AT_MOST_EVERY_SECONDS", 0.01)
-    server.handler = door = Doorman(cluster, "first")
+    cluster.token = "first"  # noqa: S105 - a test's
     file = tmp_path / "token"
     file.write_text("first")
     async with connected(server, tmp_path, tokenFile=str(file)) as api, reflecting(api) as cache:
         await until(lambda: cache.synced)
-        door.token = "second"  # noqa: S105 - a test's
+        cluster.token = "second"  # noqa: S105 - a test's
         server.reset()
         await until(lambda: cache.causes[Cause.UNAUTHORIZED])
         file.write_text("second")
@@ -65,7 +73,7 @@ async def test_a_token_that_no_one_renews_is_not_read_again_and_again(
     server: ApiServer, cluster: Cluster, tmp_path: Path
 ) -> None:
     """Each call sends two requests at most. Then the 401 is the answer."""
-    server.handler = Doorman(cluster, "other")
+    cluster.token = "other"  # noqa: S105 - a test\'s
     async with connected(server, tmp_path, token="mine") as api:  # noqa: S106 - a test's
         assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 401
         assert len(server.asked) == 2
@@ -76,7 +84,7 @@ async def test_blanks_around_a_token_are_removed(
     content: str, server: ApiServer, cluster: Cluster, tmp_path: Path
 ) -> None:
     """A file from echo or an editor ends in a newline. kubectl accepts that, too."""
-    server.handler = Doorman(cluster, "first")
+    cluster.token = "first"  # noqa: S105 - a test\'s
     file = tmp_path / "token"
     file.write_text(content)
     async with connected(server, tmp_path, tokenFile=str(file)) as api:
@@ -88,7 +96,7 @@ async def test_a_token_file_that_is_being_written_is_a_401_and_no_more(
     how: str, server: ApiServer, cluster: Cluster, tmp_path: Path
 ) -> None:
     """If the file can't be read at that moment, the client keeps the old token and tries again later."""
-    server.handler = door = Doorman(cluster, "first")
+    cluster.token = "first"  # noqa: S105 - a test's
     file = tmp_path / "token"
     file.write_text("first")
     async with connected(server, tmp_path, tokenFile=str(file)) as api:
@@ -97,7 +105,7 @@ async def test_a_token_file_that_is_being_written_is_a_401_and_no_more(
             file.unlink()
         else:
             file.write_text("")
-        door.token = "second"  # noqa: S105 - a test's
+        cluster.token = "second"  # noqa: S105 - a test's
         assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 401
 
 

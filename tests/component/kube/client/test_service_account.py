@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import trustme
 from kubernetes_asyncio.config import incluster_config
-from support.fakes.api_server import ApiServer, Cluster
-from support.fakes.token_server import ITEM, Doorman, tls_of
+from support.fakes.api_server import ApiServer, Cluster, tls_of
+from support.fakes.live import ITEM
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.client import api_client
@@ -34,8 +34,8 @@ async def test_a_pod_takes_its_service_account(
     service_account: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a kubeconfig the client uses the pod's token, authority and API server. A renewed token file counts."""
-    door = Doorman(cluster, "first")
-    server, authority = ApiServer(door), trustme.CA()
+    cluster.token = "first"  # noqa: S105 - a test's
+    server, authority = ApiServer(cluster), trustme.CA()
     server.tls = tls_of(authority)
     authority.cert_pem.write_to_path(str(service_account / "ca.crt"))
     (service_account / "token").write_text("first")
@@ -46,7 +46,7 @@ async def test_a_pod_takes_its_service_account(
         try:
             assert api.host == server.url
             assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
-            door.token = "second"  # noqa: S105 - a test's
+            cluster.token = "second"  # noqa: S105 - a test's
             (service_account / "token").write_text("second")
             assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
         finally:
@@ -57,8 +57,8 @@ async def test_an_empty_token_file_is_a_problem_in_words(
     service_account: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the start it is a BadKubeconfig. Later it is an ApiError, until the file has a token."""
-    door = Doorman(cluster, "first")
-    async with ApiServer(door) as server:
+    cluster.token = "first"  # noqa: S105 - a test's
+    async with ApiServer(cluster) as server:
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
         monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.port))
         trustme.CA().cert_pem.write_to_path(str(service_account / "ca.crt"))
