@@ -3,43 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import convert
 from support.models.one_node import OneNodeSnapshot
-from support.models.one_node_pods import APART, HOSTNAME, PORTS, asking, coming, cycle, taking, there, verdict
-from support.objects import builders
+from support.models.one_node_pods import APART, asking, coming, cycle, taking, there, verdict
 
-from webhook.core.api.affinity import PodAffinityTerm
-from webhook.core.api.meta import LabelSelector
 from webhook.core.api.pod import Pod
-from webhook.core.api.storage import PersistentVolume
 from webhook.core.placement.feasibility import why_undecidable
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
-from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
 
-VOLUME = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk"), PersistentVolume))
-BOUND = PodNode(node="n1", bound=True)
 FULL = taking(501)
-WAITS = taking(501, bound=False)
-TAKEN = PodInfo("vms", IncomingPod.of(asking("1m", ports=PORTS), "vms").usage, None, None, BOUND)
-DATABASE = taking(1, labels={"app": "db"})
-REPELS = taking(
-    1,
-    anti_affinity=[
-        PodAffinityTerm(
-            label_selector=LabelSelector(match_labels={"kubevirt.io": "virt-launcher"}), topology_key=HOSTNAME
-        )
-    ],
-)
-
-PINNED = builders.node_affinity(required=[builders.on_node("n1")])
-
 VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
-    "empty": (there(), asking(), (Reason.NODE_FEASIBLE, True)),
-    "just room": (there(taking(500)), asking(), (Reason.NODE_FEASIBLE, True)),
-    "full": (there(FULL), asking(), (Reason.NO_ROOM, True)),
-    "full of one that waits": (there(WAITS), asking(), (Reason.NO_ROOM, True)),
     "full of one that comes": (there(coming(501)), asking(), (Reason.NODE_MAY_FILL_UP, False)),
     "full, and a VM that may go nowhere else waits": (
         there(taking(501), taking(1000, bound=False, pinned=True)),
@@ -48,11 +21,6 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
     ),
     "partly of one that comes": (there(taking(400), coming(101)), asking(), (Reason.NODE_MAY_FILL_UP, False)),
     "one comes, and there is room for both": (there(coming(500)), asking(), (Reason.PODS_NOT_EVALUATED_YET, True)),
-    "one waits, and there is room for both": (
-        there(taking(500, bound=False)),
-        asking(),
-        (Reason.NODE_FEASIBLE, True),
-    ),
     "room for each of two replicas": (there(replicas=2), asking("500m"), (Reason.NODE_FEASIBLE, True)),
     "room for one of two replicas": (there(replicas=2), asking("501m"), (Reason.REPLICA_SHARE_FULL, True)),
     "room for one of two replicas, and one comes": (
@@ -83,7 +51,6 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
         asking("300m"),
         (Reason.PODS_NOT_EVALUATED_YET, True),
     ),
-    "as many pods as it may have": (there(*[taking(0)] * 3), asking(), (Reason.NO_ROOM, True)),
     "within the headroom": (there(headroom={"cpu": 501}), asking(), (Reason.NO_ROOM, True)),
     "headroom is left": (there(headroom={"cpu": 500}), asking(), (Reason.NODE_FEASIBLE, True)),
     "headroom is left beside the shares": (
@@ -96,9 +63,6 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
         asking("400m"),
         (Reason.REPLICA_SHARE_FULL, True),
     ),
-    "a port": (there(TAKEN), asking("1m", ports=PORTS), (Reason.PORT_TAKEN, True)),
-    "whom it avoids": (there(DATABASE), asking(affinity=APART), (Reason.POD_ANTI_AFFINITY, True)),
-    "who avoids it": (there(REPELS), asking(), (Reason.EXCLUDED_BY_POD, True)),
     "one that it avoids comes": (
         there(coming(1, labels={"app": "db"})),
         asking(affinity=APART),
@@ -123,12 +87,6 @@ def test_what_the_others_have_left(snapshot: OneNodeSnapshot, pod: Pod, expected
     """Each rule refuses for its reason; what could be the place of a pod that is pinned there is not even preferred."""
     found = verdict(snapshot, pod)
     assert (found.why.reason, found.preferable) == expected
-
-
-def test_a_limit_of_volumes_is_not_decided() -> None:
-    """How many are attached is not known: with a limit there is no hard pin, and a preference may stay."""
-    found = verdict(there(csi_drivers={builders.LONGHORN_DRIVER: 16}), volumes=[VOLUME])
-    assert (found.why.reason, found.preferable) == (Reason.VOLUME_COUNT_UNKNOWN, True)
 
 
 def test_pods_that_are_not_known() -> None:

@@ -138,33 +138,6 @@ def test_a_node_whose_longhorn_is_not_known_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fit", "listed"),
-    [
-        pytest.param(15, 0, id="fewer than are worth a list"),
-        pytest.param(16, 16, id="just enough"),
-        pytest.param(63, 63, id="all of them"),
-        pytest.param(65, 64, id="more than a list has"),
-    ],
-)
-def test_a_list_has_16_to_64_nodes(fit: int, listed: int) -> None:
-    """The preferred node counts among them. A cluster of 101 is the smallest that needs one."""
-    nodes = [node(name, taints=HARD if index >= fit else []) for index, name in enumerate(NAMES[:101])]
-    assert len(picked(cluster(*nodes), wished=NAMES[:1])) == listed
-
-
-@pytest.mark.parametrize(
-    ("nodes", "listed"),
-    [
-        pytest.param(100, 0, id="100 nodes are always all scored"),
-        pytest.param(101, 64, id="of 101 one may be left out"),
-    ],
-)
-def test_a_small_cluster_needs_no_list(nodes: int, listed: int) -> None:
-    """The scheduler scores every feasible node there."""
-    assert len(picked(cluster(*map(node, NAMES[:nodes])))) == listed
-
-
-@pytest.mark.parametrize(
     "spec",
     [
         pytest.param({"topologySpreadConstraints": [{"topologyKey": "zone"}]}, id="topology spread"),
