@@ -25,13 +25,13 @@ from webhook.core.patch.json_patch import Operation, apply, escaped, remove, tre
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, ANNOTATION_NO_EVICTION
 
 _OWN_KEYS: Final = (ANNOTATION_DECISION, ANNOTATION_APPLIED_PATCH)
-_LIKENESSES: Final[tuple[Callable[[int, str], object], ...]] = (
+_COMPARED_BY: Final[tuple[Callable[[int, str], object], ...]] = (
     lambda index, checksum: (index, checksum),
     lambda _, checksum: checksum,
     lambda index, _: index,
     lambda *_: None,
 )
-"""What a recorded term and a term of the pod have in common, from the closest likeness to none."""
+"""By what a recorded term (its place and checksum) is compared with a term of the pod, the surest comparison first."""
 
 
 def without_applied_patch(pod: Pod) -> tuple[Pod, list[Operation]]:
@@ -145,12 +145,12 @@ def _narrowed_terms(terms: Sequence[NodeSelectorTerm], applied: AppliedPatch) ->
     carrying = {index: node for index, term in enumerate(terms) if (node := _narrowed_to(term, applied))}
     checksums = {index: fingerprint(terms[index]) for index in carrying}
     missing = list(applied.terms)
-    for likeness in _LIKENESSES:
+    for compared in _COMPARED_BY:
         wanted = defaultdict[object, list[tuple[int, str]]](list)
         for recorded in missing:
-            wanted[likeness(*recorded)].append(recorded)
+            wanted[compared(*recorded)].append(recorded)
         for index, node in tuple(carrying.items()):
-            alike = wanted[likeness(index, checksums[index])]
+            alike = wanted[compared(index, checksums[index])]
             if alike:
                 alike.pop()
                 del carrying[index]

@@ -4,12 +4,12 @@ Only a pod that may run on one node alone can be stranded. It must find enough t
 But a replica can't see yet what other replicas decide at this moment. Therefore:
 
 =======================================  ===============================  =================================
-beside the pods of the node there is     no pod is queued for the node    pods are queued for the node
-enough for                               (see `NodeInfo.queued`)
+what the pods of the node leave free     no pod is queued for the node    pods are queued for the node
+                                         (see `NodeInfo.queued`)
 =======================================  ===============================  =================================
-the share of each replica                the VM may be pinned             the VM may prefer the node
-less than that, or not even for the VM   the VM may prefer the node       the VM may prefer the node once all
-                                                                          replicas know that several VMs
+is enough for the share of each replica  the VM may be pinned             the VM may prefer the node
+is not enough for all shares; perhaps    the VM may prefer the node       the VM may prefer the node once all
+not even for this VM                                                      replicas know that several VMs
                                                                           start together there
 =======================================  ===============================  =================================
 

@@ -64,7 +64,6 @@ def _day(name: str) -> int:
 
 
 def _time(hour: str, minute: str) -> time:
-    """Return the time of day."""
     try:
         return time(int(hour), int(minute))
     except ValueError:

@@ -54,7 +54,7 @@ class _NodePods(Struct, eq=False):
     waiting: int = 0  # pinned pods that are not bound
     shown: int = 0  # queued VMs that a watch has shown
     starting_together: bool = False
-    since: int = 0  # the last answer before a watch showed that VMs start together, or that none is queued any more
+    since: int = 0  # the number of answers when a watch last showed that VMs begin, or end, to start together
 
     def sum_up(self, pod: PodHandle, change: int) -> None:
         """Add a pod to the sums (`change` 1), or take it off (-1)."""
@@ -109,10 +109,10 @@ class SchedulerCache:
     """All pods, each on the node where it counts. Each change takes a time that does not depend on other nodes.
 
     VMs *start together* on a node once a watch shows that several of them are queued for it. From then on no replica
-    pins a VM there, until the watch shows none of them any more. Each replica sees this at its own time. A replica
-    knows that all replicas have seen it once a watch shows a pod for which this replica answered later. A watch has
-    then also shown every pod that any replica answered for without that knowledge. This holds under the assumptions of
-    docs/concepts/full-nodes.md; tests/modelcheck visits every state of a small cluster with them.
+    pins a VM there, until the watch shows none of them any more. The replicas see this at different times. A replica
+    goes on to answer after it has seen it. When a watch shows the pod of such a later answer, this replica knows two
+    things: all replicas have seen it, and the watch has shown each pod that was decided before that. This holds under
+    the assumptions of docs/concepts/full-nodes.md; tests/modelcheck visits every state of a small cluster with them.
 
     Invariant: what the cache answers is the sum of the pods that were added and not removed. It keeps nothing of a node
     that has none of them.

@@ -149,7 +149,6 @@ def _containers_requests(spec: Workload, status: WorkloadStatus | None) -> _Amou
 
 
 def _statuses(status: WorkloadStatus | None) -> Mapping[str | None, ContainerStatus]:
-    """Return the statuses by container."""
     if status is None:
         return {}
     return {each.name: each for each in (*(status.container_statuses or ()), *(status.init_container_statuses or ()))}
