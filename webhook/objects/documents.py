@@ -6,26 +6,22 @@ errors, so that an object is what kubectl would send to the API server.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 import yaml
 from msgspec import Struct
-from yaml.composer import Composer
-from yaml.constructor import SafeConstructor
-from yaml.cyaml import CParser  # type: ignore[attr-defined] # its stub imports it
-from yaml.resolver import Resolver
 
 from webhook.component_base.errors import UserError
-from webhook.objects.json_text import json_objects
-from webhook.objects.wrong_type import in_words
+from webhook.objects.fields import in_words
+from webhook.objects.json_text import json_texts
+from webhook.objects.yaml_text import Loader, as_yaml, compose, on_line
 
 _T = TypeVar("_T")
-_SURROGATE_PAIR: Final = re.compile(r"\\\\|\\u([dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_KIND: Final = ("apiVersion", "kind")
 _PATH_STEP: Final = re.compile(r"\.([^.\[`]+)|\[(\d+|\.\.\.)\]")
 
 
@@ -84,7 +80,7 @@ class Document(Struct, frozen=True):
 
     def _place(self, steps: list[re.Match[str]]) -> str:
         """The file and line of the deepest existing node on the path."""
-        node = self.node or (_compose(self.text.decode(), self.line) if self.text else None)
+        node = self.node or (compose(self.text.decode(), self.line) if self.text else None)
         if node is None:
             return self.place
         for step in steps:
@@ -109,18 +105,27 @@ def read_documents(text: str, source: str) -> Iterator[Document]:
     Raises:
         BadDocument: a syntax error, a duplicate key, or a document that is not a Kubernetes object.
     """
-    objects = json_objects(text)
-    if objects:
-        yield from (Document(source, each.value, line=each.line, text=each.text) for each in objects)
-        return
+    texts = json_texts(text)
+    for each in texts:
+        value = each.value
+        if value is not None and all(isinstance(value.get(key), str) and value[key] for key in _KIND):
+            yield Document(source, value, line=each.line, text=each.text)
+        else:
+            yield from _read_yaml(on_line(each.text.decode(), each.line), source, each.inherited)
+    if not texts:
+        yield from _read_yaml(as_yaml(text), source, {})
+
+
+def _read_yaml(text: str, source: str, inherited: Mapping[str, str]) -> Iterator[Document]:
+    """As `read_documents`, for YAML. `inherited`: the fields that a List says for all of its items."""
     loader = None
     try:
-        loader = _Loader(_as_yaml(text))
+        loader = Loader(text)
         while loader.check_node():
             node: yaml.Node = loader.get_node()  # type: ignore[assignment] # not None, because check_node returned True
             value = loader.construct_document(node)
-            if value is not None:
-                yield from _objects(source, value, node)
+            if value is not None or inherited:
+                yield from _objects(source, {**inherited, **value} if isinstance(value, dict) else value, node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
@@ -154,7 +159,7 @@ def _objects(source: str, value: Any, node: yaml.Node) -> Iterator[Document]:
     place = _place(source, node)
     if not isinstance(value, dict):
         raise BadDocument(f"{place}: not a Kubernetes object: got {_kind_of(value)}, expected a mapping")
-    for field in ("apiVersion", "kind"):
+    for field in _KIND:
         if not isinstance(value.get(field), str) or not value[field]:
             got = _kind_of(value.get(field))
             raise BadDocument(f"{place}: not a Kubernetes object: {field}: got {got}, expected a string")
@@ -172,29 +177,6 @@ def _objects(source: str, value: Any, node: yaml.Node) -> Iterator[Document]:
         yield from _objects(source, {**inherited, **item} if isinstance(item, dict) else item, item_node)
 
 
-def _compose(text: str, line: int) -> yaml.Node:
-    """Return the YAML tree of a JSON text that begins on this line."""
-    loader = _Loader("\n" * (line - 1) + _as_yaml(text))
-    try:
-        node: yaml.Node = loader.get_single_node()  # type: ignore[assignment] # the text is one object
-        return node
-    finally:
-        loader.dispose()
-
-
-def _as_yaml(text: str) -> str:
-    """JSON as YAML. They differ in surrogate pairs, and in tabs before the first bracket."""
-    body = text.lstrip()
-    if body[:1] not in ("{", "["):
-        return text
-    return text[: -len(body)].replace("\t", " ") + _SURROGATE_PAIR.sub(_pair, body)
-
-
-def _pair(escape: re.Match[str]) -> str:
-    """JSON writes a character beyond 16 bits as two escapes, which YAML does not know. Other escapes stay."""
-    return escape.group(0) if escape.group(1) is None else str(json.loads(f'"{escape.group(0)}"'))
-
-
 def _kind_of(value: object) -> str:
     names = {type(None): "nothing", str: "a string", list: "a list", dict: "a mapping", bool: "a boolean"}
     return names.get(type(value), "a number")
@@ -202,39 +184,3 @@ def _kind_of(value: object) -> str:
 
 def _place(source: str, node: yaml.Node) -> str:
     return f"{source}:{node.start_mark.line + 1}"
-
-
-class _Loader(Composer, CParser, SafeConstructor, Resolver):
-    """Safe YAML without timestamps. A key that is used twice, or is not a string, is an error.
-
-    libyaml parses and Python composes, because libyaml's composer crashes on a deeply nested text.
-    """
-
-    def __init__(self, text: str) -> None:
-        CParser.__init__(self, text)
-        Composer.__init__(self)
-        SafeConstructor.__init__(self)
-        Resolver.__init__(self)
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """Compose a mapping. Its keys are checked before PyYAML merges others into it."""
-        node = super().compose_mapping_node(anchor)
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(None, None, "a key must be a string", key.start_mark)
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key.value} is used twice", key.start_mark)
-            seen.add(key.value)
-        return node
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
-        """Construct a mapping with its keys as text, because keys of JSON are strings."""
-        self.flatten_mapping(node)
-        return {key.value: self.construct_object(value, deep=deep) for key, value in node.value}
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in Resolver.yaml_implicit_resolvers.items()
-}

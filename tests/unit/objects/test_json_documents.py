@@ -43,17 +43,17 @@ def read(text: str) -> list[tuple[dict[str, Any], str]]:
 def test_json_has_the_objects_and_lines_that_yaml_has(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The YAML parser is never called for it."""
     with monkeypatch.context() as patch:
-        patch.setattr(documents, "json_objects", lambda _: [])
+        patch.setattr(documents, "json_texts", lambda _: [])
         expected = read(text)
     with monkeypatch.context() as patch:
-        patch.setattr(documents, "_Loader", None)
+        patch.setattr(documents, "Loader", None)
         assert read(text) == expected
 
 
 def test_a_file_of_json_is_read_without_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also by what reads a cluster from it."""
     (tmp_path / "cluster.json").write_text(TEXTS["indented"], encoding="utf-8")
-    monkeypatch.setattr(documents, "_Loader", None)
+    monkeypatch.setattr(documents, "Loader", None)
     assert Manifests.load(tmp_path, longhorn_namespace="longhorn-system").node_names() == ["node-a"]
 
 
@@ -96,3 +96,19 @@ def test_a_key_of_the_list_that_stands_twice_is_an_error() -> None:
     """As in an object."""
     with pytest.raises(BadDocument, match="f:3: key kind is used twice"):
         read(f'{{"apiVersion":"v1","kind":"List","items":[\n{json.dumps(OBJECTS[0])}\n],"kind":"List"}}')
+
+
+def test_only_the_object_with_a_fault_is_read_as_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large file with one fault takes no longer than one without."""
+    read_as_yaml: list[str] = []
+    loader = documents.Loader
+
+    def counted(text: str) -> Any:
+        read_as_yaml.append(text.strip())
+        return loader(text)
+
+    monkeypatch.setattr(documents, "Loader", counted)
+    fault = '{"apiVersion":"v1","kind":"Pod","kind":"Pod"}'
+    with pytest.raises(BadDocument, match="key kind is used twice"):
+        read(f'{{"apiVersion":"v1","kind":"List","items":[{json.dumps(OBJECTS[0])},{fault}]}}')
+    assert read_as_yaml == [fault]

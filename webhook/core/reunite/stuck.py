@@ -20,7 +20,7 @@ from webhook.core.decision import NodeFit
 from webhook.core.evidence import share_managers
 from webhook.core.observe.restart import restart_command, restart_without_owner
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.patch.unpatch import without_applied_patch
+from webhook.core.patch.unpatch import as_created
 from webhook.core.placement import feasibility
 from webhook.core.reasons import Reason
 from webhook.core.reunite.assumed_start import ASSUMED_SECONDS, AssumedStart, SnapshotWithStarts
@@ -118,7 +118,7 @@ def decide_restart(
         assumed: the starts of VMs that were restarted and have no new pod yet.
         view: the cluster, with all its pods.
     """
-    free, _ = without_applied_patch(vm.pod)
+    free = as_created(vm.pod)
     why = _why_not_the_vm(vm, limits) or _why_not_the_pod(vm.pod, free) or _why_not_now(vm, now, limits)
     return why or _decide_by_nodes(vm, free, assumed, view)
 
