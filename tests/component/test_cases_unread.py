@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Final
 
 import pytest
-from support.fakes.views import Asked, Patchy
+from support.fakes.views import Asked, ViewWithGaps
 from support.objects import corpus
 from support.objects.corpus import Case
 from support.objects.embedded import embedded
@@ -22,7 +22,7 @@ ROUNDS_MAX: Final = 7
 KINDS: Final = tuple(kind for kind in Kind if kind is not Kind.VIRT_LAUNCHER_POD)  # whose pods are listed, never read
 
 
-class Unread(Patchy):
+class Unread(ViewWithGaps):
     """A cluster of which no object of these kinds is cached; `read` are those that were read."""
 
     def __init__(self, whole: Manifests, kinds: Collection[Kind], read: Collection[Ref]) -> None:
@@ -30,9 +30,9 @@ class Unread(Patchy):
         self._kinds = kinds
         self._read = read
 
-    def without_reads(self) -> Patchy:
+    def without_reads(self) -> ViewWithGaps:
         """Implement ClusterView: a short list finds all nodes in the cache, as with a complete one."""
-        return Patchy(self._whole, {})
+        return ViewWithGaps(self._whole, {})
 
     def read_error(self, ref: Ref) -> str:
         """Implement ClusterView."""

@@ -15,7 +15,7 @@ from modelcheck import pods as model_pods
 from modelcheck.happenings import Ask, Cluster, Expire, Happening, Show, ShowGone, ShowOther
 from modelcheck.pods import NAMESPACE, Shape, Terms
 from msgspec import Struct
-from support.fakes.views import Patchy
+from support.fakes.views import ViewWithGaps
 
 from webhook.core.api.kubevirt import owner
 from webhook.core.decision import Leave, Pin
@@ -63,7 +63,7 @@ class _Cached(Struct):
     objects: Any
 
 
-class _View(Patchy):
+class _View(ViewWithGaps):
     """The facts of the model, and the snapshot of one replica."""
 
     def __init__(self, cluster: Cluster, snapshot: CachedSnapshot) -> None:

@@ -39,7 +39,7 @@ def missing_after(view: ClusterView, ask: Callable[[ClusterView], object]) -> li
     return list(view.missing)
 
 
-class Patchy:
+class ViewWithGaps:
     """A view of a complete cluster that lacks an object if `gaps` has it."""
 
     def __init__(self, whole: Manifests, gaps: Mapping[Ref, Gap], *, staleness: str | None = None) -> None:
@@ -52,7 +52,7 @@ class Patchy:
         """Implement ClusterView."""
         return self._gap(ref) or self._whole.get(ref)
 
-    def without_reads(self) -> Patchy:
+    def without_reads(self) -> ViewWithGaps:
         """Implement ClusterView."""
         view = copy(self)
         view.missing = {}
@@ -106,16 +106,16 @@ class Patchy:
         return self._gaps.get(ref)
 
 
-class Asked(Patchy):
+class Asked(ViewWithGaps):
     """Such a view that keeps which objects core asked for, except those that are worth no read."""
 
     def __init__(self, whole: Manifests, gaps: Mapping[Ref, Gap]) -> None:
         super().__init__(whole, gaps)
         self.asked: set[Ref] = set()
 
-    def without_reads(self) -> Patchy:
+    def without_reads(self) -> ViewWithGaps:
         """Implement ClusterView."""
-        return Patchy(self._whole, self._gaps)
+        return ViewWithGaps(self._whole, self._gaps)
 
     def _gap(self, ref: Ref) -> NoObject | None:
         self.asked.add(ref)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from msgspec import Struct, convert, field
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import ViewWithGaps, cluster
 from support.objects import builders
 
 from webhook.core.api.kubevirt import HOSTNAME
@@ -50,7 +50,7 @@ class OneNodeSnapshot(Struct):
         return self.scheduler_cache.shortlisted(assumed=assumed)
 
 
-class ViewWithSnapshot(Patchy):
+class ViewWithSnapshot(ViewWithGaps):
     """A healthy n1 with this snapshot."""
 
     def __init__(self, snapshot: AnySnapshot, gaps: Mapping[Ref, NoObject] | None = None) -> None:

@@ -12,7 +12,7 @@ import hypothesis
 import jsonpatch
 from hypothesis import settings
 from hypothesis.strategies import SearchStrategy
-from support.fakes.views import MISSING, Asked, Gap, Patchy, cluster
+from support.fakes.views import MISSING, Asked, Gap, ViewWithGaps, cluster
 from support.models import oracle
 from support.models.cluster_model import ClusterModel
 from support.strategies.strategies import Scenario, review_of
@@ -140,14 +140,14 @@ def assert_read_piece_by_piece(
     rounds = 0
     gaps: dict[Ref, Gap] = {**dict.fromkeys(unread, MISSING), **(lost or {})}
     whole, read = cluster(*scenario.objects), set[Ref]()
-    view = Patchy(whole, gaps)
+    view = ViewWithGaps(whole, gaps)
     answer = ask(scenario.pod, scenario, view)
     while view.missing:
         rounds += 1
         read |= view.missing.keys()
         for ref in view.missing:
             del gaps[ref]  # a KeyError would be a reference that was read before
-        view = Patchy(whole, gaps)
+        view = ViewWithGaps(whole, gaps)
         answer = ask(scenario.pod, scenario, view)
     at_once = Asked(whole, {} if lost is None else {**gaps, **lost})
     assert answer.body == ask(scenario.pod, scenario, at_once).body

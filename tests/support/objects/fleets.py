@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from msgspec import convert
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import ViewWithGaps, cluster
 from support.objects import builders
 
 from webhook.core.api.pod import Pod
@@ -56,7 +56,7 @@ def the_row(
     *pods: Pod, objects: list[Object] | None = None, gaps: dict[Ref, NoObject] | None = None, mode: Mode = Mode.REQUIRED
 ) -> VMStatus:
     """The row of a VM's pods in a cluster of these objects."""
-    found = vm_status_of(pods, Patchy(cluster(*(objects or [])), gaps or {}), Policy(mode))
+    found = vm_status_of(pods, ViewWithGaps(cluster(*(objects or [])), gaps or {}), Policy(mode))
     assert found is not None
     return found
 

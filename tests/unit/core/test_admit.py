@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 import pytest
-from support.fakes.views import MISSING, Patchy, cluster
+from support.fakes.views import MISSING, ViewWithGaps, cluster
 from support.objects.builders import (
     node,
     persistent_volume,
@@ -52,7 +52,7 @@ def response(found: Answer) -> Object:
 def test_an_object_that_is_not_cached_is_needed() -> None:
     """The caller reads the object and asks again."""
     ref = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
-    view = Patchy(cluster(*CLUSTER), {ref: MISSING})
+    view = ViewWithGaps(cluster(*CLUSTER), {ref: MISSING})
     admit(json.dumps(review(POD)).encode(), view, Policy())
     assert list(view.missing) == [ref]
 
@@ -67,7 +67,7 @@ OF_NO_EFFECT = {
 @pytest.mark.parametrize("pod", OF_NO_EFFECT.values(), ids=OF_NO_EFFECT)
 def test_no_vm_is_read_for_a_pod_that_the_entry_is_not_for(pod: Object) -> None:
     """Nor for one whose VM nobody opts in: there is no Event, and no pod is assumed."""
-    view = Patchy(cluster(*CLUSTER), {refs.virtual_machine_instance(NamespacedName("vms", "db01")): MISSING})
+    view = ViewWithGaps(cluster(*CLUSTER), {refs.virtual_machine_instance(NamespacedName("vms", "db01")): MISSING})
     assert answer(review(pod), view).vm_exists
     assert not view.missing
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import MISSING, Patchy, cluster, missing_after
+from support.fakes.views import MISSING, ViewWithGaps, cluster, missing_after
 from support.objects.builders import (
     labeled_namespace,
     node,
@@ -102,7 +102,7 @@ def test_the_decision_names_the_label() -> None:
 
 def test_an_annotation_needs_no_namespace() -> None:
     """The Namespace is not even read, and the decision does not mention it."""
-    view = Patchy(cluster(*LABELED), {NAMESPACE_REF: MISSING})
+    view = ViewWithGaps(cluster(*LABELED), {NAMESPACE_REF: MISSING})
     pin = place_virt_launcher(launcher("true"), "vms", view, Policy())
     assert isinstance(pin, Pin)
     assert "opted in by" not in decision_sentence(pin)
@@ -113,21 +113,21 @@ def test_an_annotation_needs_no_namespace() -> None:
 
 def test_a_namespace_that_is_not_cached_is_read_first() -> None:
     """By every caller: starts, targets, share-managers, and the row of the VM has no guess."""
-    view = Patchy(cluster(*LABELED), {NAMESPACE_REF: MISSING})
+    view = ViewWithGaps(cluster(*LABELED), {NAMESPACE_REF: MISSING})
     target = launcher(labels={"kubevirt.io/migrationJobUID": "u"})
     need = [NAMESPACE_REF]
     assert missing_after(view, lambda view: place_virt_launcher(launcher(), "vms", view, Policy())) == need
-    view = Patchy(cluster(*LABELED), {NAMESPACE_REF: MISSING})
+    view = ViewWithGaps(cluster(*LABELED), {NAMESPACE_REF: MISSING})
     assert missing_after(view, lambda view: place_migration_target(target, "vms", view, Policy())) == need
     pods = [vm_pod(name, claims=["a"], opt_in=None, node="n1") for name in "xy"]
-    consumed = Patchy(cluster(*LABELED, *pods), {NAMESPACE_REF: MISSING})
+    consumed = ViewWithGaps(cluster(*LABELED, *pods), {NAMESPACE_REF: MISSING})
     assert missing_after(consumed, lambda view: find_vms("pv", view, Policy())) == need
     assert vm_status_of([convert(pods[0], Pod)], consumed, Policy()) is None
 
 
 def test_a_namespace_that_can_not_be_read_pins_nothing() -> None:
     """Not even where the cluster's setting opts all in: the label may be false. The reason says so."""
-    view = Patchy(cluster(*LABELED), {NAMESPACE_REF: NoObject.UNAVAILABLE})
+    view = ViewWithGaps(cluster(*LABELED), {NAMESPACE_REF: NoObject.UNAVAILABLE})
     found = place_virt_launcher(launcher(), "vms", view, Policy(opt_in_all="required"))
     assert isinstance(found, Leave)
     assert (found.why.reason, found.opted_in) == (Reason.NAMESPACE_LOOKUP_FAILED, False)
@@ -147,9 +147,9 @@ def test_a_pod_that_only_the_api_server_knows_needs_its_namespace_too() -> None:
     unseen = {ObjectRef(Kind.VIRT_LAUNCHER_POD, NamespacedName("vms", "a")): NoObject.UNAVAILABLE}
     whole = cluster(*LABELED, pod, ticket)
     for ref in (here, NAMESPACE_REF):
-        view = Patchy(whole, {**unseen, ref: MISSING})
+        view = ViewWithGaps(whole, {**unseen, ref: MISSING})
         assert missing_after(view, lambda view: find_vms("pv", view, Policy())) == [ref]
-    [finding] = [*find_vms("pv", Patchy(whole, unseen), Policy())]
+    [finding] = [*find_vms("pv", ViewWithGaps(whole, unseen), Policy())]
     assert finding.node == "n1"
 
 
@@ -167,7 +167,7 @@ def test_the_row_of_a_vm_says_who_opted_it_in() -> None:
 
 def admitted(pod: Object, gap: NoObject | None = None, label: str = "yes") -> Answer:
     """Return the answer about the start pod in a Namespace with this label."""
-    view = Patchy(cluster(*SERVED, labeled_namespace("vms", label)), {} if gap is None else {NAMESPACE_REF: gap})
+    view = ViewWithGaps(cluster(*SERVED, labeled_namespace("vms", label)), {} if gap is None else {NAMESPACE_REF: gap})
     found = admit(json.dumps(review(pod)).encode(), view, Policy())
     assert isinstance(found, Answer)
     return found

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import ViewWithGaps, cluster
 from support.models import oracle
 from support.models.cluster_model import ClusterModel
 from support.models.outcomes import (
@@ -120,7 +120,7 @@ def test_a_view_that_is_read_piece_by_piece_gives_the_same_answer(scenario: Scen
 def test_missing_answers_never_make_a_preference_required(scenario: Scenario, lost: set[Ref]) -> None:
     """Each required node was itself read, still has firm evidence, and can start the pod."""
     model = ClusterModel(scenario.objects)
-    view = Patchy(cluster(*scenario.objects), dict.fromkeys(lost, NoObject.UNAVAILABLE))
+    view = ViewWithGaps(cluster(*scenario.objects), dict.fromkeys(lost, NoObject.UNAVAILABLE))
     found = outcome(scenario.pod, scenario, view)
     for node in found.hard_pin:
         assert not {ObjectRef(Kind.NODE, NamespacedName("", node)), *_claims_of(found.pod)} & lost

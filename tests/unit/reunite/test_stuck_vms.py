@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 import pytest
 from msgspec import convert
 from support.fakes.one_vm import ListedCluster, Objects
-from support.fakes.views import MISSING, Patchy
+from support.fakes.views import MISSING, ViewWithGaps
 from support.objects import builders
 from support.scenarios.stuck_vms import LIMITS, NOON, SINCE, STARTED, Object, lost, waiting
 
@@ -170,6 +170,6 @@ async def test_what_is_remembered_is_not_enough_to_delete(api: Objects) -> None:
 async def test_what_a_cache_lacks_is_read(api: Objects) -> None:
     """The claim of the VM, which is too new for the cache."""
     ref = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "a"))
-    known = ListedCluster(FREE, Patchy(FREE, {ref: MISSING}))
+    known = ListedCluster(FREE, ViewWithGaps(FREE, {ref: MISSING}))
     assert (await stuck_vms(api, known).plan([row()], NOW)).restarts
     assert set(known.read_refs) == {ref}

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.fakes.views import MISSING, Gap, Patchy, cluster, missing_after
+from support.fakes.views import MISSING, Gap, ViewWithGaps, cluster, missing_after
 from support.objects.builders import persistent_volume, persistent_volume_claim, vm_pod, volume_attachment
 
 from webhook.core import refs
@@ -38,7 +38,7 @@ def tickets(*nodes: str) -> Object:
 
 def resolved(*objects: Object, gaps: dict[Ref, Gap] | None = None) -> list[Finding]:
     """Return the findings for the volume in a cluster that has it; `gaps` are the answers that are missing."""
-    view: ClusterView = Patchy(cluster(*VOLUME, *objects), gaps or {})
+    view: ClusterView = ViewWithGaps(cluster(*VOLUME, *objects), gaps or {})
     return find_vms("h", view, Policy())
 
 
@@ -92,7 +92,7 @@ def found(*objects: Object, gaps: dict[Ref, Gap] | None = None) -> list[tuple[Re
 )
 def test_what_must_be_read(objects: list[Object], gaps: dict[Ref, Gap], refs: list[Ref]) -> None:
     """Only objects that can change the answer are read, and each reference is named once."""
-    view = Patchy(cluster(*VOLUME, *objects), gaps)
+    view = ViewWithGaps(cluster(*VOLUME, *objects), gaps)
     assert missing_after(view, lambda view: find_vms("h", view, Policy())) == refs
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import convert
-from support.fakes.views import MISSING, Patchy, cluster
+from support.fakes.views import MISSING, ViewWithGaps, cluster
 from support.objects.builders import (
     node,
     persistent_volume,
@@ -36,7 +36,7 @@ OBJECTS = [
 ]
 
 
-class WithoutVMs(Patchy):
+class WithoutVMs(ViewWithGaps):
     """A view of a cluster in which VMs can't be listed."""
 
     def virtual_machines_of(self, claim: NamespacedName) -> NoObject:  # noqa: ARG002 - of the protocol
@@ -81,7 +81,7 @@ def test_the_vm_and_the_claims_of_its_pod_are_read_at_once() -> None:
     """The VM's other claims are known after that."""
     pod = convert(virt_launcher_pod(claims=["disk"]), Pod)
     gaps = {VMI: MISSING, CLAIM: MISSING}
-    view = Patchy(cluster(*SERVED), gaps)
+    view = ViewWithGaps(cluster(*SERVED), gaps)
     find_share_managers(pod, "vms", view)
     assert view.missing.keys() == {VMI, CLAIM}
 
@@ -89,6 +89,6 @@ def test_the_vm_and_the_claims_of_its_pod_are_read_at_once() -> None:
 def test_the_virtual_machine_is_read_for_its_failed_starts() -> None:
     """Its instance names it, and has no count."""
     pod = convert(virt_launcher_pod(claims=["disk"], opt_in="true"), Pod)
-    view = Patchy(cluster(*SERVED), {VM: MISSING})
+    view = ViewWithGaps(cluster(*SERVED), {VM: MISSING})
     place_virt_launcher(pod, "vms", view, Policy())
     assert list(view.missing) == [VM]

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import MISSING, Gap, Patchy, cluster
+from support.fakes.views import MISSING, Gap, ViewWithGaps, cluster
 from support.objects.builders import (
     persistent_volume,
     persistent_volume_claim,
@@ -37,7 +37,7 @@ def pod(*claims: str, **parts: Any) -> Pod:
 
 def finding(*objects: dict[str, Any], gaps: dict[Ref, Gap] | None = None) -> Finding:
     """What the claim `disk` leads to in a cluster of these objects."""
-    found = find_share_managers(pod("disk"), "vms", Patchy(cluster(*objects), gaps or {}))
+    found = find_share_managers(pod("disk"), "vms", ViewWithGaps(cluster(*objects), gaps or {}))
     assert isinstance(found, list)
     (only,) = found
     return only
@@ -105,7 +105,7 @@ def test_a_missing_answer_weakens_the_evidence(
 )
 def test_the_chain_is_read_link_by_link(unread: list[Ref], refs: tuple[Ref, ...]) -> None:
     """Each object is needed as soon as its name is known; objects are read together if their names are known."""
-    view = Patchy(cluster(*BOUND, RUNNING), dict.fromkeys(unread, MISSING))
+    view = ViewWithGaps(cluster(*BOUND, RUNNING), dict.fromkeys(unread, MISSING))
     find_share_managers(pod("disk"), "vms", view)
     assert list(view.missing) == list(refs)
 
@@ -113,7 +113,7 @@ def test_the_chain_is_read_link_by_link(unread: list[Ref], refs: tuple[Ref, ...]
 def test_all_claims_are_asked_for_at_once() -> None:
     """One round of reads serves all claims."""
     other = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "state"))
-    view = Patchy(cluster(*BOUND), {CLAIM: MISSING, other: MISSING})
+    view = ViewWithGaps(cluster(*BOUND), {CLAIM: MISSING, other: MISSING})
     find_share_managers(pod("disk", "absent", "state"), "vms", view)
     assert list(view.missing) == [CLAIM, other]
 
@@ -121,7 +121,7 @@ def test_all_claims_are_asked_for_at_once() -> None:
 def test_a_volume_that_two_claims_share_is_asked_for_once() -> None:
     """It has one share-manager."""
     twin = {**BOUND_CLAIM, "metadata": {"name": "twin", "namespace": "vms"}}
-    view = Patchy(cluster(*BOUND, twin, RUNNING), dict.fromkeys([SHARE_MANAGER, SHARE_MANAGER_POD], MISSING))
+    view = ViewWithGaps(cluster(*BOUND, twin, RUNNING), dict.fromkeys([SHARE_MANAGER, SHARE_MANAGER_POD], MISSING))
     find_share_managers(pod("disk", "twin"), "vms", view)
     assert list(view.missing) == [SHARE_MANAGER, SHARE_MANAGER_POD]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import MISSING, Patchy, cluster, missing_after
+from support.fakes.views import MISSING, ViewWithGaps, cluster, missing_after
 from support.objects.builders import NAMESPACE, virt_launcher_pod
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
@@ -38,17 +38,17 @@ def hotpluggable(view: Any) -> list[str]:
 def test_the_instance_is_read_first_and_then_the_vm() -> None:
     """The VirtualMachine of the instance's name is asked for only if there is no instance."""
     there = cluster(virtual_machine(), virtual_machine_instance())
-    assert missing_after(Patchy(there, {VMI: MISSING, VM: MISSING}), used) == [VMI]
-    assert missing_after(Patchy(there, {VM: MISSING}), used) == []
-    assert missing_after(Patchy(there, {VMI: NoObject.NOT_FOUND, VM: MISSING}), used) == [VM]
+    assert missing_after(ViewWithGaps(there, {VMI: MISSING, VM: MISSING}), used) == [VMI]
+    assert missing_after(ViewWithGaps(there, {VM: MISSING}), used) == []
+    assert missing_after(ViewWithGaps(there, {VMI: NoObject.NOT_FOUND, VM: MISSING}), used) == [VM]
 
 
 def test_failed_starts_are_read_of_the_vm() -> None:
     """By way of the instance, which names it."""
     there = cluster(virtual_machine(start_failures=2), virtual_machine_instance())
-    assert missing_after(Patchy(there, {VM: MISSING}), lambda view: start_failures(POD, NAMESPACE, view)) == [VM]
+    assert missing_after(ViewWithGaps(there, {VM: MISSING}), lambda view: start_failures(POD, NAMESPACE, view)) == [VM]
     assert start_failures(POD, NAMESPACE, there) == Reason.START_FAILURES.why(vm="db01", count=2)
-    unlisted = Patchy(there, {VMI: NoObject.UNAVAILABLE})
+    unlisted = ViewWithGaps(there, {VMI: NoObject.UNAVAILABLE})
     assert start_failures(POD, NAMESPACE, unlisted) == Reason.START_FAILURES.why(vm="db01", count=2)
 
 
@@ -59,15 +59,15 @@ def test_hotpluggable_claims_are_read_of_the_instance() -> None:
         virtual_machine_instance(claims=["disk"], hotpluggable=["now"]),
     )
     assert hotpluggable(there) == ["now"]
-    assert hotpluggable(Patchy(there, {VMI: NoObject.NOT_FOUND})) == ["later"]
-    assert hotpluggable(Patchy(there, {VM: NoObject.UNAVAILABLE, VMI: NoObject.UNAVAILABLE})) == []
+    assert hotpluggable(ViewWithGaps(there, {VMI: NoObject.NOT_FOUND})) == ["later"]
+    assert hotpluggable(ViewWithGaps(there, {VM: NoObject.UNAVAILABLE, VMI: NoObject.UNAVAILABLE})) == []
 
 
 @pytest.mark.parametrize("gap", [NoObject.UNAVAILABLE, NoObject.NOT_FOUND])
 def test_without_the_objects_everything_is_as_before(gap: NoObject) -> None:
     """Where VMs can't be listed, or are gone, a claim is a disk of the VM's own, and no start has failed."""
     there = cluster(virtual_machine(claims=(), cdroms=["disk"], start_failures=2), virtual_machine_instance())
-    view = Patchy(there, {VM: gap, VMI: gap})
+    view = ViewWithGaps(there, {VM: gap, VMI: gap})
     assert used(view) == DISK
     assert start_failures(POD, NAMESPACE, view) is None
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import ViewWithGaps, cluster
 from support.objects import builders
 from support.objects.fleets import disk, launcher, served
 
@@ -119,7 +119,7 @@ def test_a_vm_without_a_pod_whose_claim_could_not_be_read_is_a_candidate() -> No
     """Nobody knows that it has no share-manager. The decision says what is missing, also for a pod that waits."""
     claim = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "root"))
     view = cluster(*NODES, *disk("root"), *served("root", "node-b"))
-    unread = Patchy(view, {claim: NoObject.UNAVAILABLE})
+    unread = ViewWithGaps(view, {claim: NoObject.UNAVAILABLE})
     for candidate, state in (
         (candidate_of_start(launcher("root"), unread, Policy()), None),
         (candidate_of([launcher("root", conditions=[])], unread, Policy()), State.PENDING),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import ViewWithGaps, cluster
 from support.objects import builders
 from support.objects.fleets import TWO, launcher, served, the_row
 
@@ -41,7 +41,7 @@ def test_the_first_thing_that_forbids_every_vm_is_reported(objects: list[dict[st
 
 def test_a_node_that_could_not_be_read_is_not_called_ready() -> None:
     """The reason has the error."""
-    why = why_no_vm_starts("node-a", Patchy(cluster(READY), {NODE: NoObject.UNAVAILABLE}))
+    why = why_no_vm_starts("node-a", ViewWithGaps(cluster(READY), {NODE: NoObject.UNAVAILABLE}))
     assert why is not None
     assert why.sentence == "node node-a: its Node could not be read (503 for a test)"
 

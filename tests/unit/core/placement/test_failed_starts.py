@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msgspec import convert
-from support.fakes.views import MISSING, Patchy, cluster
+from support.fakes.views import MISSING, ViewWithGaps, cluster
 from support.objects import builders
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 from support.objects.fleets import disk, served
@@ -28,7 +28,7 @@ FLEET = [
 
 def test_the_virtualmachine_is_read_before_a_node_is_required() -> None:
     """The cache of instances can be ahead of that of VirtualMachines."""
-    view = Patchy(cluster(*FLEET, virtual_machine()), {VM: MISSING})
+    view = ViewWithGaps(cluster(*FLEET, virtual_machine()), {VM: MISSING})
     place_virt_launcher(POD, builders.NAMESPACE, view, Policy())
     assert list(view.missing) == [VM]
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import MISSING, Gap, Patchy, cluster, missing_after
+from support.fakes.views import MISSING, Gap, ViewWithGaps, cluster, missing_after
 from support.objects.builders import longhorn_node, node, virt_launcher_pod
 
 from webhook.core.api.meta import NamespacedName
@@ -46,7 +46,7 @@ PLAIN = pod()
 )
 def test_an_unread_node_is_asked_for(gaps: dict[Ref, Gap], refs: tuple[Ref, ...]) -> None:
     """Everything that is lacking is asked for together."""
-    view = Patchy(cluster(HEALTHY, longhorn_node("n1")), gaps)
+    view = ViewWithGaps(cluster(HEALTHY, longhorn_node("n1")), gaps)
     assert missing_after(view, lambda view: evaluated(PLAIN, view)) == list(refs)
 
 
@@ -59,7 +59,7 @@ def test_an_unread_node_is_asked_for(gaps: dict[Ref, Gap], refs: tuple[Ref, ...]
 )
 def test_a_node_that_could_not_be_read_is_preferred_and_not_feasible(lost: Ref, kind: str) -> None:
     """A lookup that failed says nothing of the node: it must not be required, and may be wished for."""
-    found = evaluated(PLAIN, Patchy(cluster(HEALTHY, longhorn_node("n1")), {lost: NoObject.UNAVAILABLE}))
+    found = evaluated(PLAIN, ViewWithGaps(cluster(HEALTHY, longhorn_node("n1")), {lost: NoObject.UNAVAILABLE}))
     assert isinstance(found, NodeFit)
     assert (found.why.reason, found.feasible, found.preferable) == (Reason.NODE_LOOKUP_FAILED, False, True)
     assert f"its {kind} could not be read (503 for a test)" in found.why.sentence

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 from msgspec import convert
-from support.fakes.views import MISSING, Gap, Patchy, cluster, missing_after
+from support.fakes.views import MISSING, Gap, ViewWithGaps, cluster, missing_after
 from support.objects.builders import (
     OWNER_UID,
     longhorn_node,
@@ -52,13 +52,13 @@ def decide(
     *objects: Object, pod: Object = TARGET, gaps: Mapping[Ref, Gap] | None = None, policy: Policy | None = None
 ) -> Pin | Leave:
     """Decide for a target pod whose VM leaves n2; its share-manager is on n1."""
-    view = Patchy(cluster(*CLUSTER, *objects), gaps or {})
+    view = ViewWithGaps(cluster(*CLUSTER, *objects), gaps or {})
     return place_migration_target(convert(pod, Pod), "vms", view, policy or Policy())
 
 
 def read_for(*objects: Object, gaps: Mapping[Ref, Gap]) -> list[Ref]:
     """What must be read before the decision counts."""
-    view = Patchy(cluster(*CLUSTER, *objects), gaps)
+    view = ViewWithGaps(cluster(*CLUSTER, *objects), gaps)
     return missing_after(view, lambda view: place_migration_target(convert(TARGET, Pod), "vms", view, Policy()))
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import ViewWithGaps, cluster
 from support.models.outcomes import PREFERRED, ask, node_affinity, outcome, without_webhook_parts
 from support.strategies.affinity_shapes import NODES
 from support.strategies.migration_shapes import migrations
@@ -88,7 +88,7 @@ def test_it_does_not_matter_whether_a_cache_or_the_api_server_has_the_source_pod
     """The answer is the same, byte for byte."""
     whole = cluster(*scenario.objects)
     expected = ask(scenario.pod, scenario, whole)
-    found = ask(scenario.pod, scenario, Patchy(whole, dict.fromkeys(uncached, NoObject.UNAVAILABLE)))
+    found = ask(scenario.pod, scenario, ViewWithGaps(whole, dict.fromkeys(uncached, NoObject.UNAVAILABLE)))
     assert isinstance(expected, Answer)
     assert isinstance(found, Answer)
     assert found.body == expected.body
@@ -98,6 +98,6 @@ def test_it_does_not_matter_whether_a_cache_or_the_api_server_has_the_source_pod
 def test_without_the_source_pod_no_preference_is_written(scenario: Scenario) -> None:
     """If neither a cache nor the API server has it, nobody knows whether somebody chose the node."""
     gaps: dict[Ref, NoObject] = dict.fromkeys([*_PODS, *_ON], NoObject.UNAVAILABLE)
-    answer = ask(scenario.pod, scenario, Patchy(cluster(*scenario.objects), gaps))
+    answer = ask(scenario.pod, scenario, ViewWithGaps(cluster(*scenario.objects), gaps))
     assert isinstance(answer, Answer)
     assert isinstance(answer.decision, Leave)

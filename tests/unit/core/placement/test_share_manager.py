@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import MISSING, Gap, Patchy, cluster
+from support.fakes.views import MISSING, Gap, ViewWithGaps, cluster
 from support.objects.builders import (
     instance_manager_pod,
     longhorn_node,
@@ -55,7 +55,7 @@ def decide(
     """
     nodes = [each["metadata"]["name"] for each in objects if (each["apiVersion"], each["kind"]) == ("v1", "Node")]
     managers = map(instance_manager_pod, nodes if seen else ())
-    view: ClusterView = Patchy(cluster(*VOLUME, *managers, *objects), gaps or {}, staleness=staleness)
+    view: ClusterView = ViewWithGaps(cluster(*VOLUME, *managers, *objects), gaps or {}, staleness=staleness)
     found = steer_share_manager(convert(pod or share_manager_pod("h", phase=None), Pod), LONGHORN, view, policy)
     assert isinstance(found, Steer | Leave)
     if asked is not None:
@@ -178,7 +178,7 @@ def test_a_node_that_could_not_be_read_is_only_preferred() -> None:
 def test_a_node_whose_pods_are_not_known_is_only_preferred() -> None:
     """A preference for a full node does no harm."""
 
-    class UnknownPods(Patchy):
+    class UnknownPods(ViewWithGaps):
         """A view that does not know the pods on the nodes."""
 
         def snapshot(self) -> SnapshotUnavailable:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.fakes.views import Patchy, cluster
+from support.fakes.views import ViewWithGaps, cluster
 from support.models import oracle
 from support.models.consumer_model import Model
 from support.models.outcomes import (
@@ -159,7 +159,7 @@ def test_a_missing_answer_never_narrows_to_unread_nodes(
 ) -> None:
     """A node is still preferred on evidence, and a short list has only nodes that were read."""
     caches = {} if caches_know else _CACHES
-    view = Patchy(cluster(*scenario.objects), {**dict.fromkeys(lost, NoObject.UNAVAILABLE), **caches})
+    view = ViewWithGaps(cluster(*scenario.objects), {**dict.fromkeys(lost, NoObject.UNAVAILABLE), **caches})
     found = outcome(scenario.pod, scenario, view)
     assert preferred_nodes(found) <= Model(scenario).homes
     assert all(map(oracle.is_subdomain, preferred_nodes(found)))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
-from support.fakes.views import MISSING, Patchy, cluster
+from support.fakes.views import MISSING, ViewWithGaps, cluster
 from support.objects.builders import longhorn_node, node, node_affinity, on_node, share_manager_pod, vm_pod
 
 from webhook.core.api.meta import NamespacedName
@@ -31,7 +31,7 @@ SOFT = ["old=:PreferNoSchedule"]
 HARD = ["old=:NoSchedule"]
 
 
-class Counting(Patchy):
+class Counting(ViewWithGaps):
     """A view that remembers which nodes it was asked about."""
 
     def __init__(self, whole: Manifests) -> None:
@@ -44,7 +44,7 @@ class Counting(Patchy):
         return super().get(ref)
 
 
-class Uncounted(Patchy):
+class Uncounted(ViewWithGaps):
     """A view that can't tell what is on the nodes."""
 
     def snapshot(self) -> SnapshotUnavailable:
@@ -124,7 +124,7 @@ def test_nothing_is_read_for_a_list() -> None:
     """A node that no cache has, or that could not be read, is left out."""
     lost = {ObjectRef(Kind.NODE, NamespacedName("", name)): MISSING for name in NAMES[2::2]}
     lost |= {ObjectRef(Kind.NODE, NamespacedName("", name)): NoObject.UNAVAILABLE for name in NAMES[3::4]}
-    found = picked(Patchy(WHOLE, lost))
+    found = picked(ViewWithGaps(WHOLE, lost))
     assert len(found) == 1 + LOOKED_AT // 4
     assert not {ObjectRef(Kind.NODE, NamespacedName("", name)) for name in found} & set(lost)
 
@@ -133,7 +133,7 @@ def test_a_node_whose_longhorn_is_not_known_is_left_out() -> None:
     """Nor is one on the list of which Longhorn's own object was not read."""
     ready = [longhorn_node(name) for name in NAMES]
     lost = {ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", name)): MISSING for name in NAMES[2:900]}
-    found = picked(Patchy(cluster(*map(node, NAMES), *ready), lost))
+    found = picked(ViewWithGaps(cluster(*map(node, NAMES), *ready), lost))
     assert set(found) <= {*NAMES[:2], *NAMES[900:]}
 
 
@@ -267,5 +267,5 @@ def test_nodes_that_are_not_known_count_as_nodes_with_fewer_taints() -> None:
     """A preference too many does less harm than one too few. One node that is missing says nothing."""
     assert fewer(cluster(), preferred=("gone",))
     gone = {ObjectRef(Kind.NODE, NamespacedName("", "m0002")): NoObject.UNAVAILABLE}
-    assert not fewer(Patchy(soft_but("m0002", of=9), gone))
+    assert not fewer(ViewWithGaps(soft_but("m0002", of=9), gone))
     assert not fewer(soft_but(*NAMES[2:40], of=100, cordoned=True))

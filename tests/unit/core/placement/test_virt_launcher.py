@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import MISSING, Patchy, cluster
+from support.fakes.views import MISSING, ViewWithGaps, cluster
 from support.objects.builders import (
     node,
     persistent_volume,
@@ -61,7 +61,7 @@ def test_without_short_lists_a_preference_stands_alone() -> None:
 )
 def test_what_is_not_read_yet_is_needed(gaps: list[Ref], refs: tuple[Ref, ...]) -> None:
     """No decision is made before all objects for it were read."""
-    view = Patchy(cluster(*disk("a", "n1"), *disk("b", "n2")), dict.fromkeys(gaps, MISSING))
+    view = ViewWithGaps(cluster(*disk("a", "n1"), *disk("b", "n2")), dict.fromkeys(gaps, MISSING))
     pod = convert(virt_launcher_pod(claims=["a", "b"]), Pod)
     place_virt_launcher(pod, "vms", view, Policy())
     assert list(view.missing) == list(refs)
@@ -69,7 +69,7 @@ def test_what_is_not_read_yet_is_needed(gaps: list[Ref], refs: tuple[Ref, ...]) 
 
 def test_stale_evidence_gives_a_preference_and_its_reason() -> None:
     """Evidence that can have changed is not good enough to require a node."""
-    view = Patchy(cluster(*disk("a", "n1"), node("n1")), {}, staleness="ShareManager h-a, last known 42 s ago")
+    view = ViewWithGaps(cluster(*disk("a", "n1"), node("n1")), {}, staleness="ShareManager h-a, last known 42 s ago")
     found = place_virt_launcher(convert(virt_launcher_pod(claims=["a"]), Pod), "vms", view, Policy())
     assert isinstance(found, Pin)
     assert (found.required, found.nodes, found.why.reason) == ((), ("n1",), Reason.EVIDENCE_NOT_CONFIRMED)

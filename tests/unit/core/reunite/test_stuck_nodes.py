@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 from msgspec.structs import replace
-from support.fakes.views import MISSING, Patchy, cluster, missing_after
+from support.fakes.views import MISSING, ViewWithGaps, cluster, missing_after
 from support.objects import builders
 from support.objects.builders_pods import pod
 from support.scenarios.stuck_vms import ASKS, CLAIM, NOON, Object, judged, lost, rule, stuck, waiting
@@ -78,18 +78,18 @@ def test_nodes_that_were_not_read_are_left_out() -> None:
     """A node without an object in the caches is no reason to delete a pod."""
     gap = {ObjectRef(Kind.NODE, NamespacedName("", name)): MISSING for name in ("n1", "n2")}
     view = lost(builders.node("n2"), builders.node("n3"))
-    assert getattr(judged(stuck(), Patchy(view, gap)), "node", None) == "n3"
-    assert rule(judged(stuck(), Patchy(lost(builders.node("n2")), gap))) is Rule.NO_OTHER_NODE
+    assert getattr(judged(stuck(), ViewWithGaps(view, gap)), "node", None) == "n3"
+    assert rule(judged(stuck(), ViewWithGaps(lost(builders.node("n2")), gap))) is Rule.NO_OTHER_NODE
 
 
 def test_what_must_be_read_is_asked_for() -> None:
     """The claim leads to the volume, which can forbid nodes."""
     ref = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "a"))
-    view = Patchy(lost(builders.node("n2")), {ref: MISSING})
+    view = ViewWithGaps(lost(builders.node("n2")), {ref: MISSING})
     assert missing_after(view, lambda view: judged(stuck(), view)) == [ref]
 
 
-class Shown(Patchy):
+class Shown(ViewWithGaps):
     """A view with another snapshot."""
 
     def __init__(self, whole: Manifests, snapshot: AnySnapshot) -> None:
@@ -104,7 +104,9 @@ class Shown(Patchy):
 @pytest.mark.parametrize(
     ("view", "words"),
     [
-        pytest.param(Patchy(lost(builders.node("n2")), {}, staleness="a read failed"), "a read failed", id="stale"),
+        pytest.param(
+            ViewWithGaps(lost(builders.node("n2")), {}, staleness="a read failed"), "a read failed", id="stale"
+        ),
         pytest.param(
             Shown(lost(builders.node("n2")), SnapshotUnavailable("pods: not up to date")), "not up to date", id="late"
         ),
