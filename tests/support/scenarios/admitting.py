@@ -138,21 +138,24 @@ class Cache(NamedTuple):
         return self.fresh and "last event" in self.detail
 
 
-def caches(serving: Serving, *, kubevirt: bool = False) -> dict[str, Cache]:
-    """Every cache of a `serve` by its name; those of KubeVirt's kinds only if told so."""
+def caches(serving: Serving, *, kubevirt: bool = False, unwatched: Sequence[str] = ()) -> dict[str, Cache]:
+    """Every cache of a `serve` by its name, except `unwatched`; those of KubeVirt's kinds only if told so."""
     with Client(serving.health_port) as client:
         lines = client.ask(_VERBOSE).body.decode().splitlines()
     found = {match["name"]: match for match in filter(None, map(_CHECK.fullmatch, lines))}
     names = _ALL_CACHES if kubevirt else _CACHES
-    return {name: Cache(found[name]["ok"] == "+", found[name]["detail"] or "") for name in names}
+    return {
+        name: Cache(found[name]["ok"] == "+", found[name]["detail"] or "") for name in names if name not in unwatched
+    }
 
 
-def until_watched(serving: Serving, *, kubevirt: bool = False) -> None:
-    """Wait until every cache follows the API server; those of KubeVirt's kinds only if told so."""
-    until(
-        lambda: all(cache.watched for cache in caches(serving, kubevirt=kubevirt).values()),
-        lambda: f"caches: {caches(serving, kubevirt=kubevirt)}",
-    )
+def until_watched(serving: Serving, *, kubevirt: bool = False, unwatched: Sequence[str] = ()) -> None:
+    """Wait until every cache follows the API server, except `unwatched`; those of KubeVirt's kinds only if told so."""
+
+    def now() -> dict[str, Cache]:
+        return caches(serving, kubevirt=kubevirt, unwatched=unwatched)
+
+    until(lambda: all(cache.watched for cache in now().values()), lambda: f"caches: {now()}")
 
 
 def until(condition: Callable[[], T], what: str | Callable[[], str], *, seconds: float = MAX_WAIT_SECONDS) -> T:
