@@ -53,7 +53,7 @@ def test_a_placed_pod_is_recorded_with_its_names(view: Manifests) -> None:
 
 LEFT: Final = {
     "a pod that did not ask": (builders.virt_launcher_pod(opt_in=None), {}, ("NotOptedIn", 0, "virt-launcher-db01-")),
-    "a pod that has no claim": (builders.virt_launcher_pod(), {}, ("NoClaims", 1, "virt-launcher-db01-")),
+    "a pod that has no claim": (builders.virt_launcher_pod(), {}, ("NoClaims", 2, "virt-launcher-db01-")),
     "an update": (builders.virt_launcher_pod(), {"operation": "UPDATE"}, ("NotACreate", 0, None)),
     "no metadata": ({"metadata": {}, "spec": {}}, {"namespace": None}, ("NotVirtLauncher", 0, None)),
 }
