@@ -134,7 +134,7 @@ def answer(creation: PodCreation, view: ClusterView, policy: Policy) -> Answer:
     decision = creation.entry.decide(creation.before, creation.namespace, view, policy)
     carried_out = _carried_out(creation, decision, policy)
     columns = decision.why.reason.columns
-    if columns.other_pod or columns.not_opted_in or _vm_exists(creation, view):
+    if view.missing or columns.other_pod or columns.not_opted_in or _vm_exists(creation, view):
         return carried_out
     return replace(carried_out, vm_exists=False)
 
