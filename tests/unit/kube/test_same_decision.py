@@ -30,7 +30,7 @@ KINDS = {path: kind for kind, path in PATHS.items()}
 
 def filled(objects: dict[Kind, list[dict[str, Any]]], how: str) -> Caches:
     """The caches after they received these objects in this way; "nothing": after they received none."""
-    caches = Caches(ROOM_UNTOLD, streams=True, headroom=NO_HEADROOM, in_pod=False)
+    caches = Caches(ROOM_UNTOLD, headroom=NO_HEADROOM, in_pod=False)
     for kind, cache in caches.items() if how != "nothing" else ():
         for status, body in said(objects.get(kind, []), how):
             cache.next(NOW)

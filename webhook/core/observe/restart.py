@@ -49,8 +49,3 @@ def owner_of(vmi: Mapping[str, Any]) -> str | None:
     """Return the name of the VirtualMachine that owns a VMI (as JSON); None if none owns it."""
     owners = (vmi.get("metadata") or {}).get("ownerReferences") or []
     return next((owner.get("name") for owner in owners if owner.get("kind") == "VirtualMachine"), None)
-
-
-def assumed_owner(vmi: Mapping[str, Any], name: str) -> str | None:
-    """Return the VirtualMachine that owns a VMI. If the VMI is not known: that of its name, as KubeVirt names a VMI."""
-    return owner_of(vmi) if vmi else name

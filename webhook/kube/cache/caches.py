@@ -21,11 +21,9 @@ from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 class Caches(dict[StrEnum, ListWatch]):
     """The cache of each kind that is watched. `lookups` counts the lookups in them, and the live reads, by kind."""
 
-    def __init__(
-        self, resources: Iterable[Resource], *, streams: bool, headroom: Mapping[str, int], in_pod: bool
-    ) -> None:
+    def __init__(self, resources: Iterable[Resource], *, headroom: Mapping[str, int], in_pod: bool) -> None:
         super().__init__(
-            (resource.kind, ListWatch(resource, random=random.random, streams=streams))
+            (resource.kind, ListWatch(resource, random=random.random, streams=True))
             for resource in resources
             if resource.watched
         )

@@ -36,8 +36,8 @@ from webhook.kube.kinds import resources
 class ClusterCache:
     """The caches of one cluster. `run` keeps them up to date; without `run` every view reads what it needs.
 
-    `kinds` are by default all that core reads. Without `streams` they are listed by pages. `headroom` is the amount of
-    each resource that the snapshot leaves free on a node.
+    `kinds` are by default all that core reads. `headroom` is the amount of each resource that the snapshot leaves free
+    on a node.
     """
 
     def __init__(
@@ -46,12 +46,11 @@ class ClusterCache:
         *,
         longhorn_namespace: str,
         kinds: Iterable[Resource] | None = None,
-        streams: bool = True,
         headroom: Mapping[str, int] = NO_HEADROOM,
     ) -> None:
         by_kind = {resource.kind: resource for resource in kinds or resources(longhorn_namespace)}
         self._api = api
-        self.caches = Caches(by_kind.values(), streams=streams, headroom=headroom, in_pod=api.in_pod)
+        self.caches = Caches(by_kind.values(), headroom=headroom, in_pod=api.in_pod)
         self.lookups = self.caches.lookups
         self.live_reads = LiveReads(api, by_kind, self.caches)
 
