@@ -5,7 +5,6 @@ Everything comes from memory, and nothing waits, so that pages do not slow the c
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
 from aiohttp import web
@@ -16,7 +15,6 @@ from webhook.page.feed import Feed
 from webhook.serving.routes import Handler, refuse, shown
 
 STATE: Final = "/api/state"
-_SEND_SECONDS: Final = 30.0
 
 # No resources of other origins, no inline code, no evaluation of text, and no frames around the page.
 CONTENT_SECURITY_POLICY: Final = (
@@ -45,7 +43,7 @@ def page_handler(feed: Feed, otherwise: Handler) -> Handler:
             return refuse(405, f"got {shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
         if asset is not None:
             return _file(asset, request)
-        return await _sent(await _state(feed, request), request)
+        return await _state(feed, request)
 
     return handle
 
@@ -71,18 +69,3 @@ async def _state(feed: Feed, request: web.BaseRequest) -> web.Response:
         return web.Response(status=304, headers=headers)
     headers |= {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     return web.Response(body=body.packed, headers=headers)
-
-
-async def _sent(response: web.Response, request: web.BaseRequest) -> web.Response:
-    """Send the response, and wait until the caller has read it, so that unread responses can't use up the memory."""
-    try:
-        await response.prepare(request)
-        await response.write_eof()
-        async with asyncio.timeout(_SEND_SECONDS):
-            await request.writer.drain()
-    except TimeoutError:
-        if request.transport is not None:
-            request.transport.abort()
-    except ConnectionError:
-        pass  # the page was closed while it waited
-    return response

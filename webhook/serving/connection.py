@@ -34,7 +34,7 @@ class Connection(web.RequestHandler):
         idle: nothing was received since its last answer was written.
     """
 
-    __slots__ = ("_accepted", "_on_lost", "idle", "silent")
+    __slots__ = ("_accepted", "_on_lost", "_send_seconds", "idle", "silent")
 
     def __init__(
         self, server: web.Server, accepted: socket.socket, limits: Limits, on_lost: Callable[[Connection], object]
@@ -49,13 +49,20 @@ class Connection(web.RequestHandler):
         )
         self.silent = self.idle = True
         self._accepted = accepted
+        self._send_seconds = limits.send_seconds
         self._on_lost = on_lost
 
     async def send(self, request: web.BaseRequest, response: web.Response) -> None:
-        """Write the whole answer. aiohttp itself would write it after the handler has returned."""
-        with suppress(ConnectionError):  # aiohttp meets it again, and ends the connection
-            await response.prepare(request)
-            await response.write_eof()
+        """Write the whole answer, and wait until the client has read it. aiohttp itself would write it later."""
+        try:
+            async with asyncio.timeout(self._send_seconds):  # a client that reads nothing must not hold a connection
+                await response.prepare(request)
+                await response.write_eof()
+                await request.writer.drain()
+        except TimeoutError:
+            self.abort()
+        except ConnectionError:
+            pass  # aiohttp meets it again, and ends the connection
         self.idle = response.keep_alive is not False  # otherwise aiohttp ends the connection
 
     def end(self) -> None:

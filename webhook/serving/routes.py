@@ -43,6 +43,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     first_call_seconds: float = (
         1.0  # at the stop, for a client that has just connected: it dials in order to send a call
     )
+    send_seconds: float = 30.0  # for a client to read an answer
     bodies_bytes: int = 256 * 1024 * 1024  # of all bodies that are being read: 12,000 ordinary ones
     connections: int = 1024  # an API server uses few; the rest is for scans and mistakes
 

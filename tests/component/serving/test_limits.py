@@ -60,6 +60,17 @@ async def test_a_body_that_does_not_come_is_waited_for_no_longer(tmp_path: Path,
         assert reply.sentence == "the body did not come within 0.05 s"
 
 
+async def test_a_caller_that_reads_nothing_is_cut_off(tmp_path: Path) -> None:
+    """Its answers fill the buffers, and then one is waited for. The connection ends after the time for an answer."""
+    limits = Limits(send_seconds=_SOON_SECONDS)
+    async with listening(webhook_handler({PATH: same}, limits), tmp_path, limits) as server:
+        async with await server.connect() as wire:
+            with suppress(ConnectionError):
+                while True:
+                    await wire.send(request(b"x" * 40_000))
+        assert (await server.ask(request(b"{}"))).status == 200
+
+
 async def test_a_handshake_that_does_not_come_is_waited_for_no_longer(tmp_path: Path) -> None:
     """A connection that never starts TLS is closed."""
     limits = Limits(handshake_seconds=_SOON_SECONDS)
