@@ -13,14 +13,14 @@ from typing import Final
 
 import pytest
 import yaml
-from support.control_plane.installed import MANIFESTS, NAME, Installed
+from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_api import Api
+from support.control_plane.rendering import SHARED
 from support.drivers.scraping import scrape
 from support.objects import builders
 from support.scenarios.admitting import until
 from support.scenarios.stuck_starts import VM, Cluster, cordon, fill, kubevirt_kinds, lose, reuniting
 
-COMPONENTS: Final = MANIFESTS / "components"
 LOST: Final = VM("db-lost", "node-a")
 CORDONED: Final = VM("db-cordoned", "node-b")
 FILLED: Final = VM("db-filled", "node-c")
@@ -34,7 +34,7 @@ RESTARTS: Final = "kubevirt_coschedule_reunite_restarts_total"
 def with_kubevirt(installed: Installed) -> Iterator[Installed]:
     """The webhook's install, with KubeVirt's kinds, and with the rights of the two components."""
     parts = ("reunite/rbac.yaml", "restart-stuck/rbac.yaml", "restart-stuck/policy.yaml")
-    objects = [each for part in parts for each in yaml.safe_load_all((COMPONENTS / part).read_text(encoding="utf-8"))]
+    objects = [each for part in parts for each in yaml.safe_load_all((SHARED / part).read_text(encoding="utf-8"))]
     with kubevirt_kinds(installed.plane):
         installed.plane.install(objects)
         yield installed

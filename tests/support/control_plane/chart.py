@@ -127,11 +127,12 @@ def without_helm(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_port(chart: Path, port: int) -> Path:
     """The folder of a chart, changed so that its Service and its clientConfig have this port."""
-    for name in ("_helpers.tpl", "base/service.yaml"):
-        template = chart / "templates" / name
-        text = template.read_text(encoding="utf-8")
+    shared = chart / "files/base/service.yaml"  # 0.1.0 has only the template
+    service = shared if shared.exists() else chart / "templates/base/service.yaml"
+    for file in (chart / "templates/_helpers.tpl", service):
+        text = file.read_text(encoding="utf-8")
         assert text.count("port: 443\n") == 1
-        template.write_text(text.replace("port: 443\n", f"port: {port}\n"))
+        file.write_text(text.replace("port: 443\n", f"port: {port}\n"))
     return chart
 
 
