@@ -1,4 +1,4 @@
-"""Of its configuration the certificate controller may change caBundle: a policy refuses the rest."""
+"""The certificate controller may change caBundle and the data of its Secrets: policies refuse the rest."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
-from support.control_plane.certs_install import CONFIGURATION, CertsInstall
+from support.control_plane.certs_install import AUTHORITY_SECRET, CONFIGURATION, SECRET, CertsInstall
 from support.control_plane.installed import NAME
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
 
 from certs.rotation import state
+from certs.x509.pki import Pair
 
 OPENAPI: Final = "/openapi/v3/apis/admissionregistration.k8s.io/v1"
 SCHEMAS: Final = "io.k8s.api.admissionregistration.v1."
@@ -47,6 +48,11 @@ METADATA: Final[dict[str, dict[str, Any]]] = {
     "ownerReferences": {"ownerReferences": [OWNER]},
 }
 
+SERVICE_ACCOUNT_TYPE: Final = "kubernetes.io/service-account-token"
+ACCOUNT_OF_A_TOKEN: Final = {"kubernetes.io/service-account.name": NAME}
+PAIR: Final = Pair(b"certificate", b"key", b"authority")
+APPLY, MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
+
 Webhooks = list[dict[str, Any]]
 LIST: Final[dict[str, Callable[[Webhooks], Webhooks]]] = {
     "one more": lambda webhooks: [*webhooks, {**webhooks[0], "name": "other.kubevirt-coschedule.io"}],
@@ -63,6 +69,13 @@ class Confined:
         self.bundle = kept.plane.ca_pem
         self.admin, self.keeper = kept.api, kept.plane.as_user(kept.account)
         kept.until(lambda: self.told(self.keeper, {"metadata": {"labels": {"changed": "true"}}}) is not None)
+        created = state.new_secret(self.admin.path(SECRET), PAIR)
+        token = {
+            **created,
+            "type": SERVICE_ACCOUNT_TYPE,
+            "metadata": {**created["metadata"], "annotations": ACCOUNT_OF_A_TOKEN},
+        }
+        kept.until(lambda: self.secret_refusal(self.keeper, SECRET, token, APPLY) is not None)
 
     def told(self, api: Api, change: Object) -> str | None:
         """What the API server says against a JSON merge patch, which it only tries; None where it takes it."""
@@ -79,6 +92,15 @@ class Confined:
         """As they are."""
         webhooks: Webhooks = copy.deepcopy(self.admin.get(CONFIGURATION)["webhooks"])
         return webhooks
+
+    def secret_refusal(self, api: Api, target: Object, change: Object, content_type: str) -> str | None:
+        """What the API server says against a write of a Secret, which it only tries; None where it takes it."""
+        query = {"dryRun": "All", **({"fieldManager": "for-a-test"} if content_type == APPLY else {})}
+        try:
+            api.call("PATCH", api.path(target), change, query, content_type)
+        except ApiError as error:
+            return f"{error.status} {error.message}"
+        return None
 
     def with_first(self, **fields: Any) -> Webhooks:
         """The webhooks, the first of them with these fields; one that is None is left out."""
@@ -157,3 +179,63 @@ def test_the_controller_may_change_what_it_keeps(confined: Confined) -> None:
     assert [hook.bundle for hook in state.read_configuration(written).webhooks] == [confined.bundle] * 3
     bare = [{**hook, "clientConfig": {"service": hook["clientConfig"]["service"]}} for hook in written["webhooks"]]
     assert confined.told(confined.keeper, {"webhooks": bare}) is None
+
+
+@pytest.mark.parametrize("secret", [SECRET, AUTHORITY_SECRET], ids=["served", "authority"])
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        (
+            {"type": SERVICE_ACCOUNT_TYPE, "metadata": {"annotations": ACCOUNT_OF_A_TOKEN}},
+            "only Secrets of the types Opaque",
+        ),
+        ({"metadata": {"annotations": ACCOUNT_OF_A_TOKEN}}, "labels and annotations of a Secret"),
+        ({"metadata": {"labels": {"changed": "true"}}}, "labels and annotations of a Secret"),
+        ({"metadata": {"ownerReferences": [OWNER]}}, "ownerReferences or finalizers of a Secret"),
+        ({"metadata": {"finalizers": ["example.com/for-a-test"]}}, "ownerReferences or finalizers of a Secret"),
+        ({"immutable": True}, "may not make a Secret immutable"),
+    ],
+    ids=["token", "annotations", "labels", "ownerReferences", "finalizers", "immutable"],
+)
+def test_the_controller_may_write_only_certificates_into_a_secret(
+    secret: Object, fields: Object, reason: str, confined: Confined
+) -> None:
+    """Neither where it creates one nor where it changes one; an admin may."""
+    created = state.new_secret(confined.admin.path(secret), PAIR)
+    both = {**created, **fields, "metadata": {**created["metadata"], **fields.get("metadata", {})}}
+    refused_secret(confined, secret, both, APPLY, reason)
+    if "type" in fields:  # nobody may change the type of a Secret
+        return
+    confined.admin.create(created)
+    try:
+        refused_secret(confined, secret, fields, MERGE, reason)
+    finally:
+        confined.admin.delete(secret)
+
+
+def refused_secret(confined: Confined, secret: Object, change: Object, content_type: str, reason: str) -> None:
+    """The policy refuses the certificate controller a write that an admin may make."""
+    assert confined.secret_refusal(confined.admin, secret, change, content_type) is None
+    refusal = confined.secret_refusal(confined.keeper, secret, change, content_type) or ""
+    assert f"ValidatingAdmissionPolicy '{NAME}-certs-secrets'" in refusal
+    assert reason in refusal
+
+
+@pytest.mark.parametrize("kind", ["Opaque", "kubernetes.io/tls"])
+def test_the_controller_may_write_certificates_into_a_secret_of_another_program(kind: str, confined: Confined) -> None:
+    """One with labels, annotations, an owner and a finalizer, which stay as they are."""
+    foreign = state.new_secret(confined.admin.path(SECRET), PAIR)
+    metadata = {
+        **foreign["metadata"],
+        "labels": {"example.com/label": "x"},
+        "annotations": {"example.com/annotation": "x"},
+        "finalizers": ["example.com/for-a-test"],
+    }
+    confined.admin.create({**foreign, "type": kind, "metadata": metadata})
+    try:
+        version = confined.admin.get(SECRET)["metadata"]["resourceVersion"]
+        change = state.secret_patch(version, Pair(b"new", b"key", b"authority"))
+        assert confined.secret_refusal(confined.keeper, SECRET, change, MERGE) is None
+    finally:
+        confined.admin.patch(SECRET, {"metadata": {"finalizers": None}})
+        confined.admin.delete(SECRET)

@@ -34,14 +34,14 @@ from webhook import __version__, cli
 LONGHORN_NAMESPACE: Final = "longhorn-system"
 ACCOUNT: Final = {"kind": "ServiceAccount", "name": CERTS, "namespace": NAME}
 CONTAINER: Final = "spec.template.spec.containers.0"
+POLICY: Final = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 KEPT_BY_US: Final = {
     ("ServiceAccount", NAME, CERTS),
     ("Role", NAME, CERTS),
     ("RoleBinding", NAME, CERTS),
     ("ClusterRole", "", CERTS),
     ("ClusterRoleBinding", "", CERTS),
-    ("ValidatingAdmissionPolicy", "", CERTS),
-    ("ValidatingAdmissionPolicyBinding", "", CERTS),
+    *((kind, "", CERTS + of) for kind in POLICY for of in ("", "-secrets")),
     ("Deployment", NAME, CERTS),
 }
 KEPT_BY_CERT_MANAGER: Final = {
@@ -117,14 +117,15 @@ def test_the_controller_may_write_two_secrets_and_one_configuration() -> None:
     }
 
 
-def test_the_policy_confines_the_controller_s_account() -> None:
-    """The one of its Deployment, by its full name; and what the policy refuses is refused, not only noted."""
-    policy, pod = the("ValidatingAdmissionPolicy", name=CERTS), the("Deployment", name=CERTS)
+@pytest.mark.parametrize("name", [CERTS, f"{CERTS}-secrets"])
+def test_the_policies_confine_the_controller_s_account(name: str) -> None:
+    """The one of its Deployment, by its full name; and what a policy refuses is refused, not only noted."""
+    policy, pod = the(POLICY[0], name=name), the("Deployment", name=CERTS)
     namespace, account = pod["metadata"]["namespace"], at("spec.template.spec.serviceAccountName", pod)
     (condition,) = policy["spec"]["matchConditions"]
     assert condition["expression"] == f"request.userInfo.username == 'system:serviceaccount:{namespace}:{account}'"
     assert policy["spec"]["failurePolicy"] == "Fail"
-    binding = the("ValidatingAdmissionPolicyBinding", name=CERTS)
+    binding = the(POLICY[1], name=name)
     assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
 
 
