@@ -29,6 +29,11 @@ In: a list of the chart's context and the file.
 {{- end }}
 {{- range $object.subjects }}
 {{- $_ := set . "namespace" $namespace }}
+{{- if eq .name "kubevirt-coschedule" }}{{ $_ := set . "name" $root.Values.webhook.serviceAccount.name }}{{ end }}
+{{- end }}
+{{- if and (eq $object.kind "ServiceAccount") (eq $object.metadata.name "kubevirt-coschedule") }}
+{{- $_ := set $object.metadata "name" $root.Values.webhook.serviceAccount.name }}
+{{- with $root.Values.webhook.serviceAccount.annotations }}{{ $_ := set $object.metadata "annotations" . }}{{ end }}
 {{- end }}
 {{- if $index }}
 ---
@@ -42,19 +47,29 @@ In: a list of the chart's context and the file.
 {{ ternary "off" . (eq (toString .) "false") }}
 {{- end }}
 
+{{/* The Secret with the certificate that the webhook serves. */}}
+{{- define "kubevirt-coschedule.secret" -}}
+{{- with .Values.certificates }}
+{{- if ne .issuer "existing" }}kubevirt-coschedule-tls
+{{- else }}{{ required "certificates.issuer is existing, but certificates.existing.secret is empty. Name the Secret with tls.crt and tls.key." .existing.secret }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* What the specs of all pods have in common. */}}
 {{- define "kubevirt-coschedule.pod" -}}
 enableServiceLinks: false
-priorityClassName: kubevirt-coschedule
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
 nodeSelector:
   {{- toYaml .Values.nodeSelector | nindent 2 }}
 securityContext:
-  runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  fsGroup: 65532
-  seccompProfile:
-    type: RuntimeDefault
+  {{- $context := .Values.podSecurityContext }}
+  {{- if .Values.openshift.enabled }}
+  {{- $context = omit $context "runAsUser" "runAsGroup" "fsGroup" }}
+  {{- end }}
+  {{- toYaml $context | nindent 2 }}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
@@ -68,10 +83,7 @@ image: {{ if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }
 imagePullPolicy: {{ .pullPolicy }}
 {{- end }}
 securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities:
-    drop: [ALL]
+  {{- toYaml .Values.securityContext | nindent 2 }}
 {{- end }}
 
 {{/* What all entries of the MutatingWebhookConfiguration have in common. In: `path`, and `root`, the chart's context. */}}
@@ -83,6 +95,11 @@ clientConfig:
     namespace: {{ .root.Release.Namespace }}
     path: {{ .path }}
     port: 443
+  {{- with .root.Values.certificates }}
+  {{- if and (eq .issuer "existing") .existing.ca }}
+  caBundle: {{ b64enc .existing.ca }}
+  {{- end }}
+  {{- end }}
 failurePolicy: Ignore
 sideEffects: None
 matchPolicy: Equivalent
