@@ -159,24 +159,25 @@ the pods of all namespaces, and VirtualMachines for those that are stopped.""",
     ),
     Command(
         "reunite",
-        short_help="Migrate VMs that are apart to the node of their share-manager",
+        short_help="Live-migrate VMs that are apart to their share-manager",
         help="""\
-Live-migrate each VM that has been apart from its share-manager to the share-manager's node.
+Live-migrate each VM that has been apart from its share-manager to the share-manager's node. A CronJob repeats the run.
 
-The program carries out what `status --plan` prints, a few VMs at a time, and only where the node has room. It needs
-KubeVirt 1.5 or newer. It leaves alone a VM that somebody migrated to a node of their choice, and one that others keep
-moving away. Without --dry-run off it only says what it would do.""",
+The program reads the cluster once, decides about each VM, and prints a line for each; in a pod these are lines of JSON.
+It needs KubeVirt 1.5 or newer. It migrates a few VMs at a time, and only where the node has room. Without --dry-run off
+it only says what it would do. It keeps nothing between two runs, and deletes no migration.""",
         examples=f"""\
 # What would it do now, and why not yet? Writes nothing
-{PROGRAM} reunite --once
+{PROGRAM} reunite
 
-# As a service; the manifests in manifests/components/reunite run this
-{PROGRAM} reunite --dry-run off
+# The same for a cluster as it was at one moment
+{PROGRAM} bundle -o cluster.json
+{PROGRAM} reunite --manifests cluster.json
 
-# Only at night and on weekends
-{PROGRAM} reunite --dry-run off --windows 'Mon-Fri 22:00-04:00,Sat 01:00-05:00' --time-zone Europe/Berlin""",
-        exit_codes="0 after SIGTERM, SIGINT or --once, 1 when a part of the program ended early, 2 for bad input and "
-        "for a cluster that can't be reached.",
+# One run; the CronJob in manifests/components/reunite repeats it each ten minutes
+{PROGRAM} reunite --dry-run off""",
+        exit_codes="0 when nothing failed, 1 when the API server or KubeVirt refused a migration or a deletion. 2 for "
+        "bad input, for a missing right, and for a cluster that can't be read.",
         params=parameters(ReuniteSettings, ENVIRONMENT_PREFIX),
         callback=commands.run_reunite,
     ),

@@ -22,8 +22,6 @@ from support.scenarios.admitting import FAIL_OPEN, WEBHOOK, Cache, Counted, admi
 
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State
-from webhook.reunite.metrics import reunite_families
-from webhook.reunite.reporter import Reporter
 from webhook.telemetry.exposition import Family
 
 PODS: Final = 7
@@ -136,12 +134,10 @@ def test_every_metric_of_the_table_is_exposed(family: Family, seen: Seen) -> Non
 
 @pytest.mark.parametrize("where", prometheus.queries())
 def test_every_metric_that_is_asked_for_is_there(where: str, seen: Seen) -> None:
-    """In our own /metrics, in those of `reunite`, or in the API server's."""
+    """In our own /metrics, or in the API server's."""
     asked = prometheus.metrics_in(prometheus.queries()[where])
     assert asked or where.startswith("record kubevirt_coschedule:setting:")
-    families = reunite_families(Reporter(lambda _: None, lambda *_: ""), dry_run=True)
-    of_reunite = {sample.name for family in families for sample in family.samples}
-    assert asked - seen.after.names - of_reunite - seen.api_after.names == set()
+    assert asked - seen.after.names - seen.api_after.names == set()
 
 
 def test_every_query_of_the_dashboard_finds_something(seen: Seen) -> None:

@@ -1,17 +1,14 @@
-"""reunite on a real API server, with KubeVirt's kinds: one round, a service, dry runs, crashes and doubles."""
+"""reunite on a real API server, with KubeVirt's kinds: dry runs, two runs at once, and runs that are killed."""
 
 from __future__ import annotations
 
 import gc
-import json
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 import yaml
@@ -22,22 +19,11 @@ from support.control_plane.kubevirt_kinds import crd
 from support.drivers.environment import remove_settings
 from support.drivers.serving import ROOT
 from support.drivers.status_runs import instance
-from support.objects import builders
-from support.scenarios.admitting import until
+from support.scenarios.reunite_account import KINDS, KUBEVIRT, MIGRATIONS, NAMESPACE
 from support.scenarios.vm_scenes import reasons_of, scenes
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook import cli
-
-NAMESPACE: Final = builders.NAMESPACE
-KIND: Final = ("kubevirt.io/v1", "VirtualMachineInstanceMigration", NAMESPACE)
-KUBEVIRT: Final = {
-    "apiVersion": "kubevirt.io/v1",
-    "kind": "KubeVirt",
-    "metadata": {"name": "kubevirt", "namespace": "default"},
-    "spec": {"configuration": {}},
-    "status": {"observedKubeVirtVersion": "v1.8.0"},
-}
 
 
 @pytest.fixture(autouse=True)
@@ -49,10 +35,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def cluster(control_plane: ControlPlane) -> Iterator[ClusterState]:
     """The VMs of `scenes`, of which `moved` is apart, and KubeVirt 1.8."""
-    definitions = [
-        crd(kind)
-        for kind in ("VirtualMachineInstance", "VirtualMachineInstanceMigration", "VirtualMachine", "KubeVirt")
-    ]
+    definitions = [*map(crd, KINDS)]
     control_plane.install(definitions)
     try:
         with ClusterState(control_plane.api) as state:
@@ -84,22 +67,7 @@ def running(name: str, **metadata: Any) -> Object:
 
 def migrations(control_plane: ControlPlane) -> list[Object]:
     """All migrations."""
-    return control_plane.api.items(*KIND)
-
-
-@contextmanager
-def service(control_plane: ControlPlane, tmp_path: Path, *words: str) -> Iterator[Callable[[], str]]:
-    """A `reunite` process as a service, killed at the end. Yields a function that returns its log."""
-    kubeconfig = control_plane.kubeconfig(tmp_path / "kubeconfig", control_plane.admin)
-    log = tmp_path / f"log-{len(list(tmp_path.iterdir()))}"
-    command = [sys.executable, "-m", "webhook", "reunite", "--kubeconfig", str(kubeconfig), *words]
-    with log.open("wb") as out:
-        process = subprocess.Popen([*command, "--health-listen", "127.0.0.1:0"], cwd=ROOT, stderr=out)  # noqa: S603 - ours
-    try:
-        yield log.read_text
-    finally:
-        process.kill()
-        process.wait()
+    return control_plane.api.items(*MIGRATIONS)
 
 
 Once = Callable[..., tuple[int, str, str]]
@@ -107,26 +75,47 @@ Once = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def once(control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Once:
-    """Run one round that is only printed."""
+    """One run in this process: its exit code and its output, with one space between words."""
 
     def run(*words: str) -> tuple[int, str, str]:
         kubeconfig = control_plane.kubeconfig(tmp_path / "kubeconfig", control_plane.admin)
-        code = cli.main(["reunite", "--once", *words, "--kubeconfig", str(kubeconfig)])
-        return code, *capsys.readouterr()
+        code = cli.main(["reunite", *words, "--kubeconfig", str(kubeconfig)])
+        return code, *(re.sub(" +", " ", text) for text in capsys.readouterr())
 
     return run
 
 
-def test_one_round_is_printed_and_writes_nothing(once: Once, control_plane: ControlPlane) -> None:
-    """The VM that is apart, where it would go, and no migration."""
+def process(control_plane: ControlPlane, directory: Path) -> subprocess.Popen[bytes]:
+    """A run that writes, as a process of its own."""
+    kubeconfig = control_plane.kubeconfig(directory / "kubeconfig", control_plane.admin)
+    command = [sys.executable, "-m", "webhook", "reunite", "--kubeconfig", str(kubeconfig), "--dry-run", "off"]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - ours
+
+
+def test_a_dry_run_is_printed_and_writes_nothing(once: Once, control_plane: ControlPlane) -> None:
+    """The VM that is apart, where it would go, and no migration. At a terminal it writes no Event either."""
+    before = reasons_of(control_plane.api, "moved")
     code, out, err = once()
     assert (code, err) == (0, "")
-    assert out.splitlines()[1].split() == [
-        *(NAMESPACE, "moved", "migrate"),
-        *("moved-reunite-1:", "from", "node", "node-b", "to", "node", "node-a"),
-    ]
+    assert out.splitlines()[0].split() == ["NAMESPACE", "VM", "ACTION", "WHY"]
+    would = "would create migration moved-reunite-1: from node node-b to node node-a, that of its share-manager"
+    assert f"{NAMESPACE} moved migrate {would}" in out
     assert migrations(control_plane) == []
+    assert reasons_of(control_plane.api, "moved") == before
     gc.collect()  # pytest fails a test that leaves a connection open
+
+
+def test_a_bundle_says_the_same(once: Once, control_plane: ControlPlane, tmp_path: Path, capsys: Any) -> None:
+    """Made by somebody who may read all of the cluster, and read without the cluster. It never writes."""
+    kubeconfig = control_plane.kubeconfig(tmp_path / "bundle", control_plane.admin)
+    file = tmp_path / "cluster.json"
+    assert cli.main(["bundle", "-o", str(file), "--kubeconfig", str(kubeconfig)]) in {0, 1}
+    capsys.readouterr()
+    live = once()[1]
+    assert cli.main(["reunite", "--manifests", str(file)]) == 0
+    assert re.sub(" +", " ", capsys.readouterr().out) == live
+    assert cli.main(["reunite", "--manifests", str(file), "--dry-run", "off"]) == 2
+    assert "expected a live cluster to write to" in capsys.readouterr().err
 
 
 def test_a_plan_of_status_says_the_same(
@@ -142,13 +131,14 @@ def test_a_plan_of_status_says_the_same(
 
     (migration,), _ = planned()
     assert migration["spec"] == {"vmiName": "moved", "addedNodeSelector": {"kubernetes.io/hostname": "host-node-a"}}
-    assert "moved-reunite-1: from node node-b to node node-a" in re.sub(" +", " ", once()[1])
+    assert "labels" not in migration["metadata"]  # it is its user's, and not one of `reunite`
+    assert "moved-reunite-1: from node node-b to node node-a" in once()[1]
     control_plane.api.create(unfriendly("node-a"))
     try:
         why = "a pod in the same kubernetes.io/hostname as node node-a has a required anti-affinity that excludes this"
         offered, out = planned()
         assert (offered, f"no live migration: {why}" in out) == ([], True)
-        assert f"NotPlaceable: {why}" in re.sub(" +", " ", once()[1])
+        assert f"NotPlaceable: {why}" in once()[1]
     finally:
         control_plane.api.delete(unfriendly("node-a"))
 
@@ -175,67 +165,83 @@ def test_the_first_rule_that_says_no_is_printed(once: Once) -> None:
     assert "NotAsked: the VM's annotation kubevirt-scheduler/reunite is not set" in once("--default", "off")[1]
 
 
-def test_a_vm_that_is_apart_is_migrated_once(control_plane: ControlPlane, tmp_path: Path) -> None:
-    """To the node of its share-manager, with the label and the short time-out. A later process creates no second."""
-    with service(control_plane, tmp_path, "--dry-run", "off"):
-        until(lambda: migrations(control_plane), "the migration")
-        until(lambda: "ReuniteStarted" in reasons_of(control_plane.api, "moved"), "the Event")
-    with service(control_plane, tmp_path, "--dry-run", "off") as log:
-        until(lambda: "Migrating: a migration of the VM runs now" in log(), "the rule")
-        until(lambda: "ReuniteWaiting" in reasons_of(control_plane.api, "moved"), "the Event")
+def test_nothing_is_done_while_kubevirt_is_upgraded(once: Once, control_plane: ControlPlane) -> None:
+    """As KubeVirt's own workload updater does nothing then."""
+    control_plane.api.patch(KUBEVIRT, {"status": {"targetDeploymentID": "new", "observedDeploymentID": "old"}})
+    try:
+        code, out, _ = once("--dry-run", "off")
+    finally:
+        control_plane.api.patch(KUBEVIRT, {"status": {"targetDeploymentID": None, "observedDeploymentID": None}})
+    assert (code, migrations(control_plane)) == (0, [])
+    assert "KubeVirtChanges: KubeVirt is being installed, upgraded or removed: its observed and its target" in out
+
+
+def test_a_vm_that_is_apart_is_migrated_once(once: Once, control_plane: ControlPlane) -> None:
+    """To the node of its share-manager, with the label and the short time-out. A later run creates no second one."""
+    code, out, _ = once("--dry-run", "off")
+    assert code == 0
+    assert "moved migrate migration moved-reunite-1: from node node-b to node node-a" in out
+    assert "ReuniteStarted" in reasons_of(control_plane.api, "moved")
+    code, out, _ = once("--dry-run", "off")
+    assert code == 0
+    assert "Migrating: a migration of the VM runs now" in out
+    assert "ReuniteWaiting" in reasons_of(control_plane.api, "moved")
     (created,) = migrations(control_plane)
     assert created["metadata"]["name"] == "moved-reunite-1"
     assert created["metadata"]["labels"] == {"kubevirt-scheduler/reunite": "true"}
-    assert created["metadata"]["annotations"] == {
-        "kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "60",
-        "kubevirt-scheduler/moved-away": "0",
-    }
+    assert created["metadata"]["annotations"] == {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "60"}
     assert created["spec"] == {"vmiName": "moved", "addedNodeSelector": {"kubernetes.io/hostname": "host-node-a"}}
 
 
-def test_two_processes_create_one_migration(control_plane: ControlPlane, tmp_path: Path) -> None:
-    """The name is the same, so that the API server takes one of them."""
-    first, second = tmp_path / "first", tmp_path / "second"
-    first.mkdir()
-    second.mkdir()
-    with (
-        service(control_plane, first, "--dry-run", "off") as one,
-        service(control_plane, second, "--dry-run", "off") as other,
-    ):
-        until(lambda: all(_has_acted(log()) for log in (one, other)), "both")
+def test_what_still_holds_is_reported_once_in_half_an_hour(once: Once, control_plane: ControlPlane) -> None:
+    """The Events in the cluster say it: the program remembers nothing."""
+    once("--dry-run", "off")
+    for _ in range(3):
+        once("--dry-run", "off")
+    events = control_plane.api.items("v1", "Event", NAMESPACE, fieldSelector="reason=ReuniteWaiting")
+    of_moved = [each["message"] for each in events if each["involvedObject"]["name"] == "moved"]
+    assert len(of_moved) == len(set(of_moved))
+
+
+@pytest.mark.parametrize(("phase", "reason"), [("Succeeded", "ReuniteSucceeded"), ("Failed", "ReuniteFailed")])
+def test_the_end_of_a_migration_is_reported(phase: str, reason: str, once: Once, control_plane: ControlPlane) -> None:
+    """Also of one that began and ended between two runs: the cluster says it."""
+    once("--dry-run", "off")
+    (created,) = migrations(control_plane)
+    at = {"phase": phase, "phaseTransitionTimestamp": created["metadata"]["creationTimestamp"]}
+    state = {"targetNode": "node-a", "failureReason": "the guest dirties its memory too fast"}
+    control_plane.api.patch(
+        created, {"status": {"phase": phase, "phaseTransitionTimestamps": [at], "migrationState": state}}
+    )
+    out = once("--dry-run", "off")[1]
+    assert f"moved ended migration moved-reunite-1 to node node-a {phase.lower()}" in out
+    assert reason in reasons_of(control_plane.api, "moved")
     assert len(migrations(control_plane)) == 1
 
 
-def _has_acted(log: str) -> bool:
-    return any(words in log for words in ("migration created", "already exists", "Migrating: "))
+def test_two_runs_at_once_create_one_migration(control_plane: ControlPlane, tmp_path: Path) -> None:
+    """The name is the same, so that the API server takes one of them. The other run says so, and has not failed."""
+    directories = [tmp_path / name for name in ("first", "second")]
+    for directory in directories:
+        directory.mkdir()
+    runs = [process(control_plane, directory) for directory in directories]
+    said = [each.communicate(timeout=MAX_WAIT_SECONDS)[0].decode() for each in runs]
+    assert [each.returncode for each in runs] == [0, 0]
+    assert len(migrations(control_plane)) == 1
+    words = ("moved-reunite-1: from node", "another program was faster", "Migrating: ")
+    assert all(any(word in re.sub(" +", " ", text) for word in words) for text in said)
 
 
-def test_a_dry_run_says_what_it_would_do(
-    control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("after_seconds", [0.2, 0.8, 1.2, 1.6, 2.0])
+def test_a_run_that_is_killed_leaves_nothing_to_repair(
+    after_seconds: float, once: Once, control_plane: ControlPlane, tmp_path: Path
 ) -> None:
-    """It is the default. It creates no migration, and log, Event and `status` say what it would do."""
-    would = "create migration moved-reunite-1: from node node-b to node node-a, that of its share-manager"
-    with service(control_plane, tmp_path) as log:
-        until(lambda: would in log(), "the line")
-        until(lambda: "ReuniteDryRun" in reasons_of(control_plane.api, "moved"), "the Event")
-    assert migrations(control_plane) == []
-    cli.main(["status", "moved", "-n", NAMESPACE, "-o", "json", "--kubeconfig", str(tmp_path / "kubeconfig")])
-    (row,) = json.loads(capsys.readouterr().out)["items"]
-    assert row["reunite"] == f"would {would}; --dry-run=on, so nothing is done"
-
-
-def test_sigterm_ends_it(control_plane: ControlPlane, tmp_path: Path) -> None:
-    """With exit code 0, and a last line."""
-    kubeconfig = control_plane.kubeconfig(tmp_path / "kubeconfig", control_plane.admin)
-    command = [sys.executable, "-m", "webhook", "reunite", "--kubeconfig", str(kubeconfig)]
-    log = tmp_path / "log"
-    with log.open("wb") as out:
-        process = subprocess.Popen([*command, "--health-listen", "127.0.0.1:0"], cwd=ROOT, stderr=out)  # noqa: S603 - ours
+    """At any point: the next run does what is left, and there is one migration."""
+    killed = process(control_plane, tmp_path)
     try:
-        until(lambda: '"started"' in log.read_text(), "the start")
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(MAX_WAIT_SECONDS) == 0
-    finally:
-        process.kill()
-        process.wait()
-    assert '"stopped"' in log.read_text().splitlines()[-1]
+        killed.wait(after_seconds)
+    except subprocess.TimeoutExpired:
+        killed.kill()
+    killed.communicate()
+    assert once("--dry-run", "off")[0] == 0
+    assert [each["metadata"]["name"] for each in migrations(control_plane)] == ["moved-reunite-1"]

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import http.client
-import subprocess
-import sys
+import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
-from support.control_plane.cluster_state import ClusterState
-from support.control_plane.installed import NAME, Installed
+from support.control_plane.installed import Installed
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
-from support.control_plane.kubevirt_kinds import crd
-from support.control_plane.kustomizing import kustomize
-from support.control_plane.rendering import REUNITE, with_component
-from support.drivers.serving import ROOT
-from support.drivers.status_runs import instance
-from support.objects import builders
 from support.scenarios.admitting import until
-from support.scenarios.vm_scenes import reasons_of, scenes
+from support.scenarios.reunite_account import (
+    ACCOUNT,
+    MIGRATIONS,
+    migration,
+    names,
+    reunite_account,
+)
+from support.scenarios.vm_scenes import reasons_of
 
-from webhook.core.reunite.migration import LABEL_REUNITE
+from webhook import cli
 
-ACCOUNT: Final = f"{NAME}-reunite"
-NAMESPACE: Final = builders.NAMESPACE
-KINDS: Final = ("VirtualMachineInstance", "VirtualMachineInstanceMigration", "VirtualMachine", "KubeVirt")
-MIGRATIONS: Final = ("kubevirt.io/v1", "VirtualMachineInstanceMigration", NAMESPACE)
-KUBEVIRT: Final = {
-    "apiVersion": "kubevirt.io/v1",
-    "kind": "KubeVirt",
-    "metadata": {"name": "kubevirt", "namespace": "default"},
-    "status": {"observedKubeVirtVersion": "v1.8.0"},
-}
-OWN_ALONE: Final = "reunite may create and delete only migrations with the label kubevirt-scheduler/reunite"
 MESSAGE: Final = "in-flight migration detected"
 POLICY_API: Final = "admissionregistration.k8s.io/v1"
 REFUSES: Final[list[Object]] = [
@@ -71,23 +57,9 @@ REFUSES: Final[list[Object]] = [
 
 @pytest.fixture(scope="module")
 def account(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cluster with a VM that is apart, the component, and the kubeconfig of the component's account."""
-    plane = installed.plane
-    rendered = kustomize(with_component(REUNITE, tmp_path_factory.mktemp("manifests")))
-    component = [each for each in rendered if each["metadata"]["name"] == ACCOUNT]
-    plane.install([*map(crd, KINDS), *component])
-    vmi = instance("moved")
-    vmi["status"]["phase"] = "Running"
-    try:
-        with ClusterState(plane.api) as state:
-            state.become(scenes())
-            for each in (vmi, KUBEVIRT):
-                plane.api.create(each)
-            user = plane.service_account(NAME, ACCOUNT)
-            yield plane.kubeconfig(tmp_path_factory.mktemp("account") / "kubeconfig", user)
-    finally:
-        for each in (*map(crd, KINDS), *component):
-            plane.api.delete(each, missing_ok=True)
+    """The kubeconfig of the component's account."""
+    with reunite_account(installed, tmp_path_factory.mktemp("account")) as kubeconfig:
+        yield kubeconfig
 
 
 @pytest.fixture(autouse=True)
@@ -99,56 +71,93 @@ def _no_migrations(account: Path, installed: Installed) -> Iterator[None]:
         installed.plane.api.delete(each)
 
 
-@contextmanager
-def service(kubeconfig: Path, log: Path) -> Iterator[Callable[[], str]]:
-    """A `reunite` process that writes, killed at the end. Yields a function that returns its log."""
-    command = [sys.executable, "-m", "webhook", "reunite", "--kubeconfig", str(kubeconfig), "--dry-run", "off"]
-    with log.open("wb") as out:
-        process = subprocess.Popen([*command, "--health-listen", "127.0.0.1:0"], cwd=ROOT, stderr=out)  # noqa: S603 - ours
-    try:
-        yield log.read_text
-    finally:
-        process.kill()
-        process.wait()
+Once = Callable[..., tuple[int, str, str]]
 
 
-def names(api: Api) -> list[str]:
-    """The names of all migrations."""
-    return [each["metadata"]["name"] for each in api.items(*MIGRATIONS)]
+@pytest.fixture
+def once(account: Path, capsys: pytest.CaptureFixture[str]) -> Once:
+    """One run that writes, with the account: its exit code and its output, with one space between words."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = cli.main(["reunite", "--dry-run", "off", "--kubeconfig", str(account), *words])
+        return code, *(re.sub(" +", " ", text) for text in capsys.readouterr())
+
+    return run
 
 
-def test_the_rights_of_the_component_suffice(account: Path, installed: Installed, tmp_path: Path) -> None:
+def test_the_rights_of_the_component_suffice(once: Once, installed: Installed) -> None:
     """A VM that is apart gets its migration and its Event, and the API server refuses no request."""
     api = installed.plane.api
     refusals = api.metric("apiserver_request_total", code="403")
-    with service(account, tmp_path / "log") as log:
-        until(lambda: names(api) == ["moved-reunite-1"], lambda: f"the migration: {log()}")
-        until(lambda: "ReuniteStarted" in reasons_of(api, "moved"), lambda: f"the Event: {log()}")
+    assert once()[0] == 0
+    assert names(api) == ["moved-reunite-1"]
+    assert "ReuniteStarted" in reasons_of(api, "moved")
     assert api.metric("apiserver_request_total", code="403") == refusals
 
 
-def test_a_refusal_of_kubevirt_ends_nothing(account: Path, installed: Installed, tmp_path: Path) -> None:
-    """The program logs the refusal. It creates the migration as soon as KubeVirt takes one."""
+def test_a_refusal_of_kubevirt_is_reported(once: Once, installed: Installed) -> None:
+    """By the exit code and an Event. The next run creates the migration, if KubeVirt takes it then."""
     api = installed.plane.api
     for each in REFUSES:
         api.create(each)
     try:
         until(lambda: MESSAGE in probed(api), "the policy")
-        with service(account, tmp_path / "log") as log:
-            until(lambda: MESSAGE in log(), lambda: f"the refusal: {log()}")
-            assert names(api) == []
-            for each in REFUSES:
-                api.delete(each)
-            until(lambda: names(api) == ["moved-reunite-1"], lambda: f"the migration: {log()}")
+        code, out, _ = once()
+        assert (code, names(api)) == (1, [])
+        assert MESSAGE in out
+        assert "ReuniteRefused" in reasons_of(api, "moved")
     finally:
         for each in REFUSES:
             api.delete(each, missing_ok=True)
+    until(lambda: MESSAGE not in probed(api), "no policy")
+    assert once()[0] == 0
+    assert names(api) == ["moved-reunite-1"]
 
 
-def migration(name: str, **labels: str) -> Object:
-    """A migration of the VM."""
-    metadata = {"name": name, "namespace": NAMESPACE, "labels": labels}
-    return {"apiVersion": MIGRATIONS[0], "kind": MIGRATIONS[1], "metadata": metadata, "spec": {"vmiName": "moved"}}
+LACKING: Final = {
+    "list pods": ("", "pods", "list", 'cannot list resource "pods"'),
+    "list migrations": (
+        "kubevirt.io",
+        "virtualmachineinstancemigrations",
+        "list",
+        'cannot list resource "virtualmachineinstancemigrations"',
+    ),
+    "create migrations": (
+        "kubevirt.io",
+        "virtualmachineinstancemigrations",
+        "create",
+        "may not create virtualmachineinstancemigrations.kubevirt.io in all namespaces",
+    ),
+    "create Events": ("", "events", "create", "may not create events in all namespaces"),
+}
+
+
+@pytest.mark.parametrize(("group", "resource", "verb", "words"), LACKING.values(), ids=LACKING)
+def test_a_right_that_is_missing_ends_it_with_one_sentence(  # noqa: PLR0917 - a row
+    group: str, resource: str, verb: str, words: str, once: Once, installed: Installed
+) -> None:
+    """At once, with exit code 2: it names the verb, the resource and the ClusterRole. Nothing is written."""
+    api = installed.plane.api
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": ACCOUNT}}
+    rules = api.get(role)["rules"]
+    left = [
+        {**rule, "verbs": [each for each in rule["verbs"] if each != verb]}
+        if group in rule["apiGroups"] and resource in rule["resources"]
+        else rule
+        for rule in rules
+    ]
+    api.patch(role, {"rules": [rule for rule in left if rule["verbs"]]})
+    try:
+        until(lambda: words in (said := once())[2] and said[0] == 2, "the right is taken away")
+        code, out, err = once()
+    finally:
+        api.patch(role, {"rules": rules})
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert words in err
+    assert f"ClusterRole {ACCOUNT}" in err
+    for each in names(api):  # of a run before the API server had the change
+        api.delete(migration(each))
+    until(lambda: once()[0] == 0, "the right is back")
 
 
 def probed(api: Api) -> str:
@@ -158,53 +167,3 @@ def probed(api: Api) -> str:
     except ApiError as error:
         return error.message
     return ""
-
-
-def test_the_account_may_delete_only_its_own_migrations(account: Path, installed: Installed) -> None:
-    """One that virt-controller has not begun; never that of a drain. It may not create one without its label either."""
-    assert account
-    plane = installed.plane
-    own, drain = (plane.api.create(each) for each in (migration("late", **{LABEL_REUNITE: "true"}), migration("drain")))
-    api = plane.as_user(plane.service_account(NAME, ACCOUNT))
-
-    def refused() -> str:
-        try:
-            api.delete(drain, dryRun="All")
-        except ApiError as error:
-            return error.message
-        return ""
-
-    until(lambda: OWN_ALONE in refused(), "the policy")
-    for attempt in (lambda: api.delete(drain), lambda: api.create(migration("other"))):
-        with pytest.raises(ApiError, match=OWN_ALONE):
-            attempt()
-    api.delete(own)
-    assert names(plane.api) == ["drain"]
-
-
-REFUSED: Final[dict[str, Callable[[Api], Any]]] = {
-    "change a migration": lambda api: api.patch(migration("x"), {"spec": {"vmiName": "other"}}),
-    "change a VM": lambda api: api.patch(instance("moved"), {"metadata": {"labels": {"changed": "true"}}}),
-    "delete a VM": lambda api: api.delete(instance("moved")),
-    "delete a pod": lambda api: api.delete(
-        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": NAMESPACE}}
-    ),
-    "delete many migrations": lambda api: api.call(
-        "DELETE", f"/apis/kubevirt.io/v1/namespaces/{NAMESPACE}/virtualmachineinstancemigrations"
-    ),
-    "read Secrets": lambda api: api.items("v1", "Secret", NAME),
-    "read Events": lambda api: api.items("v1", "Event", NAMESPACE),
-    "cordon a node": lambda api: api.patch(builders.node("node-a"), {"spec": {"unschedulable": True}}),
-    "change KubeVirt": lambda api: api.patch(KUBEVIRT, {"spec": {"configuration": {}}}),
-    "change a ShareManager": lambda api: api.patch(builders.share_manager("page"), {"spec": {"image": "x"}}),
-}
-
-
-@pytest.mark.parametrize("attempt", REFUSED.values(), ids=REFUSED)
-def test_the_account_is_refused(attempt: Callable[[Api], Any], account: Path, installed: Installed) -> None:
-    """By the API server: 403, whatever is there or not there."""
-    assert account
-    api = installed.plane.as_user(installed.plane.service_account(NAME, ACCOUNT))
-    with pytest.raises(ApiError) as caught:
-        attempt(api)
-    assert caught.value.status == http.client.FORBIDDEN

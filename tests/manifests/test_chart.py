@@ -146,12 +146,11 @@ def test_the_namespace_is_the_release_s(install: str) -> None:
     left = (
         rf"namespace: {NAME}$",
         rf"[.]{NAME}\b(?![.]io)",
-        rf"serviceaccount:{NAME}:",
         rf"[ =]{NAME}/",
         rf"(?:values|matchNames):\n +- {NAME}$",
     )
     assert [found for pattern in left for found in re.findall(pattern, there, re.MULTILINE)] == []
-    assert all(re.search(pattern, here, re.MULTILINE) for pattern in left[:3])
+    assert all(re.search(pattern, here, re.MULTILINE) for pattern in left[:2])
 
 
 def test_the_namespace_of_longhorn_is_a_value() -> None:

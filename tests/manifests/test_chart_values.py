@@ -44,7 +44,7 @@ def test_the_programs_take_every_option(tmp_path: Path) -> None:
     chosen = values(cli.COMMANDS, *at(ARGUMENTS, webhook))
     told = ("mode", "shortlist", "watch_pods", "page", "drain_seconds", "log_level", "tls_min_version")
     assert [chosen[name] for name in told] == ["off", "off", "virt-launcher", False, 40, "warning", "VersionTLS13"]
-    reunite = values(cli.COMMANDS, *at(ARGUMENTS, the("Deployment", objects, f"{NAME}-reunite")))
+    reunite = values(cli.COMMANDS, *at(f"spec.jobTemplate.{ARGUMENTS}", the("CronJob", objects, f"{NAME}-reunite")))
     assert (reunite["dry_run"], reunite["at_once"]) == (False, 1)
     annotations = the("MutatingWebhookConfiguration", objects)["metadata"]["annotations"]
     assert chosen["opt_in_all"] == reunite["opt_in_all"] == annotations["kubevirt-scheduler/opt-in-all"] == "preferred"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -36,11 +37,8 @@ ACCOUNT: Final = {"kind": "ServiceAccount", "name": CERTS, "namespace": NAME}
 CONTAINER: Final = "spec.template.spec.containers.0"
 POLICY: Final = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 KEPT_BY_US: Final = {
-    ("ServiceAccount", NAME, CERTS),
-    ("Role", NAME, CERTS),
-    ("RoleBinding", NAME, CERTS),
-    ("ClusterRole", "", CERTS),
-    ("ClusterRoleBinding", "", CERTS),
+    *((kind, NAME, CERTS) for kind in ("ServiceAccount", "Role", "RoleBinding")),
+    *((kind, "", CERTS) for kind in ("ClusterRole", "ClusterRoleBinding")),
     *((kind, "", CERTS + of) for kind in POLICY for of in ("", "-secrets")),
     ("Deployment", NAME, CERTS),
 }
@@ -123,7 +121,10 @@ def test_the_policies_confine_the_controller_s_account(name: str) -> None:
     policy, pod = the(POLICY[0], name=name), the("Deployment", name=CERTS)
     namespace, account = pod["metadata"]["namespace"], at("spec.template.spec.serviceAccountName", pod)
     (condition,) = policy["spec"]["matchConditions"]
-    assert condition["expression"] == f"request.userInfo.username == 'system:serviceaccount:{namespace}:{account}'"
+    (pattern,) = re.findall(r"^request\.userInfo\.username\.matches\('(.*)'\)$", condition["expression"])
+    for other, is_confined in ((account, True), (f"{account}-other", False), (f"other-{account}", False)):
+        for where in (namespace, "moved-by-kustomize"):
+            assert bool(re.match(pattern, f"system:serviceaccount:{where}:{other}")) is is_confined
     assert policy["spec"]["failurePolicy"] == "Fail"
     binding = the(POLICY[1], name=name)
     assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}

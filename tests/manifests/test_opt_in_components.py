@@ -130,5 +130,6 @@ def test_reunite_gets_the_option_too(tmp_path: Path) -> None:
     value = yaml.safe_load(kustomization.read_text(encoding="utf-8"))
     value["components"] = ["components/reunite", OPT_IN_ALL, *value["components"]]
     kustomization.write_text(yaml.safe_dump(value), encoding="utf-8")
-    deployment = the("Deployment", kustomize(folder), "kubevirt-coschedule-reunite")
-    assert values(cli.COMMANDS, *at("spec.template.spec.containers.0.args", deployment))["opt_in_all"] == "true"
+    cron_job = the("CronJob", kustomize(folder), "kubevirt-coschedule-reunite")
+    words = at("spec.jobTemplate.spec.template.spec.containers.0.args", cron_job)
+    assert values(cli.COMMANDS, *words)["opt_in_all"] == "true"

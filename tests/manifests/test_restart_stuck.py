@@ -16,7 +16,8 @@ from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
 
 RESTART_STUCK: Final = f"{NAME}-restart-stuck"
 ACCOUNT: Final = f"{NAME}-reunite"
-DEPLOYMENT: Final = ("Deployment", NAME, ACCOUNT)
+CRON_JOB: Final = ("CronJob", NAME, ACCOUNT)
+POD: Final = "spec.jobTemplate.spec.template.spec"
 _POLICY_KINDS: Final = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 Rendered = dict[tuple[str, str, str], Any]
 
@@ -40,12 +41,12 @@ def test_it_switches_the_option_on_and_grants_one_right(install: str, tmp_path: 
     role, binding = ("ClusterRole", "", RESTART_STUCK), ("ClusterRoleBinding", "", RESTART_STUCK)
     policies = {(kind, "", RESTART_STUCK) for kind in _POLICY_KINDS}
     assert found.keys() - before.keys() == {role, binding, *policies}
-    assert [key for key in before if before[key] != found[key]] == [DEPLOYMENT]
-    assert found[role]["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]}]
+    assert [key for key in before if before[key] != found[key]] == [CRON_JOB]
+    assert found[role]["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "delete"]}]
     assert found[binding]["roleRef"]["name"] == RESTART_STUCK
     assert found[binding]["subjects"] == [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAME}]
-    arguments = at("spec.template.spec.containers.0.args", found[DEPLOYMENT])
-    assert {ACCOUNT} == {each[DEPLOYMENT]["spec"]["template"]["spec"]["serviceAccountName"] for each in (before, found)}
+    arguments = at(f"{POD}.containers.0.args", found[CRON_JOB])
+    assert {ACCOUNT} == {at(f"{POD}.serviceAccountName", each[CRON_JOB]) for each in (before, found)}
     assert command_defaults("reunite")["--restart-stuck"] == "off"
     assert values(cli.COMMANDS, *arguments)["restart_stuck"] is True
 
@@ -55,7 +56,7 @@ def test_the_policy_names_what_the_code_names(tmp_path: Path) -> None:
     found = rendered(tmp_path, DEFAULT, "components/restart-stuck")
     policy, binding = (found[kind, "", RESTART_STUCK]["spec"] for kind in _POLICY_KINDS)
     (condition,) = policy["matchConditions"]
-    assert f"'system:serviceaccount:{NAME}:{ACCOUNT}'" in condition["expression"]
+    assert f"'^system:serviceaccount:[^:]+:{ACCOUNT}$'" in condition["expression"]
     expressions = " ".join(each["expression"] for each in policy["validations"])
     assert f"?labels[?'{LABEL_APP}'].orValue('') == '{VIRT_LAUNCHER}'" in expressions
     assert f"?annotations[?'{ANNOTATION_APPLIED_PATCH}'].orValue('').contains('\"nodes\":')" in expressions

@@ -1,4 +1,4 @@
-"""The component of `reunite`: an account and a Deployment of its own, with the rights that the program uses."""
+"""The component of `reunite`: an account and a CronJob of its own, with the rights that a run uses."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from support.control_plane.rendering import (
 from support.drivers.command_lines import values
 
 from webhook import __version__, cli
-from webhook.core.reunite.migration import LABEL_REUNITE
-from webhook.kube.informer.resource import Resource
-from webhook.reunite.kinds import MIGRATIONS, admission_resources
+from webhook.core.reunite.migration import ANNOTATION_UNSCHEDULABLE_SECONDS, LABEL_REUNITE
+from webhook.objects.kinds import MIGRATION
+from webhook.reunite.facts import parts
 from webhook.reunite.settings import ReuniteSettings
 
 PROGRAM: Final = f"{NAME}-reunite"
 LONGHORN_NAMESPACE: Final = "longhorn-system"
-POD: Final = "spec.template.spec"
+POD: Final = "spec.jobTemplate.spec.template.spec"
 CONTAINER: Final = f"{POD}.containers.0"
 ADDED: Final = {
     ("ServiceAccount", NAME, PROGRAM),
@@ -40,35 +40,18 @@ ADDED: Final = {
     ("ClusterRoleBinding", "", f"{NAME}-page"),
     ("Role", LONGHORN_NAMESPACE, PROGRAM),
     ("RoleBinding", LONGHORN_NAMESPACE, PROGRAM),
-    ("Deployment", NAME, PROGRAM),
+    ("CronJob", NAME, PROGRAM),
     ("ValidatingAdmissionPolicy", "", PROGRAM),
     ("ValidatingAdmissionPolicyBinding", "", PROGRAM),
 }
-NOT_CACHED: Final = {  # what the program reads by single requests, and what it writes
-    ("kubevirt.io", "virtualmachineinstances", "get"),
-    ("kubevirt.io", "virtualmachines", "get"),
-    ("kubevirt.io", "kubevirts", "list"),
-    ("kubevirt.io", "virtualmachineinstancemigrations", "create"),
-    ("kubevirt.io", "virtualmachineinstancemigrations", "delete"),
-    ("", "persistentvolumeclaims", "get"),
-    ("", "persistentvolumes", "get"),
-    ("", "nodes", "get"),
-    ("", "pods", "get"),
-    ("", "events", "create"),
-    ("longhorn.io", "sharemanagers", "get"),
-    ("longhorn.io", "nodes", "get"),
-    ("longhorn.io", "volumeattachments", "get"),
-}
 SAME_AS_THE_WEBHOOK_S: Final = (
-    f"{POD}.securityContext",
-    f"{POD}.automountServiceAccountToken",
-    f"{POD}.enableServiceLinks",
-    f"{POD}.priorityClassName",
-    f"{POD}.nodeSelector",
-    f"{CONTAINER}.securityContext",
-    f"{CONTAINER}.image",
-    f"{CONTAINER}.resources.limits",
-    f"{CONTAINER}.startupProbe",
+    "securityContext",
+    "automountServiceAccountToken",
+    "enableServiceLinks",
+    "priorityClassName",
+    "nodeSelector",
+    "containers.0.securityContext",
+    "containers.0.image",
 )
 
 
@@ -78,9 +61,9 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> list[Object]:
     return kustomize(with_component(REUNITE, tmp_path_factory.mktemp("reunite")))
 
 
-def settings(deployment: Mapping[str, Any]) -> ReuniteSettings:
-    """What the arguments of the Deployment come to; fails where one is no option of the program."""
-    command, *words = at(f"{CONTAINER}.args", deployment)
+def settings(cron_job: Mapping[str, Any]) -> ReuniteSettings:
+    """What the arguments of the CronJob come to; fails where one is no option of the program."""
+    command, *words = at(f"{CONTAINER}.args", cron_job)
     assert command == "reunite"
     return ReuniteSettings(**values(cli.COMMANDS, command, *words))
 
@@ -99,48 +82,37 @@ def test_the_component_adds_its_own_objects_and_changes_no_other(install: str, t
 
 def test_a_new_install_only_says_what_it_would_do(rendered: list[Object]) -> None:
     """The user switches the writes on, by one argument; all other values are the defaults of the program."""
-    found = settings(the("Deployment", rendered, PROGRAM))
+    found = settings(the("CronJob", rendered, PROGRAM))
     assert found == ReuniteSettings(**values(cli.COMMANDS, "reunite"))
     assert found.dry_run
-    assert not found.once
     assert found.longhorn_namespace == LONGHORN_NAMESPACE
 
 
-def test_one_process_runs_at_a_time(rendered: list[Object]) -> None:
-    """An old pod ends before a new one starts."""
-    deployment = the("Deployment", rendered, PROGRAM)
-    assert at("spec.replicas", deployment) == 1
-    assert at("spec.strategy", deployment) == {"type": "Recreate"}
+def test_one_run_at_a_time_and_none_for_long(rendered: list[Object]) -> None:
+    """A run that hangs ends before the next one, and one that fails is not tried again: the next one looks again."""
+    spec = the("CronJob", rendered, PROGRAM)["spec"]
+    assert (spec["schedule"], spec["concurrencyPolicy"]) == ("*/10 * * * *", "Forbid")
+    job = spec["jobTemplate"]["spec"]
+    assert (job["activeDeadlineSeconds"], job["backoffLimit"]) == (300, 0)
+    assert at(f"{POD}.restartPolicy", the("CronJob", rendered, PROGRAM)) == "Never"
 
 
 @pytest.mark.parametrize("path", SAME_AS_THE_WEBHOOK_S)
 def test_the_pod_is_confined_as_the_webhook_s(path: str, rendered: list[Object]) -> None:
     """tests/manifests/test_install_pod.py says what these values are."""
-    expected = at(path, the("Deployment", rendered))
+    expected = at(f"spec.template.spec.{path}", the("Deployment", rendered))
     assert expected is not None
-    assert at(path, the("Deployment", rendered, PROGRAM)) == expected
+    assert at(f"{POD}.{path}", the("CronJob", rendered, PROGRAM)) == expected
 
 
-def test_the_pod_mounts_nothing_and_is_probed_where_the_program_listens(rendered: list[Object]) -> None:
-    """Its one port is that of health and metrics, which the network policy of the install opens."""
-    deployment = the("Deployment", rendered, PROGRAM)
-    assert at(f"{POD}.volumes", deployment) is None
-    ports = at(f"{CONTAINER}.ports", deployment)
-    assert ports == [{"name": "health", "containerPort": settings(deployment).health_listen.port}]
-    assert at("spec.ingress.0.ports.0.port", the("NetworkPolicy", rendered)) == ports[0]["containerPort"]
-    probes = {probe: at(f"{CONTAINER}.{probe}.httpGet", deployment) for probe in ("livenessProbe", "readinessProbe")}
-    assert probes == {
-        "livenessProbe": {"path": "/healthz", "port": "health"},
-        "readinessProbe": {"path": "/readyz", "port": "health"},
-    }
-
-
-def test_the_selector_means_the_pods_of_this_deployment_alone(rendered: list[Object]) -> None:
-    """The Service and the PodDisruptionBudget of the webhook select another component."""
-    deployment = the("Deployment", rendered, PROGRAM)
-    labels = at("spec.template.metadata.labels", deployment)
+def test_the_pod_mounts_nothing_and_listens_nowhere(rendered: list[Object]) -> None:
+    """It has no volume, no port and no probe. Its labels are not those that Service and PodDisruptionBudget select."""
+    cron_job = the("CronJob", rendered, PROGRAM)
+    container = at(CONTAINER, cron_job)
+    assert at(f"{POD}.volumes", cron_job) is None
+    assert container.keys().isdisjoint({"ports", "startupProbe", "livenessProbe", "readinessProbe", "volumeMounts"})
+    labels = at("spec.jobTemplate.spec.template.metadata.labels", cron_job)
     assert labels == {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": "reunite"}
-    assert at("spec.selector.matchLabels", deployment) == labels
     assert at("spec.selector", the("Service", rendered)) != labels
 
 
@@ -156,17 +128,12 @@ def granted(role: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     ]
 
 
-def cached(resource: Resource) -> set[tuple[str, str, str]]:
-    """What a cache of this resource needs."""
-    group = resource.prefix.split("/")[2] if resource.prefix.startswith("/apis/") else ""
-    return {(group, resource.plural, verb) for verb in ("list", "watch") if resource.watched}
-
-
-def test_the_account_may_do_what_the_program_does_and_nothing_else(rendered: list[Object]) -> None:
-    """It reads its caches and single objects, and writes migrations and Events."""
-    watched = (*admission_resources(LONGHORN_NAMESPACE, NAME), MIGRATIONS)
-    needed = set().union(*map(cached, watched)) | NOT_CACHED
+def test_the_account_may_do_what_a_run_does_and_nothing_else(rendered: list[Object]) -> None:
+    """It lists what it reads, and creates migrations and Events."""
+    needed = {(part.kind.group, part.kind.plural, "list") for part in parts()}
+    needed |= {(MIGRATION.group, MIGRATION.plural, "create"), ("", "events", "create")}
     everywhere, longhorn = (granted(the(kind, rendered, PROGRAM)) for kind in ("ClusterRole", "Role"))
+    # Longhorn's own pods are among all pods.
     assert set(longhorn) == {each for each in needed if each[0] == "longhorn.io"}
     assert set(everywhere) == needed - set(longhorn)
     assert len(everywhere) + len(longhorn) == len(needed)
@@ -179,17 +146,18 @@ def test_the_roles_are_bound_to_the_account_of_the_pod(rendered: list[Object]) -
         binding = the(f"{kind}Binding", rendered, PROGRAM)
         assert binding["subjects"] == [account]
         assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": PROGRAM}
-    assert at(f"{POD}.serviceAccountName", the("Deployment", rendered, PROGRAM)) == PROGRAM
+    assert at(f"{POD}.serviceAccountName", the("CronJob", rendered, PROGRAM)) == PROGRAM
     assert the("ServiceAccount", rendered, PROGRAM)["automountServiceAccountToken"] is False
 
 
 def test_the_policy_names_what_the_code_names(rendered: list[Object]) -> None:
-    """The account that has the rights, and the label of its migrations."""
+    """The account that has the rights, in any namespace; the label and the annotation of its migrations."""
     policy = the("ValidatingAdmissionPolicy", rendered, PROGRAM)["spec"]
     (condition,) = policy["matchConditions"]
-    assert f"'system:serviceaccount:{NAME}:{PROGRAM}'" in condition["expression"]
-    (validation,) = policy["validations"]
-    assert f"?labels[?'{LABEL_REUNITE}'].hasValue()" in validation["expression"]
+    assert f"'^system:serviceaccount:[^:]+:{PROGRAM}$'" in condition["expression"]
+    _, labels, annotations = (each["expression"] for each in policy["validations"])
+    assert f"?labels[?'{LABEL_REUNITE}'].hasValue()" in labels
+    assert f"key == '{ANNOTATION_UNSCHEDULABLE_SECONDS}'" in annotations
     assert policy["failurePolicy"] == "Fail"
     binding = the("ValidatingAdmissionPolicyBinding", rendered, PROGRAM)["spec"]
     assert binding == {"policyName": PROGRAM, "validationActions": ["Deny"]}

@@ -1,7 +1,7 @@
 """Checks of migrations: KubeVirt's limits, and what reunite promises about each migration that it makes.
 
-The promises are written here again, from the issue and in numbers of their own, over what really happened in the
-simulation, and not over what the program has seen.
+The promises are written here again, in numbers of their own, over what really happened in the simulation, and not over
+what a run has seen.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from simulation.check_answers import Breaks
-from simulation.engine import DAY, EPOCH, MINUTE
+from simulation.engine import DAY, MINUTE
 from simulation.migration import Migration
 from simulation.migrations import PARALLEL_IN_CLUSTER, PARALLEL_OUT_OF_NODE
 
-from webhook.core.reunite.not_yet import NotYet, Rule
+from webhook.reunite.reports import VMReport
 
 if TYPE_CHECKING:
     from simulation.virt_controller import VM
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 _APART_SECONDS: Final = 30 * MINUTE
 _CALM_SECONDS: Final = 30 * MINUTE
 _COOLDOWN_SECONDS: Final = DAY
-_BACKOFF_SECONDS: Final = 10 * MINUTE
+_HELD_SECONDS: Final = 5 * MINUTE
+_FAILURES: Final = 3
+_A_DAY: Final = 2
 _AT_ONCE: Final = 2
 _AT_ONCE_ON_NODE: Final = 1
-_MOVED_AWAY: Final = 2
-_WRITTEN_SECONDS: Final = 1.0  # what a round takes from its decision to its last request, at most
-_LATE_SECONDS: Final = 10.0  # what a watch may be behind, and the whole seconds of the API server's times
+_LATE_SECONDS: Final = 10.0  # what a run takes to its last request, and the whole seconds of the API server's times
+_LEFT_ALONE: Final = ("busy", "changed")
+_TURN: Final = ("ClusterBusy", "NodeBusy")
 
 
 class MoveChecks:
@@ -42,9 +44,10 @@ class MoveChecks:
         self._left: dict[str, float] = {}  # when the last evacuation from a node ended
         self._seen: set[str] = set()
         self._from_cordoned: set[str] = set()  # uids of migrations by which a VM left a cordoned node
+        self._blocked: dict[str, set[str]] = {}  # a VM that waited in the last run -> migrations of sick VMs that ran
         world.migrations.listeners.append(self._changed)
         for process in world.reuniting:
-            process.told.listeners.append(self._told)
+            process.listeners.append(self._reported)
 
     def _changed(self, migration: Migration) -> None:
         if migration.gone:
@@ -74,14 +77,12 @@ class MoveChecks:
 
     def _promises(self, migration: Migration) -> None:
         vm, now = migration.vm, self.world.engine.now
-        past = [each for each in self._past.get(vm.uid, []) if not each.unfinished]
         self._budget(migration)
+        if vm.sick in _LEFT_ALONE or self.world.is_upgrading:
+            raise self.broken("busy", f"{vm.name} is moved, and it is {vm.sick or 'there while KubeVirt is upgraded'}")
         homes = {self._node(volume) for volume in vm.volumes}
         if migration.node not in homes:
             raise self.broken("home", f"{vm.name} is moved to {migration.node}, its share-managers are on {homes}")
-        kept = [each for each in past if each in vm.finished]  # KubeVirt forgets all others, and so does reunite
-        if any(each.by != "reunite" and each.node and each.phase == "Succeeded" for each in kept):
-            raise self.broken("will", f"{vm.name} was moved by a migration that named its target, and is moved again")
         if now < self._left.get(migration.node, -DAY) + _CALM_SECONDS - _LATE_SECONDS:
             raise self.broken("calm", f"{vm.name} is moved to {migration.node}, which VMs had to leave just before")
         ready_since = self.world.nodes.states[migration.node].ready_since
@@ -89,83 +90,100 @@ class MoveChecks:
             raise self.broken(
                 "calm", f"{vm.name} is moved to {migration.node}, which is Ready since {ready_since:.0f} only"
             )
-        windows = self.world.windows
-        times = [EPOCH.timestamp() + now - before for before in (0.0, _WRITTEN_SECONDS)]
-        if windows and not any(window.contains(time) for window in windows for time in times):
-            raise self.broken("window", f"{vm.name} is moved outside of the time windows")
         since = self.world.account.apart_since(vm)
         if now < since + _APART_SECONDS - _LATE_SECONDS:
             raise self.broken("too soon", f"{vm.name} is apart since {since:.0f} only")
-        self._rests(vm, past)
+        self._rests(vm, [each for each in self._past.get(vm.uid, []) if not each.unfinished])
 
     def _rests(self, vm: VM, past: list[Migration]) -> None:
         now = self.world.engine.now
         ours = [each for each in past if each.by == "reunite"]
-        home = [each for each in ours if each.phase == "Succeeded"]
+        moves = [each for each in past if each.phase == "Succeeded"]
+        kept = [each for each in moves if each in vm.finished]  # KubeVirt forgets all others, and so does reunite
+        home = [each for each in moves if each.by == "reunite"]
         if home and now < home[-1].ended + _COOLDOWN_SECONDS - _LATE_SECONDS:
             raise self.broken("cooldown", f"{vm.name} came home at {home[-1].ended:.0f}, and is moved again")
-        last = next((each for each in reversed(past) if each.phase == "Succeeded"), None)
-        is_evicted = last is not None and last.by == "balancer" and not self._is_for_upkeep(last)
-        if last and is_evicted and now < last.ended + _COOLDOWN_SECONDS - _LATE_SECONDS:
-            raise self.broken("evicted", f"a balancer moved {vm.name} at {last.ended:.0f}, and it is moved again")
-        failed = bool(ours) and ours[-1].phase == "Failed" and not self._is_forgotten(ours[-1])
-        if failed and now < ours[-1].ended + _BACKOFF_SECONDS - _LATE_SECONDS:
-            raise self.broken(
-                "back-off", f"a migration of {vm.name} failed at {ours[-1].ended:.0f}, and another is made"
-            )
-        away = self._moved_away([each for each in past if not self._is_for_upkeep(each)])
-        if away >= _MOVED_AWAY:
-            raise self.broken("moved away", f"{vm.name} was moved away {away} times after it came home")
+        last = kept[-1] if kept else None
+        if last and last.by != "reunite" and last.node:
+            raise self.broken("will", f"{vm.name} was moved by a migration that named its target, and is moved again")
+        if last and self._is_wanted(last) and now < last.ended + _COOLDOWN_SECONDS - _LATE_SECONDS:
+            raise self.broken("others", f"{last.by} moved {vm.name} at {last.ended:.0f}, and it is moved again")
+        if self._moved_again(kept):
+            raise self.broken("moved again", f"{vm.name} was moved away again after it was brought home once")
+        rows = [each for each in past if each in vm.finished]
+        failed = 0
+        for each in rows:
+            failed = 0 if each.phase == "Succeeded" else failed + (each.by == "reunite")
+        if failed >= _FAILURES:
+            raise self.broken("failures", f"{failed} migrations of {vm.name} in a row failed, and another is made")
+        today = [each for each in ours if each.created > now - DAY + _LATE_SECONDS]
+        if len(today) >= _A_DAY:
+            raise self.broken("two a day", f"{vm.name} had {len(today)} migrations of reunite within a day already")
 
-    def _is_forgotten(self, failed: Migration) -> bool:
-        """Whether it was deleted, and a process runs that has not deleted it: nothing else shows that there was one."""
-        began = max((process.began for process in self.world.reuniting), default=0.0)
-        return failed.gone and (self._processes > 1 or failed.ended <= began)
-
-    def _is_for_upkeep(self, migration: Migration) -> bool:
-        """Whether it was a drain; or, where KubeVirt sets no priority, looks like one by the node that the VM left."""
-        if migration.by == "evacuation":
+    def _is_wanted(self, migration: Migration) -> bool:
+        """Whether somebody may want the VM where it came to. A drain can look so, where KubeVirt sets no priority."""
+        if migration.by == "user":
             return True
-        if migration.by != "balancer" or self.world.migrations.has_priorities:
+        if migration.by != "balancer":
             return False
+        if self.world.migrations.has_priorities:
+            return True
         ready_since = self.world.nodes.states[migration.leaves].ready_since
-        return migration.uid in self._from_cordoned or ready_since > migration.ended - 1
+        return migration.uid not in self._from_cordoned and ready_since <= migration.ended - 1
 
-    def _moved_away(self, past: list[Migration]) -> int:
-        """Count the moves away from home."""
-        away, at_home = 0, False
-        for each in past:
-            if each.phase == "Succeeded":
-                away += at_home and each.by != "reunite"
-                at_home = each.by == "reunite"
-        return away
+    def _moved_again(self, moves: list[Migration]) -> bool:
+        """Whether others moved the VM away, before and after it was brought home."""
+        wanted = [self._is_wanted(each) for each in moves]
+        home = max((index for index, each in enumerate(moves) if each.by == "reunite"), default=-1)
+        return home >= 0 and any(wanted[:home]) and any(wanted[home + 1 :])
 
-    def _told(self, name: str, why: NotYet) -> None:
-        """Check what `reunite` says about the past of a VM: the past must have it."""
-        vm, now = self.world.virt.vms[name], self.world.engine.now
-        past = self._past.get(vm.uid, [])
-        others = [each for each in past if each.by != "reunite" and each.node]
-        # Without a priority a drain can count as a move away, and the sentence is true: others moved the VM.
-        has_priorities = self.world.migrations.has_priorities
-        known = [each for each in past if not (has_priorities and self._is_for_upkeep(each))]
+    def _reported(self, reports: list[VMReport]) -> None:
+        """Check what a run says: the past of a VM has it, and no healthy VM waits for a sick one in two runs."""
+        blocked: dict[str, set[str]] = {}
+        for each in reports:
+            vm = self.world.virt.vms[each.vm]
+            code = each.message.partition(":")[0]
+            if code in _TURN and not vm.sick:
+                blocked[vm.name] = self._blockers()
+                if blocked[vm.name] & self._blocked.get(vm.name, set()):
+                    raise self.broken(
+                        "starved", f"{vm.name} waits in two runs for a VM that is not well: {each.message}"
+                    )
+            self._is_true(vm, code, each.message)
+        self._blocked = blocked
+
+    def _blockers(self) -> set[str]:
+        """The migrations of sick VMs, if there were room without them."""
+        ours = [each for each in self.world.migrations.unfinished if each.by == "reunite"]
+        healthy = [each for each in self.world.migrations.unfinished if not (each.vm.sick and each.by == "reunite")]
+        if healthy:  # they may be what the VM waits for
+            return set()
+        return {each.uid for each in ours if each.vm.sick}
+
+    def _is_true(self, vm: VM, code: str, message: str) -> None:
+        now, past = self.world.engine.now, self._past.get(vm.uid, [])
+        moves = [each for each in past if each.phase == "Succeeded"]
+        others = [each for each in moves if each.by != "reunite"]
+        late = now - _COOLDOWN_SECONDS
         is_true = {
-            Rule.MOVED_AWAY: lambda: self._moved_away(known) >= _MOVED_AWAY,
-            Rule.TARGET_NAMED: lambda: any(
-                each.phase != "Failed" or each.ended > now - _LATE_SECONDS for each in others
-            ),
-            Rule.EVICTED: lambda: any(
-                each.leaves and each.phase == "Succeeded" and each.ended > now - _COOLDOWN_SECONDS for each in known
-            ),
-            Rule.COOLDOWN: lambda: any(
-                each.by == "reunite" and each.phase == "Succeeded" and each.ended > now - _COOLDOWN_SECONDS
-                for each in past
-            ),
-        }.get(why.rule)
+            "MovedAgain": lambda: len(others) > 1 and len(others) < len(moves),
+            "TargetNamed": lambda: any(each.node for each in others),
+            "MovedByOthers": lambda: any(each.ended > late for each in others),
+            "Cooldown": lambda: any(each.by == "reunite" and each.ended > late for each in moves),
+            "VMBusy": lambda: vm.sick == "busy",
+            "VMChanged": lambda: vm.sick == "changed",
+            "KubeVirtChanges": lambda: self.world.is_upgrading,
+        }.get(code)
         if is_true and not is_true():
-            raise self.broken("told", f"{name} is not moved, and it is not true that {why.sentence}")
+            raise self.broken("told", f"{vm.name} is not moved, and it is not true that {message}")
 
     def _budget(self, migration: Migration) -> None:
-        ours = [each for each in self.world.migrations.unfinished if each.by == "reunite"]
+        now = self.world.engine.now
+        ours = [
+            each
+            for each in self.world.migrations.unfinished
+            if each.by == "reunite" and not (each.phase == "Pending" and each.created <= now - _HELD_SECONDS)
+        ]
         if len(ours) > _AT_ONCE * self._processes:
             raise self.broken("budget", f"{len(ours)} migrations of reunite at once")
         for node in (self.world.virt.node_of(migration.vm), migration.node):

@@ -17,7 +17,6 @@ from webhook.core.view import Kind
 if TYPE_CHECKING:
     import random
 
-    from simulation.reuniting import Reuniting
     from simulation.watcher import Watcher
     from simulation.world import World
 
@@ -44,8 +43,6 @@ def plan(world: World, until: float) -> None:
         _plan_deaths(world, rng, until, lambda seconds, replica=replica: kill(world, replica, seconds))
     for process in world.reuniting:
         process.requests.lost_share = _LOST_REQUESTS_SHARE
-        _plan_slow_watches(world, process.watcher, rng, until)
-        _plan_slow_migrations(world, process, rng, until)
         _plan_deaths(world, rng, until, lambda seconds, process=process: process.die(seconds))
     at = rng.expovariate(1 / _AWAY_EVERY_SECONDS)
     while at < until:
@@ -78,18 +75,6 @@ def _plan_slow_watches(world: World, watcher: Watcher, rng: random.Random, until
         kind, seconds = rng.choice(_KINDS), rng.uniform(0.0, SLOWEST_WATCH_SECONDS - 0.1)
         world.engine.at(begins, lambda kind=kind, seconds=seconds: late.update({kind: seconds}))
         world.engine.at(ends, lambda kind=kind: late.update({kind: 0.0}))
-
-
-def _plan_slow_migrations(world: World, process: Reuniting, rng: random.Random, until: float) -> None:
-    """The same for the watch of migrations."""
-
-    def slow(seconds: float) -> None:
-        process.migrations.late_seconds = seconds
-
-    for begins, ends in _slow_times(rng, until):
-        seconds = rng.uniform(0.0, SLOWEST_WATCH_SECONDS - 0.1)
-        world.engine.at(begins, lambda seconds=seconds: slow(seconds))
-        world.engine.at(ends, lambda: slow(0.0))
 
 
 def _slow_times(rng: random.Random, until: float) -> Iterator[tuple[float, float]]:

@@ -18,6 +18,7 @@ from simulation.admission import entry_title
 from webhook.core.admit import Answer, PodCreation
 from webhook.core.decision import Leave, Pin
 from webhook.core.reasons import ANNOTATION_DECISION
+from webhook.core.reunite.migration import Migration
 from webhook.core.view import Kind
 from webhook.kube.cache.view import CallView
 
@@ -151,35 +152,43 @@ def says_leave(_: PodCreation, answer: Answer, __: Watcher) -> Answer:
 
 
 def limits(**changed: Any) -> Fault:
-    """The limits of `reunite` are others."""
+    """The options of `reunite` are others."""
 
     def break_it(world: World) -> None:
         for each in world.reuniting:
-            each.limits = replace(each.limits, **changed)
+            each.settings = {**each.settings, **changed}
 
     return break_it
 
 
-def frees_nobody(world: World) -> None:
-    """No pod waits long enough to be stuck."""
-    for each in world.reuniting:
-        each.stuck.limits = replace(each.stuck.limits, stuck_seconds=1e9)
-
-
-def sees(**changed: Any) -> Fault:
-    """The watch of migrations shows these fields otherwise."""
+def sees(edit: Callable[[Migration], Migration]) -> Fault:
+    """A run sees other migrations."""
 
     def break_it(world: World) -> None:
         for each in world.reuniting:
-            each.migrations.edit = lambda seen: replace(seen, **changed)
+            each.edit = edit
 
     return break_it
 
 
-def forgets_rounds(world: World) -> None:
-    """Each round begins without what the rounds before have noted."""
-    for each in world.reuniting:
-        each.forgets = True
+def with_priority(priority: str) -> Callable[[Migration], Migration]:
+    """Each migration that leaves a node has this priority."""
+    return lambda seen: replace(seen, spec=replace(seen.spec, priority=priority)) if seen.evacuates else seen
+
+
+def without_target(seen: Migration) -> Migration:
+    """The migration without the name of its target."""
+    return replace(seen, spec=replace(seen.spec, added_node_selector=None))
+
+
+def without_annotations(seen: Migration) -> Migration:
+    """The migration without the node that it is for."""
+    return replace(seen, metadata=replace(seen.metadata, annotations=None))
+
+
+def without_labels(seen: Migration) -> Migration:
+    """The migration without the label of `reunite`, and without its target."""
+    return without_target(replace(seen, metadata=replace(seen.metadata, labels=None)))
 
 
 def guesses_home(world: World) -> None:

@@ -25,7 +25,6 @@ class Migration:
         begins: not before this time: a quota, a backup or a hotplug delays the target pod.
         leaves: the node that an evacuation is for.
         priority: spec.priority.
-        moved_away: what reunite notes on its migrations.
         gone: KubeVirt has deleted it.
     """
 
@@ -43,7 +42,6 @@ class Migration:
     ended: float = 0.0
     leaves: str = ""
     priority: str = ""
-    moved_away: int = 0
     gone: bool = False
 
     @property

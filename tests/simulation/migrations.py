@@ -29,6 +29,7 @@ _CATCH_ALL_SECONDS: Final = 900.0  # the same, defaultCatchAllPendingTimeoutSeco
 _BACKOFF_SECONDS: Final = 20.0  # migration.go, handleMigrationBackoff
 _SYNC_SECONDS: Final = (0.05, 0.3)
 _REQUEUE_SECONDS: Final = 1.0  # migration.go: another look at the limits
+_SLOW_SECONDS: Final = 3_600.0  # our choice: a disk that was plugged keeps the migration pending
 _DELAY_SECONDS: Final = (10.0, 300.0)  # our choice
 _HANDOVER_SECONDS: Final = (3.0, 6.0)  # phases before and after the copy of the memory
 _COPY_MIB_A_SECOND: Final = 500  # a 10 Gbit/s network that two migrations share
@@ -77,19 +78,23 @@ class Migrations:
         virt.stopping = self._vm_stops
         virt.nodes.died.append(self._node_died)
 
-    def create(self, vm: VM, by: str, node: str = "", name: str = "", moved_away: int = 0) -> Migration | None:
+    def create(self, vm: VM, by: str, node: str = "", name: str = "") -> Migration | None:
         """Create a migration; None if virt-api or the API server refuses it."""
         same_name = any(each.name == name for each in (*vm.finished, *self.unfinished))
+        if vm.sick == "refused" and by == "reunite":
+            return None
         if not vm.running or self.api.away or (vm.migration and self.refuses_second) or (name and same_name):
             return None
         self.made += 1
         self.made_by[by] += 1
         uid = f"migration-{self.made}"
-        migration = Migration(name or f"{by}-{self.made}", vm, uid, by, node, self.engine.now, moved_away=moved_away)
+        migration = Migration(name or f"{by}-{self.made}", vm, uid, by, node, self.engine.now)
         migration.leaves = self.virt.node_of(vm) if by in _PRIORITIES else ""
         migration.priority = _PRIORITIES.get(by, "") if self.has_priorities else ""
         if self._rng.random() < self.delayed_share:
             migration.begins = self.engine.now + self._rng.uniform(*_DELAY_SECONDS)
+        if vm.sick == "slow":
+            migration.begins = self.engine.now + _SLOW_SECONDS
         vm.migration = migration
         self.unfinished.append(migration)
         self._note(migration)
@@ -173,7 +178,8 @@ class Migrations:
             self._note(migration)
             self.copied_mib[migration.by] += migration.vm.memory_mib
             copy = migration.vm.memory_mib / _COPY_MIB_A_SECOND * self._rng.uniform(0.8, 1.5)
-            phase = "Failed" if self._rng.random() < self.failing_share else "Succeeded"
+            fails = self._rng.random() < self.failing_share or migration.vm.sick == "never converges"
+            phase = "Failed" if fails else "Succeeded"
             self.api.act(copy + self._rng.uniform(*_HANDOVER_SECONDS), lambda: self._end(migration, phase))
 
     def _end(self, migration: Migration, phase: str) -> None:

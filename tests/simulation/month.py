@@ -17,10 +17,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
 from simulation.engine import DAY, HOUR, MINUTE
-from simulation.virt_controller import VM
+from simulation.virt_controller import SICK, VM
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -53,6 +54,8 @@ class Workload:
         node_losses_days: when a node is lost.
         node_off_hours: how long a lost node is off.
         priorities_share: the share of seeds whose KubeVirt has the feature gate MigrationPriorityQueue.
+        sick_share: of the VMs, those with one of the ailments of virt_controller.SICK.
+        upgrade_days: when KubeVirt is upgraded, for two hours.
         power_cut_day: when all nodes are off for half an hour; None for never.
     """
 
@@ -79,6 +82,8 @@ class Workload:
     power_cut_day: float | None = 5.3
     power_off_hours: float = 0.5
     priorities_share: float = 1.0
+    sick_share: float = 0.0
+    upgrade_days: tuple[float, ...] = ()
 
 
 MONTH: Final = Workload()
@@ -103,6 +108,8 @@ ROUGH: Final = Workload(
     node_off_hours=1.0,
     power_cut_day=1.0,
     priorities_share=0.7,
+    sick_share=0.2,
+    upgrade_days=(0.4, 1.2),
 )
 """Two days in which as much happens as in months, on nodes with little to spare: for the invariants."""
 SHORT: Final = replace(ROUGH, days=0.2, drain_every_days=0.05, node_losses_days=(0.08,), power_cut_day=0.14)
@@ -115,6 +122,9 @@ WORKLOADS: Final = {"month": MONTH, "rough": ROUGH, "half a day": HALF_A_DAY, "s
 def vms(rng: random.Random, workload: Workload) -> list[VM]:
     """Return the VMs, each with one or two disks of its own."""
     always_on = set(rng.sample(range(workload.vms), round(workload.vms * workload.always_on)))
+    sick = dict(
+        zip(rng.sample(range(workload.vms), round(workload.vms * workload.sick_share)), cycle(SICK), strict=False)
+    )
     two_disks = set(rng.sample(range(workload.vms), round(workload.vms * workload.two_disks)))
     return [
         VM(
@@ -122,6 +132,7 @@ def vms(rng: random.Random, workload: Workload) -> list[VM]:
             rng.choice(workload.memory_mib),
             (f"disk-{index:02}", f"data-{index:02}") if index in two_disks else (f"disk-{index:02}",),
             always_on=index in always_on,
+            sick=sick.get(index, ""),
         )
         for index in range(workload.vms)
     ]
@@ -152,6 +163,8 @@ def plan(world: World) -> None:
         at, name = day * DAY + rng.uniform(-6, 6) * HOUR * min(1.0, workload.drain_every_days), rng.choice(nodes)
         world.engine.at(at, lambda name=name: world.nodes.die(name))
         world.engine.at(at + workload.node_off_hours * HOUR, lambda name=name: world.nodes.revive(name))
+    for day in workload.upgrade_days:
+        world.engine.at(day * DAY, lambda: world.upgrade(until=world.engine.now + 2 * HOUR))
     if workload.power_cut_day is not None:
         _plan_power_cut(world, workload.power_cut_day * DAY + rng.uniform(-2, 2) * HOUR)
 

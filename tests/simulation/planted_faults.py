@@ -90,20 +90,13 @@ PLANTED_FAULTS: Final = {
     ),
     "the cooldown is forgotten": PlantedFault(REUNITE, faulty_parts.limits(cooldown_seconds=0.0)),
     "a VM is moved as soon as it is apart": PlantedFault(REUNITE, faulty_parts.limits(apart_seconds=0.0)),
-    "the back-off is forgotten": PlantedFault(REUNITE, faulty_parts.limits(backoff_seconds=0.0)),
-    "the budget of the cluster is forgotten": PlantedFault(
-        REUNITE, faulty_parts.limits(at_once=100), "time windows", "month"
-    ),
+    "the budget of the cluster is forgotten": PlantedFault(REUNITE, faulty_parts.limits(at_once=100)),
     "the budget of a node is forgotten": PlantedFault(REUNITE, faulty_parts.limits(at_once_per_node=100)),
-    "a named target is no will": PlantedFault(REUNITE, faulty_parts.sees(names_target=False)),
-    "an evacuation is not seen": PlantedFault(REUNITE, faulty_parts.sees(evacuates=None)),
-    "a drain counts as a move away": PlantedFault(
-        REUNITE, faulty_parts.sees(priority="system-maintenance"), workload="month"
+    "an evacuation is not seen": PlantedFault(REUNITE, faulty_parts.sees(faulty_parts.without_annotations)),
+    "an eviction counts as a drain": PlantedFault(
+        REUNITE, faulty_parts.sees(faulty_parts.with_priority("system-critical"))
     ),
-    "an eviction counts as a drain": PlantedFault(REUNITE, faulty_parts.sees(priority="system-critical")),
-    "what the last round did is forgotten": PlantedFault(REUNITE, faulty_parts.forgets_rounds),
-    "the time windows are forgotten": PlantedFault(REUNITE, faulty_parts.limits(windows=()), "time windows"),
-    "own migrations are not recognized": PlantedFault(REUNITE, faulty_parts.sees(ours=False, names_target=False)),
-    "stuck VMs are not freed": PlantedFault(REUNITE, faulty_parts.frees_nobody, "pinned nodes fail"),
+    "own migrations are not recognized": PlantedFault(REUNITE, faulty_parts.sees(faulty_parts.without_labels)),
+    "stuck VMs are not freed": PlantedFault(REUNITE, faulty_parts.limits(restart_stuck=False), "pinned nodes fail"),
     "the home node is guessed": PlantedFault(REUNITE, faulty_parts.guesses_home),
 }

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, Final
 
-from simulation.api_server import Object
+from simulation.api_server import Object, key_of
 from simulation.migration import HOSTNAME
 
-from webhook.core.reunite.decide import DeleteMigration
-from webhook.core.reunite.migration import ANNOTATION_MOVED_AWAY
+from webhook.component_base.client.errors import ApiError
 from webhook.reunite.writer import Result, Written
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from simulation.world import World
 
 _ONE_WAY_SECONDS: Final = (0.003, 0.05)
-_NO_ANSWER: Final = Written(result=Result.UNKNOWN, because="no answer")
+_NO_ANSWER: Final = Written(Result.UNKNOWN, "no answer")
 
 
 class Pause:
@@ -57,11 +56,13 @@ def drive(
 
 
 class Requests:
-    """The requests of one process: a MigrationWriter of the simulation.
+    """The requests of one process: a Writer of the simulation.
 
     Attributes:
         lost_share: the share of requests that are lost on their way, and the share of lost answers.
         lost_at: when the last request or answer was lost.
+        freed: how many pods of stuck VMs were deleted.
+        deleting: is called with each pod before it is deleted.
     """
 
     def __init__(self, world: World, name: str, rng: random.Random) -> None:
@@ -69,38 +70,47 @@ class Requests:
         self.name = name
         self.lost_share = 0.0
         self.lost_at = 0.0
+        self.freed = 0
+        self.deleting: list[Callable[[Object], object]] = []
         self._rng = rng
 
     async def create(self, _: str, migration: Object) -> Written:
         """Create the migration, as KubeVirt admits it."""
-        if not await self.arrives():
+        if not await self._arrives():
             return _NO_ANSWER
-        spec, meta = migration["spec"], migration["metadata"]
-        vm, node, name = self.world.virt.vms[spec["vmiName"]], spec["addedNodeSelector"][HOSTNAME], meta["name"]
-        moved_away = int(meta["annotations"].get(ANNOTATION_MOVED_AWAY, 0))
+        spec, name = migration["spec"], migration["metadata"]["name"]
+        vm, node = self.world.virt.vms[spec["vmiName"]], spec["addedNodeSelector"][HOSTNAME]
+        if any(each.name == name for each in (*vm.finished, *self.world.migrations.unfinished)):
+            return Written(Result.EXISTS, "it exists")
         self.world.engine.trace(f"{self.name} creates {name} to {node}")
-        made = self.world.migrations.create(vm, "reunite", node, name, moved_away)
-        if not await self.arrives():
+        made = self.world.migrations.create(vm, "reunite", node, name)
+        if not await self._arrives():
             return _NO_ANSWER
-        if made is None:
-            return Written(result=Result.REFUSED, because="KubeVirt refuses it")
-        return Written(result=Result.DONE, uid=made.uid)
+        return Written(Result.DONE) if made else Written(Result.REFUSED, "KubeVirt refuses it")
 
-    async def delete(self, action: DeleteMigration) -> Written:
-        """Delete the migration, if it is as it was read."""
-        if not await self.arrives():
-            return _NO_ANSWER
-        migrations = self.world.migrations
-        found = [each for each in migrations.unfinished if each.uid == action.migration.uid]
-        changed = any(each.phase != action.migration.phase for each in found)
-        for each in found if not changed else ():
-            self.world.engine.trace(f"{self.name} deletes {each.name}")
-            migrations.delete(each)
-        if not await self.arrives():
-            return _NO_ANSWER
-        return Written(result=Result.REFUSED, because="it has changed") if changed else Written(result=Result.DONE)
+    async def read_pod(self, namespace: str, name: str) -> Object:
+        """Return the pod."""
+        pod = self.world.api.pod(f"{namespace}/{name}")
+        if pod is None or not await self._arrives():
+            raise ApiError("no answer, or no such pod")
+        return pod
 
-    async def arrives(self) -> bool:
+    async def delete_pod(self, pod: Object) -> Written:
+        """Delete the VM's pod, if it is as it was read."""
+        if not await self._arrives():
+            return _NO_ANSWER
+        world, key = self.world, key_of(pod)
+        stored = world.api.pod(key)
+        if stored is None or stored["metadata"].get("resourceVersion") != pod["metadata"].get("resourceVersion"):
+            return Written(Result.EXISTS, "the pod has changed")
+        world.engine.trace(f"{self.name} deletes {key}")
+        self.freed += 1
+        for listener in self.deleting:
+            listener(stored)
+        world.virt.pod_deleted(stored)
+        return Written(Result.DONE) if await self._arrives() else _NO_ANSWER
+
+    async def _arrives(self) -> bool:
         """Whether a request, or its answer, arrives; after the time that it takes."""
         await Pause(self._rng.uniform(*_ONE_WAY_SECONDS))
         if self._rng.random() >= self.lost_share and not self.world.api.away:

@@ -1,20 +1,15 @@
-"""Scenes: what happens besides. The node of a pin is cordoned or lost. Guests restart soon after a cordon. `reunite`
-may migrate in two hours of a day only, so that several VMs wait for the same moment.
+"""Scenes: what happens besides. The node of a pin is cordoned or lost. Guests restart soon after a cordon.
 
 Without a planted fault all invariants hold in each.
 """
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
-from msgspec.structs import replace
 from simulation.admission import Admitted
 from simulation.check_answers import required_nodes
 from simulation.engine import HOUR, MINUTE
-
-from webhook.core.reunite.window import parse_window
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -22,7 +17,6 @@ if TYPE_CHECKING:
 _AFTER_SECONDS: Final = 0.001  # sooner than the pod is stored
 _SHARE: Final = 0.2
 _LOST_SHARE: Final = 0.3
-_WINDOWS: Final = ("05:00-06:00", "17:00-18:00")
 _RESTART_SECONDS: Final = 20.0  # after a cordon: longer than a watch is ever late, and than an object is believed
 
 
@@ -64,15 +58,7 @@ def restart_after_cordons(world: World) -> None:
     world.nodes.cordon_changed.append(changed)
 
 
-def allow_two_hours_a_day(world: World) -> None:
-    """Migrations of `reunite` start in time windows only."""
-    world.windows = tuple(parse_window(text, UTC) for text in _WINDOWS)
-    for process in world.reuniting:
-        process.limits = replace(process.limits, windows=world.windows)
-
-
 SCENES: Final = {
     "pinned nodes fail": fail_pinned_nodes,
     "restarts after cordons": restart_after_cordons,
-    "time windows": allow_two_hours_a_day,
 }

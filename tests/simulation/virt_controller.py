@@ -32,6 +32,9 @@ _AGAIN_SECONDS: Final = (1.0, 10.0)  # a VMI that failed or ended, to the next o
 _START_BACKOFF_SECONDS: Final = 10.0  # watch/vm/vm.go, calculateStartBackoffTime: times the square of the failures
 _MOST_START_BACKOFF_SECONDS: Final = 300.0  # the same
 _SHARE_MANAGER: Final = f"{LONGHORN}/share-manager-"
+SICK: Final = ("refused", "slow", "never converges", "changed", "busy")
+"""A VM whose migration the API server refuses, KubeVirt does not begin, or fails; a VM whose node selector was changed
+live, and one whose CPUs are being changed."""
 
 
 @dataclass
@@ -46,6 +49,7 @@ class VM:
         cause: what placed the VM or its share-manager last.
         migration: the unfinished migration.
         finished: the migrations that KubeVirt still has.
+        sick: what keeps its migrations from ending well: a name of SICK; empty for a healthy VM.
         failed_starts: how many of its VirtualMachineInstances in a row have ended before they ran.
     """
 
@@ -64,6 +68,7 @@ class VM:
     migration: Migration | None = None
     finished: list[Migration] = field(default_factory=list)
     failed_starts: int = 0
+    sick: str = ""
 
 
 class VirtController:

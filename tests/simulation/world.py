@@ -22,7 +22,6 @@ from simulation.watcher import Watcher
 from support.objects import builders
 
 from webhook.core.placement.replica_share import REPLICA_LABELS
-from webhook.core.reunite.window import Window
 from webhook.core.view import Kind
 
 _WEBHOOK_PODS: Final = 2
@@ -34,7 +33,7 @@ class World:
     Attributes:
         watchers: every process that follows the API server.
         planted: plants a fault before the first event.
-        windows: when `reunite` may migrate; empty for always.
+        restarted: the Events of `reunite` that tell restarts: the VM, and when.
         replay: the command that plays this world again. A Run knows it.
         freed_by_nobody: pods that wait because their node changed after the webhook's answer.
     """
@@ -50,7 +49,8 @@ class World:
         self.watchers: list[Watcher] = []
         self.reuniting: list[Reuniting] = []
         self.planted: Callable[[World], object] = lambda _: None
-        self.windows: tuple[Window, ...] = ()
+        self.restarted: dict[str, float] = {}
+        self._upgrading_until = 0.0
         self.replay = "no command plays this world: a test has made it"
         self.freed_by_nobody = 0
         names = [f"node-{index:02}" for index in range(workload.nodes)]
@@ -73,6 +73,15 @@ class World:
         self.creation.webhook = policy.webhook(self)
         policy.install(self)
         engine.after_step = self.account.step
+
+    @property
+    def is_upgrading(self) -> bool:
+        """Whether KubeVirt is being upgraded."""
+        return self.engine.now < self._upgrading_until
+
+    def upgrade(self, until: float) -> None:
+        """Upgrade KubeVirt until this time."""
+        self._upgrading_until = until
 
     def play_month(self) -> None:
         """Play the month to its end."""

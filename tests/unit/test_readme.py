@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,8 +20,7 @@ from webhook.cluster_options import ENVIRONMENT_PREFIX
 from webhook.component_base.command_line import Command
 from webhook.core.observe.vm_status import State
 from webhook.core.reasons import Reason
-from webhook.reunite.metrics import ReuniteFamily
-from webhook.reunite.reporter import EventReason
+from webhook.reunite.reports import EventReason
 from webhook.telemetry.exposition import Family, MetricFamily
 
 ROOT: Final = Path(__file__).parents[2]
@@ -40,9 +39,9 @@ def reasons() -> str:
     return "\n".join(["| Code | Sentence |", "|---|---|", *rows])
 
 
-def metrics(families: Iterable[MetricFamily] = Family) -> str:
+def metrics() -> str:
     """The table of metrics."""
-    rows = [f"| `{each.title}` | {each.kind} | {_labels(each)} | {each.help} |" for each in families]
+    rows = [f"| `{each.title}` | {each.kind} | {_labels(each)} | {each.help} |" for each in Family]
     return "\n".join(["| Metric | Type | Labels | What it tells |", "|---|---|---|---|", *rows])
 
 
@@ -106,7 +105,6 @@ def states() -> str:
 TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "reasons": reasons,
     "metrics": metrics,
-    "reunite-metrics": lambda: metrics(ReuniteFamily),
     "reunite-events": reunite_events,
     "serve": serve,
     "explain": of(_COMMANDS["explain"]),
@@ -119,7 +117,7 @@ TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "states": states,
     "compatibility": tested_versions.table,
 }
-PAGES: Final = {"reunite-metrics": "metrics", "reunite-events": "states", "exit-codes": "states"}
+PAGES: Final = {"reunite-events": "states", "exit-codes": "states"}
 """The page of a table that has not the page's name."""
 
 

@@ -60,7 +60,7 @@ DEFAULT_EVENT_LIMITS: Final = EventLimits()
 
 
 class _Queued(NamedTuple):
-    """Events to write. `uid`: of the AdmissionReview, empty for an Event that no admission caused."""
+    """Events to write. `uid`: of the AdmissionReview."""
 
     events: Callable[[], Sequence[Event]]
     uid: str
@@ -92,18 +92,12 @@ class EventRecorder:
 
     def record(self, answer: Answer, entry: Entry) -> None:
         """Queue the Events of an answered admission. This neither waits nor raises."""
-        if events.may_have_events(answer):
-            self._put(_Queued(partial(events.events_for, answer, entry), answer.request.uid, self._wall()))
-
-    def record_event(self, event: Event) -> None:
-        """Queue one Event that no admission caused. This neither waits nor raises."""
-        self._put(_Queued(lambda: [event], "", self._wall()))
-
-    def _put(self, queued: _Queued) -> None:
+        if not events.may_have_events(answer):
+            return
         if self._queue.full():
             self.counts[Outcome.OVERFLOWED] += 1
             return
-        self._queue.put_nowait(queued)
+        self._queue.put_nowait(_Queued(partial(events.events_for, answer, entry), answer.request.uid, self._wall()))
         self._waiting += 1
 
     async def run(self) -> None:

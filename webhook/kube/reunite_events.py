@@ -14,7 +14,7 @@ from webhook.kube import reader
 from webhook.kube.client.wire import Decoders
 
 _FIELDS: Final = f"involvedObject.kind={VMI_KIND}"
-_AGAIN_SECONDS: Final = 30.0  # `reunite` has a round each 10 s, and writes an Event where its answer has changed
+_AGAIN_SECONDS: Final = 30.0  # `reunite` runs each ten minutes
 _REFUSED_SECONDS: Final = 600.0  # the account may not list Events, because the component `reunite` is not installed
 
 

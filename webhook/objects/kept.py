@@ -19,9 +19,11 @@ from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.api.meta import Namespace, ObjectMeta
 from webhook.core.api.pod import POD_SCHEDULED, Pod
 from webhook.core.api.storage import CSIPersistentVolumeSource
+from webhook.core.api.virtual_machine import CHANGES, LIVE_MIGRATABLE, PAUSED, VMIStatus
 from webhook.core.observe import reunite_messages
 from webhook.core.reasons import LABEL_CO_SCHEDULE
-from webhook.objects.api.kubevirt import VirtualMachineInstance, VMIStatus
+from webhook.core.reunite.migration import ANNOTATION_EVACUATION, ANNOTATION_WORKLOAD_UPDATE
+from webhook.objects.api.kubevirt import VirtualMachineInstance
 from webhook.objects.api.storage import PersistentVolume, PersistentVolumeSpec, Setting, StorageClass
 from webhook.objects.api.webhooks import CONFIGURATION, WebhookConfiguration
 from webhook.objects.fields import as_fields
@@ -32,6 +34,8 @@ _ANNOTATIONS: Final = (
     "kubevirt.io/create-migration-target",
     "kubevirt.io/ephemeral-provisioning",
     "kubevirt.io/migrationJobName",
+    ANNOTATION_EVACUATION,
+    ANNOTATION_WORKLOAD_UPDATE,
 )
 _ONLY_PRESENT: Final = "hooks.kubevirt.io/hookSidecars"  # images and arguments of containers
 _LEFT_OUT: Final = "left out"
@@ -39,7 +43,7 @@ _OPTIONS: Final = ("--volume", "--data-engine")  # of a share-manager's containe
 _ATTRIBUTES: Final = ("migratable", "dataEngine")
 _PARAMETERS: Final = ("shareManagerNodeSelector", "shareManagerTolerations")
 _SETTINGS: Final = ("taint-toleration", "system-managed-components-node-selector")
-_LIVE_MIGRATABLE: Final = "LiveMigratable"
+_CONDITIONS: Final = (LIVE_MIGRATABLE, PAUSED, *CHANGES)
 
 
 def as_json(found: Any) -> dict[str, Any] | None:
@@ -66,7 +70,7 @@ def _narrowed(found: Any) -> Any:
         case WebhookConfiguration():
             return found if found.metadata.name == CONFIGURATION else None
         case VirtualMachineInstance(status=VMIStatus() as status):
-            conditions = [each for each in status.conditions or () if each.type == _LIVE_MIGRATABLE]
+            conditions = [each for each in status.conditions or () if each.type in _CONDITIONS]
             return replace(found, status=replace(status, conditions=conditions or None))
         case reunite_messages.ReuniteEvent():
             return found if reunite_messages.is_of_reunite(found) else None

@@ -17,6 +17,8 @@ from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VER
 from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
 from webhook.core.observe.reunite_messages import ReuniteEvent
+from webhook.core.reunite.kubevirt import KubeVirt
+from webhook.core.reunite.migration import Migration
 from webhook.core.view import Kind
 from webhook.objects.api import kubevirt
 from webhook.objects.api import storage as volumes
@@ -153,7 +155,8 @@ WEBHOOK_CONFIGURATION: Final = APIResource(
 )
 VIRTUAL_MACHINE: Final = _kubevirt("VirtualMachine", "virtualmachines", kubevirt.VirtualMachine)
 VIRTUAL_MACHINE_INSTANCE: Final = _kubevirt(VMI_KIND, "virtualmachineinstances", kubevirt.VirtualMachineInstance)
-KUBEVIRT: Final = _kubevirt("KubeVirt", "kubevirts", kubevirt.KubeVirt)
+MIGRATION: Final = _kubevirt("VirtualMachineInstanceMigration", "virtualmachineinstancemigrations", Migration)
+KUBEVIRT: Final = _kubevirt("KubeVirt", "kubevirts", KubeVirt)
 SHARE_MANAGER: Final = _longhorn("ShareManager", "sharemanagers", longhorn.ShareManager)
 LONGHORN_NODE: Final = _longhorn("Node", "nodes", longhorn.LonghornNode)
 VOLUME_ATTACHMENT: Final = _longhorn("VolumeAttachment", "volumeattachments", longhorn.VolumeAttachment)
@@ -175,6 +178,7 @@ KINDS: Final[tuple[APIResource[Any], ...]] = (
     WEBHOOK_CONFIGURATION,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
+    MIGRATION,
     KUBEVIRT,
     SHARE_MANAGER,
     LONGHORN_NODE,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Final
 
 from msgspec.structs import replace
 
 from webhook.core.api.pod import Pod
+from webhook.core.api.virtual_machine import LIVE_MIGRATABLE
 from webhook.core.observe.vm_status import VMStatus
+from webhook.core.reunite.kubevirt import minor_version
 from webhook.core.reunite.limits import FIRST_VERSION
 from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.objects.api.kubevirt import VirtualMachine, VirtualMachineInstance
@@ -18,17 +18,13 @@ from webhook.objects.manifests import Manifests
 from webhook.plan.created import pod_at_create
 from webhook.plan.step import Step, VMDetails, counted, step
 
-VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
-_LIVE_MIGRATABLE: Final = "LiveMigratable"
-
 
 def plan_steps(cluster: Manifests, rows: Sequence[VMStatus]) -> tuple[list[Step], str]:
     """Return a step for each of these rows; and the version of KubeVirt, empty if it is not known.
 
     A migration takes resources of its target node from the later ones. It stays in the snapshot of the cluster.
     """
-    installed = (each.status.observed_version for each in cluster.objects.of(KUBEVIRT).values() if each.status)
-    version = next(filter(None, installed), "")
+    version = next((each.version for each in cluster.objects.of(KUBEVIRT).values()), "")
     snapshot, notes = counted(cluster.snapshot())
     return [_step(cluster, row, version, snapshot, notes) for row in rows], version
 
@@ -45,7 +41,7 @@ def _step(cluster: Manifests, row: VMStatus, version: str, snapshot: AnySnapshot
     details = replace(
         found,
         unmigratable=_too_old(version) or found.unmigratable,
-        notes=[*notes, *([] if vmi else [f"the VM's condition {_LIVE_MIGRATABLE} {unknown}"])],
+        notes=[*notes, *([] if vmi else [f"the VM's condition {LIVE_MIGRATABLE} {unknown}"])],
     )
     return step(row, details, cluster, cluster, snapshot)
 
@@ -63,14 +59,12 @@ def details_of(
 
 
 def _too_old(version: str) -> str:
-    found = VERSION.match(version)
-    old = found and tuple(map(int, found.groups())) < FIRST_VERSION
+    found = minor_version(version)
+    old = found and found < FIRST_VERSION
     return f"KubeVirt {version} has no addedNodeSelector, 1.5 is the first" if old else ""
 
 
 def _unmigratable(vmi: VirtualMachineInstance | None) -> str:
-    """Why KubeVirt can't migrate the VM, by the condition that virt-handler sets; empty if it can."""
-    for condition in (vmi.status.conditions if vmi and vmi.status else None) or ():
-        if condition.type == _LIVE_MIGRATABLE and condition.status == "False":
-            return f"KubeVirt can't migrate it: {condition.reason}: {condition.message}"
-    return ""
+    """Why KubeVirt can't migrate the VM; empty if it can, or if that is not known."""
+    because = vmi.status.unmigratable if vmi and vmi.status else ""
+    return f"KubeVirt can't migrate it: {because}" if because else ""

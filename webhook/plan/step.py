@@ -88,11 +88,6 @@ def counted(snapshot: AnySnapshot) -> tuple[AnySnapshot, list[str]]:
     return NOT_COUNTED, [f"other pods are not counted ({problem}); {no_room}"]
 
 
-def may_migrate(row: VMStatus, vm: VMDetails) -> bool:
-    """Whether only the nodes and their pods decide if a migration brings the VM to its share-managers."""
-    return row.state is not State.STUCK and len(row.share_manager_nodes) == 1 and not _refusal(row, vm)
-
-
 def step(row: VMStatus, vm: VMDetails, known: ClusterView, nodes: ClusterView, snapshot: AnySnapshot) -> Step:
     """Return what to do about a VM that is apart or stuck.
 
@@ -124,9 +119,7 @@ def step(row: VMStatus, vm: VMDetails, known: ClusterView, nodes: ClusterView, s
         return Step(row=row, sentences=[many, start], refusal=many)
     refusal: str | NodeFit = _refusal(row, vm)
     if not refusal and vm.pod:
-        volumes = share_managers.bound_volumes(share_managers.find_share_managers(vm.pod, row.namespace, known))
-        cycle = CycleState(IncomingPod.of(vm.pod, row.namespace, volumes), snapshot)
-        refusal = _node_refusal(places[0], cycle, nodes)
+        refusal = _node_refusal(places[0], _cycle(vm.pod, row.namespace, known, snapshot), nodes)
     if isinstance(refusal, NodeFit):
         start, refusal = (_EXCLUDED if refusal.excluded else start), refusal.why.sentence
     if refusal or not vm.pod:
@@ -136,8 +129,25 @@ def step(row: VMStatus, vm: VMDetails, known: ClusterView, nodes: ClusterView, s
         snapshot.add(replace(vm.pod, spec=replace(vm.pod.spec, node_name=places[0])))
     sentences = [start, f"without downtime: to {places[0]}, by this live migration", *warnings, *vm.notes]
     return Step(
-        row=row, sentences=sentences, migration=migration_object(row.namespace, row.name, _hostname(places[0], nodes))
+        row=row, sentences=sentences, migration=migration_object(row.namespace, row.name, hostname_of(places[0], nodes))
     )
+
+
+def why_not_on(node: str, pod: Pod, namespace: str, cluster: ClusterView, snapshot: AnySnapshot) -> str:
+    """Return why a migration may not bring this pod to the node; empty if the pod can run there, as far as is known."""
+    refusal = _node_refusal(node, _cycle(pod, namespace, cluster, snapshot), cluster)
+    return refusal.why.sentence if isinstance(refusal, NodeFit) else refusal
+
+
+def hostname_of(name: str, nodes: ClusterView) -> str:
+    """Return the label kubernetes.io/hostname of a node; empty if it has none."""
+    node = nodes.get(refs.node(name))
+    return "" if isinstance(node, NoObject) else node.metadata.label(HOSTNAME) or ""
+
+
+def _cycle(pod: Pod, namespace: str, known: ClusterView, snapshot: AnySnapshot) -> CycleState:
+    volumes = share_managers.bound_volumes(share_managers.find_share_managers(pod, namespace, known))
+    return CycleState(IncomingPod.of(pod, namespace, volumes), snapshot)
 
 
 def _why_held(row: VMStatus, nodes: ClusterView) -> Why | None:
@@ -156,12 +166,7 @@ def _node_refusal(name: str, cycle: CycleState, nodes: ClusterView) -> str | Nod
     undecidable = None if isinstance(cycle.snapshot, NotCounted) else feasibility.why_undecidable(cycle)
     if undecidable:
         return f"only kube-scheduler can tell: {undecidable.sentence}"
-    return "" if _hostname(name, nodes) else f"node {name} has no label {HOSTNAME}"
-
-
-def _hostname(name: str, nodes: ClusterView) -> str:
-    node = nodes.get(refs.node(name))
-    return "" if isinstance(node, NoObject) else node.metadata.label(HOSTNAME) or ""
+    return "" if hostname_of(name, nodes) else f"node {name} has no label {HOSTNAME}"
 
 
 def _restart(row: VMStatus, vm: VMDetails) -> str:

@@ -1,1 +1,1 @@
-"""The command reunite: migrates VMs that are apart to the node of their share-managers (webhook.core.reunite)."""
+"""The command reunite: one run that migrates VMs that are apart to their share-managers (webhook.core.reunite)."""

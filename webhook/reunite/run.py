@@ -1,142 +1,243 @@
-"""The command reunite: rounds until a signal, or one round that is only printed."""
+"""The command reunite: read a cluster once, decide about each VM that is apart or stuck, act, and tell it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
-from webhook.app.background import Background
-from webhook.app.lifecycle import log_info, set_on_signal
+import msgspec
+from msgspec.structs import replace
+
 from webhook.component_base.client.api import Api
+from webhook.component_base.client.errors import ApiError
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.api.pod import Pod
+from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.opt_in import Policy
-from webhook.kube.events import EventRecorder
-from webhook.kube.metrics import CacheMetrics, event_families
+from webhook.core.reunite.decide import MigrationDecisions
+from webhook.core.reunite.history import unix_seconds
+from webhook.core.reunite.migration import migration_object, next_name
+from webhook.core.reunite.not_yet import NotYet, Rule
+from webhook.core.reunite.stuck import RestartVM, StuckVM, decide_restart
+from webhook.core.reunite.vm import VM
+from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
-from webhook.reunite.controller import Controller
-from webhook.reunite.facts import Facts, StaleFacts
-from webhook.reunite.metrics import reunite_families
-from webhook.reunite.reporter import Reporter
-from webhook.reunite.round import Round, plan_round
+from webhook.objects.kinds import EVENT, MIGRATION, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
+from webhook.objects.manifests import Manifests
+from webhook.objects.vm_rows import pods_of_vms, require_pods
+from webhook.plan.step import hostname_of, why_not_on
+from webhook.reunite import reports
+from webhook.reunite.facts import first_unread, parts, situation_of, stuck_vms
+from webhook.reunite.reports import EventReason, EventsBefore, VMReport
 from webhook.reunite.settings import ReuniteSettings
-from webhook.reunite.stuck_vms import StuckPlan, StuckVMs
-from webhook.reunite.writer import MigrationWriter
-from webhook.serving.health import Check, health_handler
-from webhook.serving.server import Listener
-from webhook.telemetry import log
-from webhook.telemetry.metrics import Metrics, background_families
-from webhook.terminal import padded, printable
+from webhook.reunite.writer import Result, Writer, Written
+from webhook.telemetry.log import start_log
 
-_SYNC_SECONDS: Final = 30.0
-_POLL_SECONDS: Final = 0.1
+_STARTS_AGAIN_SECONDS: Final = (
+    300.0  # the longest wait of KubeVirt (watch/vm/vm.go, defaultMaxCrashLoopBackoffDelay...)
+)
+_EVENTS: Final = 500  # in one run; the next run writes those that are left
+_WOULD: Final = {"migrate": "create ", "restart": "restart the VM: "}
+_ROLE: Final = "kubevirt-coschedule-reunite"
+_STUCK_ROLE: Final = "kubevirt-coschedule-restart-stuck"
 
 
-class NotListed(UserError):
-    """Objects that the program needs can't be read."""
+class MissingRight(UserError):
+    """The account may not do what a run needs."""
+
+
+class ClusterNotRead(UserError):
+    """Objects that a run needs can't be read."""
 
 
 def run(settings: ReuniteSettings, *, stdout: TextIO) -> int:
-    """Run until SIGTERM or SIGINT, or print one round. Returns the exit code.
+    """Carry out one run. Returns 0; 1 if something that was decided could not be done.
 
     Raises:
-        UserError: no cluster can be reached, or its objects can't be read.
+        UserError: no cluster can be reached, its objects can't be read, or a right is missing.
     """
-    if settings.once:
-        return _print_one_round(settings, stdout)
-    log.start_log(settings.log_level)
-    with asyncio.Runner() as runner:
-        return runner.run(_run_until_stopped(settings))
-
-
-async def _run_until_stopped(settings: ReuniteSettings) -> int:
-    background = Background()
-    api = await Api.connect(Kubeconfig(file=settings.kubeconfig, context=settings.context))
-    events = EventRecorder(api)
-    facts = Facts(api, _policy(settings), settings.limits())
-    reporter = Reporter(
-        events.record_event, facts.vmi_uid, memory_bytes=facts.vmi_memory_bytes, dry_run=settings.dry_run
-    )
-    writer = None if settings.dry_run else MigrationWriter(api)
-    stuck = StuckVMs(api, facts.cluster, settings.stuck_limits()) if settings.restart_stuck else None
-    controller = Controller(facts.planner, facts, reporter, writer, stuck=stuck)
-    stopping = set_on_signal(background.failed)
-    metrics = Metrics(
-        CacheMetrics(facts.states, facts.cluster.lookups).families,
-        lambda: reunite_families(reporter, dry_run=settings.dry_run),
-        lambda: event_families(events.counts),
-        lambda: background_families(background.failures),
-    )
-    health = Listener(health_handler(lambda: _checks(facts), metrics.expose))
-    listen = await health.start(settings.health_listen)
-    try:
-        for name, work in facts.reflectors().items():
-            background.start(f"cache {name}", work)
-        background.start("events", events.run())
-        background.start("rounds", controller.run())
-        log_info("started", health_listen=f"http://{listen}", dry_run=settings.dry_run, cluster=api.host)
-        await stopping.wait()
-    finally:
-        await events.stop()
-        await background.stop()
-        await health.stop(0)
-        await api.close()
-    log_info("stopped")
-    return background.exit_code
-
-
-def _policy(settings: ReuniteSettings) -> Policy:
-    return Policy(longhorn_namespace=settings.longhorn_namespace, opt_in_all=settings.opt_in_all)
-
-
-def _checks(facts: Facts) -> Sequence[Check]:
-    return [Check(each.title, ok=each.fresh, detail=each.detail) for each in facts.states()]
-
-
-def _print_one_round(settings: ReuniteSettings, stdout: TextIO) -> int:
+    if settings.manifests:
+        described = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
+        require_pods(described, str(settings.manifests))
+        made = described.objects.bundle
+        one = Run(described, settings, unix_seconds(made.at) if made else time.time(), None)
+        asyncio.run(one.decide(str(settings.manifests)))
+        reports.print_table(one.reports, stdout)
+        return 0
+    kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
     logging.getLogger("webhook").addHandler(logging.NullHandler())
-    with connect_for_terminal(Kubeconfig(file=settings.kubeconfig, context=settings.context)) as (runner, api, origin):
-        found = runner.run(_one_round(api, settings, origin))
-    stdout.write(table(*found))
-    return 0
+    with connect_for_terminal(kubeconfig) as (runner, api, origin):
+        return runner.run(_run_live(api, origin, settings, stdout))
 
 
-async def _one_round(api: Api, settings: ReuniteSettings, origin: str) -> tuple[Round, StuckPlan]:
-    facts = Facts(api, _policy(settings), settings.limits())
-    tasks = [asyncio.create_task(work) for work in facts.reflectors().values()]
-    try:
-        until = asyncio.get_running_loop().time() + _SYNC_SECONDS
-        while isinstance(situation := await facts.situation(time.time()), StaleFacts):
-            if asyncio.get_running_loop().time() > until:
-                raise NotListed(*(f"{origin}: {each}; expected to list and watch them" for each in situation.problems))
-            await asyncio.sleep(_POLL_SECONDS)
-        stuck = StuckPlan()
+async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: TextIO) -> int:
+    writer = Writer(api)
+    writes_events = api.in_pod or not settings.dry_run
+    if writes_events:
+        await _check_rights(writer, origin, settings)
+    objects = await collect_objects(api, origin, parts(), settings.longhorn_namespace)
+    cluster = Manifests(objects, longhorn_namespace=settings.longhorn_namespace)
+    one = Run(cluster, settings, time.time(), None if settings.dry_run else writer)
+    await one.decide(origin)
+    if api.in_pod:
+        start_log("info")
+        reports.log(one.reports, dry_run=settings.dry_run)
+    else:
+        reports.print_table(one.reports, stdout)
+    lost = await one.write_events(writer) if writes_events else ""
+    if lost:
+        raise UserError(f"{origin}: an Event was not written: {lost}")
+    return int(any(each.failed for each in one.reports))
+
+
+async def _check_rights(writer: Writer, origin: str, settings: ReuniteSettings) -> None:
+    """Raise MissingRight for the first right that is missing to write what the run may write."""
+    needed: list[tuple[str, APIResource[Any], str]] = [("create", EVENT, _ROLE)]
+    if not settings.dry_run:
+        needed.append(("create", MIGRATION, _ROLE))
         if settings.restart_stuck:
-            stuck_vms = StuckVMs(api, facts.cluster, settings.stuck_limits())
-            stuck = await stuck_vms.plan((vm.row for vm in situation.vms), situation.now)
-        return await plan_round(situation, facts.planner().step), stuck
-    finally:
-        for task in tasks:
-            task.cancel()
-        with suppress(asyncio.CancelledError):
-            await asyncio.gather(*tasks, return_exceptions=True)
+            needed.append(("delete", POD, _STUCK_ROLE))
+    for verb, kind, role in needed:
+        try:
+            missing = await writer.missing_right(verb, kind)
+        except ApiError as problem:
+            raise ClusterNotRead(f"{origin}: {problem}; expected to learn which rights the account has") from None
+        if missing:
+            raise MissingRight(
+                f"{origin}: the account may not {verb} {kind.resource} in all namespaces; the ClusterRole {role} "
+                "grants it: apply the manifests with components/reunite"
+            )
 
 
-def table(found: Round, stuck: StuckPlan) -> str:
-    """Return a line for each VM that is apart or stuck: what would be done, or the first rule that says no."""
-    creates = {(each.vm.row.namespace, each.vm.row.name): each for each in found.plan.creates}
-    lines = [("NAMESPACE", "VM", "ACTION", "WHY")]
-    for key, action in creates.items():
-        row = action.vm.row
-        lines.append((*key, "migrate", f"{action.name}: from node {row.node} to node {action.target}"))
-    lines += [(each.vm.row.namespace, each.vm.row.name, "restart", each.sentence) for each in stuck.restarts]
-    lines += [(*key, "none", str(why)) for key, why in {**found.plan.waiting, **stuck.waiting}.items()]
-    if len(lines) == 1:
-        return "nothing to do: no VM is apart\n"
-    return "".join(
-        "   ".join(cells).rstrip() + "\n" for cells in padded([list(map(printable, each)) for each in lines])
-    )
+class Run:
+    """One run. `reports` has what came of it, in order: what ended, then each VM that is stuck or apart."""
+
+    def __init__(self, cluster: Manifests, settings: ReuniteSettings, now: float, writer: Writer | None) -> None:
+        """`now`: seconds since 1970. Without a `writer` nothing is done."""
+        self.reports: list[VMReport] = []
+        self._cluster, self._settings, self._now, self._writer = cluster, settings, now, writer
+        self._before = EventsBefore(cluster.objects.of(EVENT).values(), now)
+        self._snapshot = cluster.snapshot()
+
+    async def decide(self, origin: str) -> None:
+        """Decide about every VM, and act.
+
+        Raises:
+            ClusterNotRead: objects that a decision needs are not known.
+        """
+        if lacking := first_unread(self._cluster):
+            kind, problem = lacking
+            raise ClusterNotRead(
+                f"{origin}: {kind.title}: {problem}; expected to list them: the ClusterRole {_ROLE} grants it"
+            )
+        policy = Policy(longhorn_namespace=self._settings.longhorn_namespace, opt_in_all=self._settings.opt_in_all)
+        situation = situation_of(self._cluster, policy, self._settings.limits(), self._now)
+        self.reports += reports.ended(situation.migrations, self._now)
+        if self._settings.restart_stuck:
+            for stuck in list(stuck_vms(self._cluster, situation)):
+                await self._restart(stuck)
+        decisions = MigrationDecisions(situation)
+        for vm in decisions.in_order():
+            why = decisions.why_not(vm) or self._why_not_placeable(vm) or decisions.why_no_turn(vm)
+            if why:
+                self._tell(vm.key, "none", EventReason.WAITING, str(why))
+            else:
+                await self._migrate(vm, decisions)
+
+    async def write_events(self, writer: Writer) -> str:
+        """Write the Events that the cluster does not have. Returns why the first was not written; empty if all were."""
+        lost, written = "", 0
+        for report in self.reports:
+            vmi = self._cluster.objects.get(VIRTUAL_MACHINE_INSTANCE, report.vm, report.namespace)
+            event = reports.event_of(report, (vmi.metadata.uid if vmi else None) or "", dry_run=self._settings.dry_run)
+            if event.uid and written < _EVENTS and self._before.is_new(report, event.message):
+                written += 1
+                result = await writer.write_event(event, time.time())
+                lost = lost or result.because
+        return lost
+
+    def _tell(
+        self, key: tuple[str, str], action: str, reason: EventReason, message: str, *, failed: bool = False
+    ) -> None:
+        report = VMReport(namespace=key[0], vm=key[1], action=action, reason=reason, message=message, failed=failed)
+        self.reports.append(report)
+
+    def _why_not_placeable(self, vm: VM) -> NotYet | None:
+        """Why the VM's pod is not known to run on the node of its share-managers."""
+        if vm.pod is None:
+            return Rule.NOT_PLACEABLE.says_no(because=f"pod {vm.row.pod} is not there any more")
+        if not isinstance(self._snapshot, ListedSnapshot):
+            return Rule.NOT_PLACEABLE.says_no(because="the pods and resources of the nodes are not known")
+        refusal = why_not_on(vm.row.share_manager_nodes[0], vm.pod, vm.row.namespace, self._cluster, self._snapshot)
+        return Rule.NOT_PLACEABLE.says_no(because=refusal) if refusal else None
+
+    async def _migrate(self, vm: VM, decisions: MigrationDecisions) -> None:
+        home = vm.row.share_manager_nodes[0]
+        name = next_name(vm.row.name, decisions.migrations_in(vm.row.namespace))
+        message = f"migration {name}: from node {vm.row.node} to node {home}, that of its share-manager"
+        written = Written(Result.DONE)
+        if self._writer:
+            new = migration_object(vm.row.namespace, vm.row.name, hostname_of(home, self._cluster), name=name)
+            written = await self._writer.create(vm.row.namespace, new)
+        if written.result is not Result.REFUSED:  # without an answer it may exist
+            decisions.take(vm)
+            self._count(vm.pod, home)
+        self._tell_done(vm.key, "migrate", EventReason.STARTED, message, written)
+
+    async def _restart(self, stuck: StuckVM) -> None:
+        key = stuck.row.namespace, stuck.row.name
+        decided = self._why_no_restart() or self._decide_restart(stuck)
+        if isinstance(decided, NotYet):
+            self._tell(key, "none", EventReason.WAITING, str(decided))
+            return
+        written = await self._delete_pod(decided) if self._writer else Written(Result.DONE)
+        if isinstance(written, NotYet):
+            self._tell(key, "none", EventReason.WAITING, str(written))
+            return
+        if written.result in {Result.DONE, Result.UNKNOWN}:
+            self._count(stuck.pod, decided.node)
+        self._tell_done(key, "restart", EventReason.RESTARTED, decided.sentence, written)
+
+    def _decide_restart(self, stuck: StuckVM) -> RestartVM | NotYet:
+        return decide_restart(stuck, self._now, self._cluster, default_on=self._settings.default)
+
+    def _why_no_restart(self) -> NotYet | None:
+        """Return that an earlier run restarted a VM whose new pod does not exist yet: that VM takes room, too."""
+        pods = pods_of_vms(self._cluster)
+        for key, at in self._before.restarts.items():
+            exists = self._cluster.objects.get(VIRTUAL_MACHINE, key[1], key[0]) is not None
+            if exists and key not in pods and self._now < unix_seconds(at) + _STARTS_AGAIN_SECONDS:
+                return Rule.RESTART_GOES_ON.says_no(vm="/".join(key), at=at)
+        return None
+
+    async def _delete_pod(self, decided: RestartVM) -> Written | NotYet:
+        """Read the pod again, decide again, and delete it."""
+        row = decided.vm.row
+        assert self._writer is not None  # noqa: S101 - for the type checker
+        try:
+            found = await self._writer.read_pod(row.namespace, row.pod)
+            again = self._decide_restart(replace(decided.vm, pod=msgspec.convert(found, Pod)))
+        except (ApiError, msgspec.ValidationError) as problem:
+            return Rule.NOT_EVALUATED.says_no(because=str(problem))
+        return again if isinstance(again, NotYet) else await self._writer.delete_pod(found)
+
+    def _count(self, pod: Pod | None, node: str) -> None:
+        """Count a pod that will be on this node."""
+        if pod and isinstance(self._snapshot, ListedSnapshot):
+            self._snapshot.add(replace(pod, spec=replace(pod.spec, node_name=node)))
+
+    def _tell_done(
+        self, key: tuple[str, str], action: str, reason: EventReason, message: str, written: Written
+    ) -> None:
+        """Tell what came of a request, or what a dry run would have asked for."""
+        if self._writer is None:
+            self._tell(key, action, EventReason.DRY_RUN, f"would {_WOULD[action]}{message}")
+        elif written.result is Result.DONE:
+            self._tell(key, action, reason, message)
+        elif written.result is Result.EXISTS:
+            self._tell(key, "none", EventReason.WAITING, f"another program was faster: {written.because}")
+        else:
+            self._tell(key, "none", EventReason.REFUSED, f"{message}; not done: {written.because}", failed=True)

@@ -1,11 +1,11 @@
-"""The requests that `reunite` writes, and their results: migrations are created and deleted, the pods of VMs deleted.
+"""The requests that a run of `reunite` writes, and their results.
 
-Invariant: a name that exists is never created again, and an object that changed since it was read is never deleted.
+Invariant: a name that exists is never created again, and a pod that changed since it was read is never deleted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
@@ -14,74 +14,98 @@ from msgspec import Struct
 
 from webhook.component_base.client.api import Api, Reply
 from webhook.component_base.client.errors import ApiError
-from webhook.core.reunite.decide import DeleteMigration
+from webhook.core.observe.events import Event
 from webhook.kube import reader
+from webhook.kube.events import v1_event
+from webhook.objects.kinds import EVENT, MIGRATION, POD, APIResource
 
 _WRITE_SECONDS: Final = 10.0
-_CREATED: Final = 201
-_DELETED: Final = (200, 202)
-_GONE: Final = 404
+_DONE: Final = (200, 201, 202)
+_CONFLICT: Final = 409
 _SERVER_ERRORS: Final = 500
+_REVIEW: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 class Result(Enum):
     """What came of one request."""
 
     DONE = "done"
-    REFUSED = "refused"  # by the API server or KubeVirt: such a migration exists, or it changed meanwhile
+    EXISTS = "exists"  # another run has created it, or the object has changed since it was read
+    REFUSED = "refused"  # by the API server or KubeVirt
     UNKNOWN = "unknown"  # no answer, or a server error: it may have been carried out
 
 
-class Written(Struct, frozen=True, kw_only=True):
-    """The result of one request. `uid`: of the migration that was created. `because`: why it was not done."""
+class Written(Struct, frozen=True):
+    """The result of one request. `because`: why it was not done."""
 
     result: Result
-    uid: str = ""
     because: str = ""
 
 
-class MigrationWriter:
+class Writer:
     """Writes at one API server."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    async def create(self, namespace: str, migration: dict[str, Any]) -> Written:
+    async def missing_right(self, verb: str, kind: APIResource[Any]) -> bool:
+        """Return whether the account may not do this with the objects of a kind, in any namespace.
+
+        Raises:
+            ApiError: the API server did not tell.
+        """
+        attributes = {"verb": verb, "group": kind.group, "resource": kind.plural}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        reply = await self._api.post(_REVIEW, review, seconds=_WRITE_SECONDS)
+        if reply.status not in _DONE:
+            raise ApiError(reply.failure.sentence)
+        answer = msgspec.json.decode(reply.body, type=dict[str, Any])
+        return not (answer.get("status") or {}).get("allowed", False)
+
+    async def create(self, namespace: str, migration: Mapping[str, Any]) -> Written:
         """POST this migration. KubeVirt refuses it while another migration of the VM is not final."""
+        return await self._post(MIGRATION.path(reader.within(namespace), ""), migration)
+
+    async def write_event(self, event: Event, at: float) -> Written:
+        """POST an Event of the time `at` (seconds since 1970)."""
+        return await self._post(EVENT.path(reader.within(event.namespace), ""), v1_event(event, at))
+
+    async def read_pod(self, namespace: str, name: str) -> dict[str, Any]:
+        """GET a pod, as JSON.
+
+        Raises:
+            ApiError: it does not exist, or can't be read.
+        """
+        return await reader.get(self._api, _pod(namespace, name))
+
+    async def delete_pod(self, pod: Mapping[str, Any]) -> Written:
+        """DELETE this pod, if it is as it was read."""
+        meta = pod["metadata"]
+        preconditions = {"uid": meta.get("uid", ""), "resourceVersion": meta.get("resourceVersion", "")}
         try:
-            reply = await self._api.post(_path(namespace), migration, seconds=_WRITE_SECONDS)
+            path = _pod(meta["namespace"], meta["name"])
+            return _written(await self._api.delete(path, {"preconditions": preconditions}, seconds=_WRITE_SECONDS))
         except ApiError as problem:
-            return Written(result=Result.UNKNOWN, because=str(problem))
-        if reply.status == _CREATED:
-            return Written(result=Result.DONE, uid=_uid(reply))
-        return _not_done(reply)
+            return Written(Result.UNKNOWN, str(problem))
 
-    async def delete(self, action: DeleteMigration) -> Written:
-        """DELETE this migration, if it is as it was read."""
-        migration = action.migration
-        path = f"{_path(migration.namespace)}/{reader.name(migration.name)}"
-        return await delete(self._api, path, migration.uid, migration.resource_version, done=(*_DELETED, _GONE))
+    async def _post(self, path: str, new: Mapping[str, Any]) -> Written:
+        try:
+            return _written(await self._api.post(path, new, seconds=_WRITE_SECONDS))
+        except ApiError as problem:
+            return Written(Result.UNKNOWN, str(problem))
 
 
-async def delete(api: Api, path: str, uid: str, resource_version: str, *, done: Container[int] = _DELETED) -> Written:
-    """DELETE this object, if it is as it was read. `done`: the HTTP statuses after which it is deleted."""
-    preconditions = {"uid": uid, "resourceVersion": resource_version}
-    try:
-        reply = await api.delete(path, {"preconditions": preconditions}, seconds=_WRITE_SECONDS)
-    except ApiError as problem:
-        return Written(result=Result.UNKNOWN, because=str(problem))
-    return Written(result=Result.DONE) if reply.status in done else _not_done(reply)
+def _pod(namespace: str, name: str) -> str:
+    return POD.path(reader.within(namespace), reader.name(name))
 
 
-def _path(namespace: str) -> str:
-    return f"/apis/kubevirt.io/v1/{reader.within(namespace)}/virtualmachineinstancemigrations"
-
-
-def _uid(reply: Reply) -> str:
-    found: dict[str, Any] = msgspec.json.decode(reply.body, type=dict[str, Any])
-    return str((found.get("metadata") or {}).get("uid") or "")
-
-
-def _not_done(reply: Reply) -> Written:
-    result = Result.UNKNOWN if reply.status >= _SERVER_ERRORS else Result.REFUSED
-    return Written(result=result, because=reply.failure.sentence)
+def _written(reply: Reply) -> Written:
+    if reply.status in _DONE:
+        return Written(Result.DONE)
+    if reply.status >= _SERVER_ERRORS:
+        return Written(Result.UNKNOWN, reply.failure.sentence)
+    return Written(Result.EXISTS if reply.status == _CONFLICT else Result.REFUSED, reply.failure.sentence)

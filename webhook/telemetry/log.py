@@ -1,4 +1,4 @@
-"""The log of `serve` and `reunite`: one line of JSON for each record, on standard error.
+"""The log of `serve` and of `reunite` in a pod: one line of JSON for each record, on standard error.
 
 The line of an admission does not use `logging`, which takes three times as long. A line has names of objects only,
 never the content of a field. Libraries log at level warning and above.

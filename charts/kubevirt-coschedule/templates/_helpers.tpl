@@ -17,8 +17,7 @@ In: a list of the chart's context and the file.
 {{- define "kubevirt-coschedule.objects" -}}
 {{- $root := index . 0 }}
 {{- $namespace := $root.Release.Namespace }}
-{{- $account := printf ":serviceaccount:%s:" $namespace }}
-{{- $text := $root.Files.Get (print "files/" (index . 1)) | replace ":serviceaccount:kubevirt-coschedule:" $account }}
+{{- $text := $root.Files.Get (print "files/" (index . 1)) }}
 {{- range $index, $document := regexSplit "(?m)^---$" $text -1 }}
 {{- $object := fromYaml $document }}
 {{- with $object.metadata }}

@@ -41,7 +41,6 @@ CALLS: Final = ours("admission_duration_seconds_count", 'entry="virt-launcher"')
 FRESH: Final = ours("cache_fresh", f'cache="nodes",{POD}')
 EXPIRY: Final = ours("certificate_expiry_timestamp_seconds", POD)
 PROBLEM: Final = ours("certificate_problem", POD)
-WAITING: Final = ours("reunite_waiting_vms", 'rule="Stopped"')
 ONE_POD: Final = {"pod": "kubevirt-coschedule-7d9-x"}
 
 
@@ -145,10 +144,4 @@ CASES: Final = {
     ),
     "a VM that waited for a moment": Case("VMStuck", {named("stuck"): "_x5 300x3 _x20"}, "17m"),
     "a VM that is apart is not stuck": Case("VMStuck", {named("apart"): "0x20"}, "17m"),
-    # reunite.
-    "two VMs that wait for a stopped program": Case("ReuniteStopped", {WAITING: "0x5 2x20"}, "17m", {}, "2"),
-    "a program that stopped for a moment": Case("ReuniteStopped", {WAITING: "0x5 2x3 0x20"}, "17m"),
-    "VMs that wait for another rule": Case(
-        "ReuniteStopped", {ours("reunite_waiting_vms", 'rule="Cooldown"'): "2x20"}, "17m"
-    ),
 }

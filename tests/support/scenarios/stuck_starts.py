@@ -6,14 +6,16 @@ webhook that is alone pins it.
 
 from __future__ import annotations
 
-import sys
+import io
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
+import pytest
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import Installed
@@ -21,10 +23,12 @@ from support.control_plane.kube_api import Api, Object
 from support.control_plane.kubevirt_kinds import crd
 from support.control_plane.scheduled import is_judged
 from support.control_plane.vm_starts import decision
-from support.drivers.serving import port_of, spawned, until_logged
 from support.objects import builders
 from support.objects.builders_pods import asking, pod
 from support.scenarios.admitting import until, until_watched
+
+from webhook import cli
+from webhook.core.reunite import stuck
 
 SEATS: Final = 4
 ONE: Final = {"cpu": "1"}
@@ -139,26 +143,13 @@ class VirtController:
             self._start(vm)
 
 
-class Reunite(NamedTuple):
-    """A `reunite` process."""
-
-    health_port: int
-    file: Path
-
-    @property
-    def log(self) -> str:
-        """All that it has logged."""
-        return self.file.read_text()
-
-
-@contextmanager
-def reuniting(kubeconfig: Path, file: Path, *flags: str) -> Iterator[Reunite]:
-    """A `reunite` process with these flags that restarts stuck VMs, killed at the end."""
-    command = [sys.executable, "-m", "webhook", "reunite", "--kubeconfig", str(kubeconfig)]
-    command += ["--health-listen", "127.0.0.1:0", "--restart-stuck", "on", *flags]
-    with spawned(command, file) as process:
-        line = until_logged(process, file, "started")
-        yield Reunite(port_of(line["health_listen"]), file)
+def reunite(kubeconfig: Path, *flags: str, stuck_seconds: float = 1.0) -> tuple[int, str]:
+    """One run of `reunite` in this process; its exit code and what it prints, with one space between words."""
+    out = io.StringIO()
+    with redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stuck, "STUCK_SECONDS", stuck_seconds)
+        code = cli.main(["reunite", "--kubeconfig", str(kubeconfig), *flags])
+    return code, re.sub(" +", " ", out.getvalue())
 
 
 def nodes(names: Iterable[str]) -> list[Object]:

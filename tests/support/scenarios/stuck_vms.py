@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec import convert
-from msgspec.structs import replace
 from support.fakes.views import cluster
 from support.objects import builders
 from support.objects.builders_pods import asking
@@ -14,16 +12,14 @@ from support.objects.builders_pods import asking
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_status import State, vm_status_of
 from webhook.core.opt_in import Mode, Policy
-from webhook.core.reunite.assumed_start import AssumedStart
 from webhook.core.reunite.not_yet import NotYet, Rule
-from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, decide_restart
+from webhook.core.reunite.stuck import RestartVM, StuckVM, decide_restart
 from webhook.core.view import ClusterView
 from webhook.objects.manifests import Manifests
 
 SINCE: Final = "2026-11-22T12:00:00Z"
 STARTED: Final = "2026-11-22T11:59:59Z"
 NOON: Final = 1_795_348_800.0  # SINCE
-LIMITS: Final = StuckLimits(stuck_seconds=60)
 CLAIM: Final = (builders.persistent_volume_claim("a", volume_name="pv"), builders.persistent_volume("pv", claim="a"))
 ASKS: Final = {"cpu": "2"}
 Object = dict[str, Any]
@@ -46,7 +42,7 @@ def stuck(object_: Object | None = None, **parts: Any) -> StuckVM:
     assert row is not None
     assert row.state is State.STUCK
     parts = {"started": STARTED, "owner": "db01", "run_strategy": "Always", **parts}
-    return StuckVM(row=row, pod=found, uid="u", resource_version="7", **parts)
+    return StuckVM(row=row, pod=found, **parts)
 
 
 def lost(*others: Object) -> Manifests:
@@ -54,11 +50,9 @@ def lost(*others: Object) -> Manifests:
     return cluster(*CLAIM, builders.node("n1", ready="Unknown"), *others)
 
 
-def judged(
-    vm: StuckVM, view: ClusterView, now: float = NOON + 60, assumed: Sequence[AssumedStart] = (), **limits: Any
-) -> RestartVM | NotYet:
+def judged(vm: StuckVM, view: ClusterView, now: float = NOON + 60, *, default_on: bool = True) -> RestartVM | NotYet:
     """The answer for one VM."""
-    return decide_restart(vm, now, replace(LIMITS, **limits), assumed, view)
+    return decide_restart(vm, now, view, default_on=default_on)
 
 
 def rule(found: object) -> Rule:

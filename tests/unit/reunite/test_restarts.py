@@ -1,140 +1,99 @@
-"""What a round of `reunite` does with stuck VMs, and what it reports; and the lines of `--once`."""
+"""Stuck VMs in a run of `reunite`: which pods it deletes, and what it reports."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
-from typing import Any, Final, cast
-
 import pytest
-from support.fakes.one_vm import ListedCluster, Objects
+from support.drivers.status_runs import machine
 from support.objects import builders
-from support.scenarios.stuck_vms import LIMITS, NOON, Object, judged, lost, stuck, waiting
+from support.objects.builders_pods import asking
+from support.objects.reunite_vms import ago
+from support.scenarios.reunite_runs import KUBEVIRT, NOW, Answering, Object, event, of, vmi, went
+from support.scenarios.vm_scenes import scenes
 
-from webhook.component_base.client.api import Api
-from webhook.core.observe.events import Event
-from webhook.core.observe.vm_status import VMStatus
-from webhook.core.reunite.decide import VM, Plan, Situation
-from webhook.core.reunite.limits import KubeVirtLimits, ReuniteLimits
-from webhook.core.reunite.not_yet import Rule
-from webhook.core.reunite.stuck import RestartVM
-from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.reunite.controller import Controller
-from webhook.reunite.facts import Facts
-from webhook.reunite.reporter import EventReason, Reporter
-from webhook.reunite.round import Round
-from webhook.reunite.run import table
-from webhook.reunite.stuck_vms import StuckPlan, StuckVMs
-from webhook.reunite.writer import MigrationWriter
-
-ROOM: Final = lost(builders.node("n2"))
-FULL: Final = lost(builders.node("n2", cordoned=True))
-WORDS: Final = "Node n2 would take the pod"
+from webhook.objects.manifests import Manifests
+from webhook.reunite.reports import EventReason, VMReport
+from webhook.reunite.run import Run
+from webhook.reunite.writer import Result, Written
 
 
-class OneVM:
-    """The part of Facts that a round asks: one stuck VM, and no migration."""
-
-    def __init__(self, row: VMStatus) -> None:
-        self._row = row
-
-    async def situation(self, now: float) -> Situation:
-        """Return the VM at this time."""
-        vm = VM(row=self._row, started="2026-11-22T11:59:59Z", phase="Scheduling")
-        kubevirt = KubeVirtLimits(version=(1, 8))
-        return Situation(now=now, vms=[vm], migrations=[], kubevirt=kubevirt, limits=ReuniteLimits())
-
-    def planner(self) -> Any:
-        """Return nothing, because no VM is apart."""
-        return cast("Any", type("NoPlanner", (), {"step": None}))
+def stuck_cluster(*more: Object) -> Manifests:
+    """VM `pinned` of the scenes waits for node-a, which is lost; node-c has room."""
+    lost = builders.node("node-a", ready="Unknown")
+    objects = [each for each in scenes() if each["metadata"]["name"] != "virt-launcher-pinned-aaaaa"]
+    return of(*objects, lost, waiting(), vmi("pinned"), machine("pinned"), KUBEVIRT, *more)
 
 
-class Played:
-    """One round with this cluster, and what came of it."""
-
-    def __init__(self, api: Objects, events: Sequence[Event], reporter: Reporter) -> None:
-        self.api, self.events, self.reporter = api, events, reporter
-
-
-async def played(cluster: Any, *, writes: bool = True, answer: int = 200, restarts: bool = True) -> Played:
-    """Play one round."""
-    pod: Object = waiting()
-    pod["metadata"] |= {"uid": "u", "resourceVersion": "7"}
-    kubevirt, name = "/apis/kubevirt.io/v1/namespaces/vms", "db01"
-    owners = [{"kind": "VirtualMachine", "name": name}]
-    api = Objects(
-        {
-            "/api/v1/namespaces/vms/pods/virt-launcher-db01": pod,
-            f"{kubevirt}/virtualmachineinstances/{name}": {"metadata": {"ownerReferences": owners}},
-            f"{kubevirt}/virtualmachines/{name}": {"spec": {"runStrategy": "Always"}},
-        }
-    )
-    api.answer = answer
-    events: list[Event] = []
-    reporter = Reporter(events.append, lambda *_: "uid-of-the-vmi")
-    facts = cast("Facts", OneVM(stuck().row))
-    stuck_vms = StuckVMs(cast("Api", api), cast("ClusterCache", ListedCluster(cluster)), LIMITS)
-    writer = MigrationWriter(cast("Api", api)) if writes else None
-    controller = Controller(
-        facts.planner, facts, reporter, writer, lambda: NOON + 60, stuck=stuck_vms if restarts else None
-    )
-    await controller.round()
-    return Played(api, events, reporter)
+def waiting() -> Object:
+    """The pod of the VM, as kube-scheduler left it five minutes ago."""
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "lastTransitionTime": ago(300, NOW),
+    }
+    pod = builders.vm_pod("pinned", pinned_to=["node-a"], annotations=builders.written("node-a"), claims=["mail"])
+    made = asking(pod, {"cpu": "1"})
+    made["metadata"] |= {"uid": "u", "resourceVersion": "7", "namespace": "vms"}
+    return {**made, "status": {"phase": "Pending", "conditions": [condition]}}
 
 
-async def test_a_restart_is_an_event_on_the_vm() -> None:
-    """With the sentence, and counted."""
-    round_ = await played(ROOM)
-    (event,) = round_.events
-    assert (event.namespace, event.name, event.uid) == ("vms", "db01", "uid-of-the-vmi")
-    assert event.reason == EventReason.RESTARTED.code
-    assert WORDS in event.message
-    assert len(round_.api.deleted) == 1
-    assert round_.reporter.restarts == {"done": 1, "refused": 0}
+def of_stuck(run: Run) -> list[VMReport]:
+    """What is report of the stuck VM."""
+    return [each for each in run.reports if each.vm == "pinned"]
 
 
-async def test_a_dry_run_tells_a_restart(caplog: pytest.LogCaptureFixture) -> None:
-    """It deletes nothing."""
-    with caplog.at_level(logging.INFO, "webhook"):
-        round_ = await played(ROOM, writes=False)
-    assert (round_.api.deleted, [each.reason for each in round_.events]) == ([], ["ReuniteDryRun"])
-    assert round_.events[0].message.endswith("; --dry-run=on, so nothing is done")
-    assert any(WORDS in str(vars(record).get("fields")) for record in caplog.records)
-    assert round_.reporter.restarts == {"done": 0, "refused": 0}
+def test_a_stuck_vm_is_restarted_only_if_asked() -> None:
+    """Its pod is read again, and deleted as it was read."""
+    writer = Answering(pod=waiting())
+    assert of_stuck(went(stuck_cluster(), writer)) == []
+    (said,) = of_stuck(went(stuck_cluster(), writer, restart_stuck=True))
+    assert (said.action, said.reason) == ("restart", EventReason.RESTARTED)
+    assert "delete virt-launcher-pinned" in writer.asked
+    (would,) = of_stuck(went(stuck_cluster(), restart_stuck=True))
+    assert would.message == f"would restart the VM: {said.message}"
 
 
-async def test_a_refused_restart_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """With the words of the API server; the VM's user gets no Event."""
-    round_ = await played(ROOM, answer=409)
-    assert round_.events == []
-    assert round_.reporter.restarts == {"done": 0, "refused": 1}
-    (record,) = [each for each in caplog.records if each.message == "not restarted"]
-    assert "the object has been modified" in str(vars(record)["fields"])
+@pytest.mark.parametrize(
+    ("writer", "reason", "words"),
+    [
+        pytest.param(Answering(), EventReason.WAITING, "not found", id="the pod is gone"),
+        pytest.param(
+            Answering(pod={**waiting(), "spec": {**waiting()["spec"], "nodeName": "node-c"}}),
+            EventReason.WAITING,
+            "NotStuck: ",
+            id="the pod was bound meanwhile",
+        ),
+        pytest.param(
+            Answering(Written(Result.EXISTS, "changed"), waiting()),
+            EventReason.WAITING,
+            "another program was faster",
+            id="the pod changed meanwhile",
+        ),
+        pytest.param(
+            Answering(Written(Result.REFUSED, "a policy"), waiting()),
+            EventReason.REFUSED,
+            "not done: a policy",
+            id="the API server refuses",
+        ),
+    ],
+)
+def test_a_pod_that_is_not_deleted_is_reported(writer: Answering, reason: EventReason, words: str) -> None:
+    """Once, for the VM."""
+    (said,) = of_stuck(went(stuck_cluster(), writer, restart_stuck=True))
+    assert said.reason is reason
+    assert words in said.message
 
 
-async def test_a_vm_that_waits_gets_the_first_rule_that_says_no() -> None:
-    """As a VM that is apart."""
-    round_ = await played(FULL)
-    (event,) = round_.events
-    assert (event.reason, event.message.partition(":")[0]) == (EventReason.WAITING.code, Rule.NO_OTHER_NODE.code)
-    assert round_.reporter.waiting == {Rule.NO_OTHER_NODE: 1}
-    assert round_.api.deleted == []
+@pytest.mark.parametrize(("seconds", "waits"), [(299, True), (300, False)])
+def test_a_vm_that_an_earlier_run_restarted_is_awaited(seconds: float, *, waits: bool) -> None:
+    """Until its pod is there, or KubeVirt's longest wait is over: what it takes is not known before."""
+    earlier = event("pod x waits", seconds, EventReason.RESTARTED, vm="restarted")
+    (said,) = of_stuck(went(stuck_cluster(earlier, machine("restarted")), restart_stuck=True))
+    assert ("RestartGoesOn: the pod of vms/restarted was deleted" in said.message) is waits
 
 
-async def test_without_the_option_stuck_vms_are_left_alone() -> None:
-    """Nothing is read, deleted or reported."""
-    round_ = await played(ROOM, restarts=False)
-    assert (round_.api.asked, round_.api.deleted, round_.events) == ([], [], [])
-
-
-def test_one_round_is_printed_with_its_restarts() -> None:
-    """A line for each stuck VM."""
-    nothing = Round(plan=Plan(creates=(), deletes=(), waiting={}), hostnames={})
-    restart = judged(stuck(), ROOM)
-    assert isinstance(restart, RestartVM)
-    lines = table(nothing, StuckPlan(restarts=[restart], waiting={("vms", "db02"): Rule.NOT_OURS.says_no(pod="p")}))
-    assert [line.split()[:3] for line in lines.splitlines()[1:]] == [
-        ["vms", "db01", "restart"],
-        ["vms", "db02", "none"],
-    ]
-    assert "nothing to do" in table(nothing, StuckPlan())
+def test_a_vm_that_was_deleted_after_its_restart_is_not_awaited() -> None:
+    """No pod of it will come."""
+    earlier = event("pod x waits", 9, EventReason.RESTARTED, vm="restarted")
+    (said,) = of_stuck(went(stuck_cluster(earlier), restart_stuck=True))
+    assert said.action == "restart"

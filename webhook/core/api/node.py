@@ -49,16 +49,19 @@ class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.Node: what kube-scheduler's rules and `reunite` read of it.
-
-    `ready_since` (RFC 3339) is no field of Kubernetes: a cache takes it from the condition Ready, so that nodes can
-    share a status.
-    """
+    """v1.Node: what kube-scheduler's rules and `reunite` read of it."""
 
     metadata: ObjectMeta
     spec: NodeSpec | None = None
     status: NodeStatus | None = None
-    ready_since: str | None = None
+
+    @property
+    def ready_since(self) -> str | None:
+        """When the node became Ready (RFC 3339); None if it is not, or if its condition does not say it."""
+        conditions = (self.status.conditions if self.status else None) or ()
+        return next(
+            (each.last_transition_time for each in conditions if each.type == "Ready" and each.status == "True"), None
+        )
 
     @property
     def cordoned_since(self) -> str | None:

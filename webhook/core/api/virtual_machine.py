@@ -14,6 +14,14 @@ from webhook.core.api.meta import ObjectMeta
 
 VM_KIND: Final = "VirtualMachine"
 KUBEVIRT_API_VERSION: Final = "kubevirt.io/v1"
+LIVE_MIGRATABLE: Final = "LiveMigratable"
+PAUSED: Final = "Paused"
+CHANGES: Final = ("VolumesChange", "HotMemoryChange", "HotVCPUChange", "MigrationRequired")
+"""Conditions of a change that KubeVirt makes by a migration of its own (workload-updater.go, doesRequireMigration)."""
+
+
+class Present(Struct):
+    """An object that only has to be there: all of its fields are left out."""
 
 
 class VMClaim(NamedTuple):
@@ -79,15 +87,11 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True):
         return None if self.hotpluggable else self.claim_name
 
 
-class CDRomTarget(Struct, frozen=True):
-    """CDRomTarget of a disk. Only its presence is read."""
-
-
 class Disk(Struct, rename="camel", frozen=True, kw_only=True):
     """Disk of a domain. Its volume has the same name. A volume of virtiofs has a filesystem instead of a disk."""
 
     name: str | None = None
-    cdrom: CDRomTarget | None = None
+    cdrom: Present | None = None
 
 
 class Devices(Struct, rename="camel", frozen=True, kw_only=True):
@@ -189,3 +193,57 @@ class VirtualMachineInstance(Struct, rename="camel", frozen=True, kw_only=True):
         """The name of the VirtualMachine that owns this instance; None if none does."""
         owners = self.metadata.owner_references or ()
         return next((each.name for each in owners if each.kind == VM_KIND), None)
+
+
+class Backup(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstanceBackupStatus, in part."""
+
+    completed: bool | None = None
+    failed: bool | None = None
+
+
+class ChangedBlockTracking(Struct, rename="camel", frozen=True, kw_only=True):
+    """ChangedBlockTrackingStatus, in part."""
+
+    state: str | None = None
+    backup_status: Backup | None = None
+
+
+class VMIVolumeStatus(Struct, rename="camel", frozen=True, kw_only=True):
+    """VolumeStatus of a VMI. `hotplug_volume` is set if the volume was attached to the running VM."""
+
+    name: str | None = None
+    phase: str | None = None
+    hotplug_volume: Present | None = None
+
+
+class VMICondition(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstanceCondition, in part."""
+
+    type: str | None = None
+    status: str | None = None
+    reason: str | None = None
+    message: str | None = None
+
+
+class VMIStatus(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstanceStatus, in part."""
+
+    phase: str | None = None
+    node_name: str | None = None
+    evacuation_node_name: str | None = None
+    changed_block_tracking: ChangedBlockTracking | None = None
+    volume_status: list[VMIVolumeStatus] | None = None
+    conditions: list[VMICondition] | None = None
+    migrated_volumes: list[Present] | None = None
+    fs_freeze_status: str | None = field(default=None, name="fsFreezeStatus")
+
+    def condition(self, type_: str) -> VMICondition | None:
+        """Return the condition of this type; None if there is none."""
+        return next((each for each in self.conditions or () if each.type == type_), None)
+
+    @property
+    def unmigratable(self) -> str:
+        """Why KubeVirt can't migrate the VM, by the condition that virt-handler sets; empty if it can."""
+        found = self.condition(LIVE_MIGRATABLE)
+        return f"{found.reason}: {found.message}" if found and found.status == "False" else ""

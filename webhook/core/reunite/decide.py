@@ -1,52 +1,40 @@
-"""What `reunite` does at one moment: the migrations that it creates and deletes, and for each VM the first rule that
-says no.
+"""Which VMs are migrated at one moment, and for each other VM that is apart the first rule that says no.
 
-`decide` is a generator, because whether a pod can run on a node needs objects that only the caller can read. It yields
-a VM that passed all other rules. The caller sends back None, if the VM can run on its home node, or why it can't.
-Invariant: a VM has at most one migration, and the budget counts every migration that is not final.
+A run asks `why_not` for each VM of `in_order`, asks whether the VM's pod can run on the node, and asks `why_no_turn`.
+It calls `take` for a migration that was created. So one that the API server refuses costs the other VMs nothing.
+Nothing is remembered between two runs: the cluster's objects say what happened before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import inf
 from operator import attrgetter
+from typing import Final
 
 from msgspec import Struct
 
 from webhook.core.api.node import Node
-from webhook.core.observe.vm_status import State, VMStatus
-from webhook.core.reunite import migration
+from webhook.core.observe.vm_status import State
 from webhook.core.reunite.budget import MigrationBudget
 from webhook.core.reunite.history import History, history_of, unix_seconds
-from webhook.core.reunite.limits import DAY_SECONDS, FIRST_VERSION, KubeVirtLimits, ReuniteLimits
+from webhook.core.reunite.kubevirt import KubeVirt, MigrationConfiguration, minor_version
+from webhook.core.reunite.limits import (
+    A_DAY,
+    DAY_SECONDS,
+    FAILED_VMS,
+    FAILURES_IN_A_ROW,
+    FIRST_VERSION,
+    HELD_SECONDS,
+    ReuniteLimits,
+)
 from webhook.core.reunite.migration import Migration
 from webhook.core.reunite.not_yet import NotYet, Rule, why_not_asked
+from webhook.core.reunite.vm import VM
+from webhook.core.scheduler.plugins.taint_toleration import taint_text, tolerates
 
-
-class VM(Struct, frozen=True, kw_only=True):
-    """One VM as `reunite` sees it: its row, and what its VirtualMachineInstance says.
-
-    Attributes:
-        row: where the VM and its share-managers are.
-        started: when the VMI was created (RFC 3339): each start of a VM creates one.
-        phase: of the VMI.
-        reunite: the value of the annotation `kubevirt-scheduler/reunite`, None without it.
-        unmigratable: why KubeVirt can't migrate the VM, by its condition LiveMigratable; empty if it can.
-        evacuates: the node that the VM must leave now (status.evacuationNodeName), None if it may stay.
-    """
-
-    row: VMStatus
-    started: str
-    phase: str = "Running"
-    reunite: str | None = None
-    unmigratable: str = ""
-    evacuates: str | None = None
-
-    @property
-    def must_leave(self) -> str | None:
-        """The node that the VM must leave; None if it is on another (evacuation.go, hasMigratedOnEviction)."""
-        return self.evacuates if self.evacuates == self.row.node else None
+_MEDIK8S: Final = "medik8s.io/"  # its operators taint a node that they remediate or take into maintenance
 
 
 class Situation(Struct, frozen=True, kw_only=True):
@@ -56,192 +44,174 @@ class Situation(Struct, frozen=True, kw_only=True):
         now: seconds since 1970.
         vms: the VMs that ask for co-scheduling.
         migrations: all of the cluster.
+        kubevirt: the installation, None if none was found.
+        limits: what the user allows.
         nodes_of: namespace and name of a VMI -> its node, for all VMIs of the cluster.
         nodes: by name.
-        drained: the uids of `drains.drained`. After a restart of the program those are missing whose node is neither
-            cordoned any more nor was not Ready: they count as moves away, until the VM comes home.
-        not_begun: namespace and name of a VMI -> when a migration was deleted that KubeVirt had not begun. A deleted
-            migration leaves no other trace. After a restart of the program this is empty: one try too many.
     """
 
     now: float
     vms: Sequence[VM]
     migrations: Sequence[Migration]
-    kubevirt: KubeVirtLimits
+    kubevirt: KubeVirt | None
     limits: ReuniteLimits
     nodes_of: Mapping[tuple[str, str], str] = {}
     nodes: Mapping[str, Node] = {}
-    drained: Container[str] = ()
-    not_begun: Mapping[tuple[str, str], float] = {}
 
 
-class CreateMigration(Struct, frozen=True, kw_only=True):
-    """Create a migration of this name: it brings the VM to the node `target`."""
-
-    vm: VM
-    target: str
-    name: str
-    moved_away: int
-
-
-class DeleteMigration(Struct, frozen=True, kw_only=True):
-    """Delete a migration of ours that virt-controller has not begun after a minute: the cluster changes meanwhile."""
-
-    migration: Migration
-
-
-class Plan(Struct, frozen=True, kw_only=True):
-    """What to do now. `waiting`: for each VM that is apart and is not moved now, the first rule that says no."""
-
-    creates: Sequence[CreateMigration]
-    deletes: Sequence[DeleteMigration]
-    waiting: Mapping[tuple[str, str], NotYet]
-
-
-def decide(situation: Situation) -> Generator[VM, NotYet | None, Plan]:
-    """Return what to do. The caller is asked about each VM that passed all other rules, the longest apart first."""
-    by_vm = _by_vm(situation.migrations)
-    calm = _Evacuations(situation)
-    stopped = _stopped(situation)
-    rows = {(vm.row.namespace, vm.row.name): vm.row.node for vm in situation.vms if vm.row.node}
-    nodes_of = {**rows, **situation.nodes_of}  # while a VM moves, its row can be on the target already
-    running = [vmim for vmim in situation.migrations if not vmim.is_final]
-    homes_of = {
-        (vm.row.namespace, vm.row.name): vm.row.share_manager_nodes[0]
-        for vm in situation.vms
-        if vm.row.share_manager_nodes
-    }
-    budget = MigrationBudget(running, situation.limits, situation.kubevirt, nodes_of, homes_of)
-    creates: list[CreateMigration] = []
-    waiting: dict[tuple[str, str], NotYet] = {}
-    for vm in sorted(_apart(situation.vms), key=lambda vm: (vm.row.since or "", vm.row.namespace, vm.row.name)):
-        key = (vm.row.namespace, vm.row.name)
-        history = history_of(by_vm.get(key, ()), vm.started, situation.drained)
-        home = vm.row.share_manager_nodes[0]
-        why = _why_not_the_vm(vm, situation) or _why_not_against_others(vm, history, situation.limits)
-        why = why or calm.why_not(home) or _why_not_now(vm, history, situation)
-        why = why or stopped or budget.why_not(vm.row.node or "", home)
-        why = why or (yield vm)
-        if why:
-            waiting[key] = why
-            continue
-        budget.take(vm.row.node or "", home)
-        name = migration.next_name(vm.row.name, (vmim for vmim in situation.migrations if vmim.namespace == key[0]))
-        creates.append(CreateMigration(vm=vm, target=home, name=name, moved_away=history.moved_away))
-    return Plan(creates=creates, deletes=_not_begun(running, situation.now), waiting=waiting)
-
-
-def _apart(vms: Iterable[VM]) -> Iterable[VM]:
-    return (vm for vm in vms if vm.row.state is State.APART and vm.row.share_manager_nodes)
-
-
-def _by_vm(migrations: Iterable[Migration]) -> dict[tuple[str, str], list[Migration]]:
-    by_vm: dict[tuple[str, str], list[Migration]] = {}
-    for vmim in migrations:
-        by_vm.setdefault((vmim.namespace, vmim.vmi), []).append(vmim)
-    return by_vm
-
-
-def _why_not_the_vm(vm: VM, situation: Situation) -> NotYet | None:
-    """Return why this VM is never moved, as long as it is as it is."""
-    version = situation.kubevirt.version
-    if version is None:
-        return Rule.KUBEVIRT_UNKNOWN.says_no()
-    if version < FIRST_VERSION:
-        return Rule.KUBEVIRT_TOO_OLD.says_no(version=".".join(map(str, version)))
-    not_asked = why_not_asked(vm.reunite, default_on=situation.limits.default_on)
-    if not_asked:
-        return not_asked
-    if len(vm.row.share_manager_nodes) > 1:
-        return Rule.SEVERAL_NODES.says_no(nodes=" and ".join(vm.row.share_manager_nodes))
-    if vm.phase != "Running":
-        return Rule.NOT_RUNNING.says_no(phase=vm.phase or "not known")
-    unmigratable = vm.unmigratable or (vm.row.held.sentence if vm.row.held else "")
-    return Rule.NOT_MIGRATABLE.says_no(because=unmigratable) if unmigratable else None
-
-
-def _why_not_against_others(vm: VM, history: History, limits: ReuniteLimits) -> NotYet | None:
-    """Return whose will the migration would be against."""
-    if history.running or vm.row.migrating:
-        return Rule.MIGRATING.says_no()
-    if vm.must_leave:
-        return Rule.EVACUATING.says_no(node=vm.must_leave)
-    if history.named:
-        return Rule.TARGET_NAMED.says_no(migration=history.named.name)
-    if history.moved_away < limits.moved_away:
-        return None
-    rule = Rule.MOVED_AWAY_OR_DRAINED if history.no_reason else Rule.MOVED_AWAY
-    return rule.says_no(times=history.moved_away)
-
-
-def _why_not_now(vm: VM, history: History, situation: Situation) -> NotYet | None:
-    """Return what has to pass before the VM is moved."""
-    limits, now = situation.limits, situation.now
-    since = max(vm.row.since or "", history.arrived or "", key=unix_seconds) if vm.row.since else ""
-    if not unix_seconds(since) or now < unix_seconds(since) + limits.apart_seconds:
-        return Rule.TOO_SOON.says_no(since=since or "an unknown time", seconds=int(limits.apart_seconds))
-    if history.known_since and now < unix_seconds(history.known_since) + limits.cooldown_seconds:
-        return Rule.MOVED_OFTEN.says_no(since=history.known_since, seconds=int(limits.cooldown_seconds))
-    if history.evicted and now < unix_seconds(history.evicted) + limits.cooldown_seconds:
-        return Rule.EVICTED.says_no(at=history.evicted, seconds=int(limits.cooldown_seconds))
-    if history.came_home and now < unix_seconds(history.came_home.ended_or_created) + limits.cooldown_seconds:
-        at = history.came_home.ended_or_created
-        return Rule.COOLDOWN.says_no(at=at, seconds=int(limits.cooldown_seconds))
-    if history.failures:
-        last = history.failures[-1].ended_or_created
-        wait = min(limits.backoff_seconds * 2 ** (len(history.failures) - 1), DAY_SECONDS)
-        if now < unix_seconds(last) + wait:
-            return Rule.BACKOFF.says_no(failures=len(history.failures), at=last, seconds=int(wait))
-    given_up = situation.not_begun.get((vm.row.namespace, vm.row.name))
-    if given_up is not None and now < given_up + limits.backoff_seconds:
-        return Rule.NOT_BEGUN.says_no(seconds=int(limits.backoff_seconds))
-    if limits.windows and not any(window.contains(now) for window in limits.windows):
-        return Rule.OUTSIDE_WINDOW.says_no(windows=", ".join(window.text for window in limits.windows))
-    return None
-
-
-class _Evacuations:
-    """The nodes that VMs had to leave, when the last of these migrations ended, and since when a node is Ready.
-
-    A VM that can't be migrated keeps its mark until its next start, and the mark says nothing of the node any more.
-    """
+class MigrationDecisions:
+    """The decisions for one situation. Each migration of a VM is taken once."""
 
     def __init__(self, situation: Situation) -> None:
-        leaving = (vm.must_leave for vm in situation.vms if not vm.unmigratable)
-        self._until: dict[str, float] = {node: inf for node in leaving if node}
-        self._now, self._calm = situation.now, situation.limits.apart_seconds
-        self._nodes = situation.nodes
-        for vmim in situation.migrations:
-            if vmim.evacuates:
-                ended = unix_seconds(vmim.ended_or_created) if vmim.is_final else inf
-                self._until[vmim.evacuates] = max(ended, self._until.get(vmim.evacuates, 0.0))
+        self._at = situation
+        self._limits, self._now = situation.limits, situation.now
+        self._of_vm: dict[tuple[str, str], list[Migration]] = {}
+        for migration in situation.migrations:
+            self._of_vm.setdefault(migration.vm, []).append(migration)
+        homes = {vm.key: vm.row.share_manager_nodes[0] for vm in situation.vms if vm.row.share_manager_nodes}
+        self._budget = MigrationBudget(
+            self._limits, situation.kubevirt.limits if situation.kubevirt else MigrationConfiguration()
+        )
+        for each in situation.migrations:
+            if not each.is_final and not self._is_held(each):
+                # KubeVirt writes both nodes into a migration at its end.
+                source = each.state.source_node or situation.nodes_of.get(each.vm)
+                target = each.state.target_node or (homes.get(each.vm) if each.ours else None)
+                self._budget.count(source, target, ours=each.ours)
 
-    def why_not(self, node: str) -> NotYet | None:
-        """Return that VMs leave this node, or that they left it or it became Ready too lately; None if it is calm."""
-        until = self._until.get(node, 0.0)
+    def _is_held(self, migration: Migration) -> bool:
+        """Whether KubeVirt has not begun the migration for longer than it waits for a pod's node: it copies nothing."""
+        return migration.is_queued and unix_seconds(migration.created) <= self._now - HELD_SECONDS
+
+    def in_order(self) -> list[VM]:
+        """Return the VMs that are apart, the longest apart first."""
+        apart = [vm for vm in self._at.vms if vm.row.state is State.APART and vm.row.share_manager_nodes]
+        return sorted(apart, key=lambda vm: (vm.row.since or "", vm.key))
+
+    def why_not(self, vm: VM) -> NotYet | None:
+        """Return the first rule that says no to a migration of this VM now, except for those of the nodes' room."""
+        history = history_of(self._of_vm.get(vm.key, ()), vm.started, self._at.nodes)
+        home = vm.row.share_manager_nodes[0]
+        return (
+            self._kubevirt
+            or self._why_not_the_vm(vm)
+            or self._why_not_against_others(vm, history)
+            or self._why_not_the_node(vm, home)
+            or self._why_not_now(vm, history)
+            or self._stopped
+        )
+
+    def why_no_turn(self, vm: VM) -> NotYet | None:
+        """Return that other migrations come first; None if the VM's can start now."""
+        return self._budget.why_not(vm.row.node or "", vm.row.share_manager_nodes[0])
+
+    def take(self, vm: VM) -> None:
+        """Count a migration of this VM to its share-managers, which starts now."""
+        self._budget.count(vm.row.node, vm.row.share_manager_nodes[0], ours=True)
+
+    def migrations_in(self, namespace: str) -> list[Migration]:
+        """Return the migrations of a namespace."""
+        return [each for each in self._at.migrations if each.vm[0] == namespace]
+
+    @cached_property
+    def _kubevirt(self) -> NotYet | None:
+        """Why KubeVirt is asked for nothing now."""
+        found = self._at.kubevirt
+        if found is None:
+            return Rule.KUBEVIRT_UNKNOWN.says_no(because="no KubeVirt was found")
+        version = minor_version(found.version)
+        if version is None:
+            return Rule.KUBEVIRT_UNKNOWN.says_no(because=f"{found.version or 'no version'} is not one of KubeVirt's")
+        if version < FIRST_VERSION:
+            return Rule.KUBEVIRT_TOO_OLD.says_no(version=found.version)
+        return Rule.KUBEVIRT_CHANGES.says_no(because=found.changes) if found.changes else None
+
+    def _why_not_the_vm(self, vm: VM) -> NotYet | None:
+        """Why this VM is not moved, as long as it is as it is."""
+        if not_asked := why_not_asked(vm.reunite, default_on=self._limits.default_on):
+            return not_asked
+        if len(vm.row.share_manager_nodes) > 1:
+            return Rule.SEVERAL_NODES.says_no(nodes=" and ".join(vm.row.share_manager_nodes))
+        if vm.status.phase != "Running":
+            return Rule.NOT_RUNNING.says_no(phase=vm.status.phase or "not known")
+        unmigratable = vm.status.unmigratable or (vm.row.held.sentence if vm.row.held else "")
+        if unmigratable:
+            return Rule.NOT_MIGRATABLE.says_no(because=unmigratable)
+        if vm.busy:
+            return Rule.VM_BUSY.says_no(because=vm.busy)
+        return Rule.VM_CHANGED.says_no(field=vm.changed) if vm.changed else None
+
+    def _why_not_against_others(self, vm: VM, history: History) -> NotYet | None:
+        """Whose will the migration would be against."""
+        if history.running or vm.row.migrating:
+            return Rule.MIGRATING.says_no()
+        if vm.must_leave:
+            return Rule.EVACUATING.says_no(node=vm.must_leave)
+        arrived = history.arrived
+        if arrived and arrived.spec.added_node_selector and not arrived.ours:
+            return Rule.TARGET_NAMED.says_no(migration=arrived.name)
+        return Rule.MOVED_AGAIN.says_no(migration=arrived.name) if arrived and history.moved_again else None
+
+    def _why_not_the_node(self, vm: VM, name: str) -> NotYet | None:
+        """Why the node of the share-managers is no place to stay."""
+        until, calm = self._left_until.get(name, 0.0), self._limits.apart_seconds
         if until == inf:
-            return Rule.NODE_EVACUATED.says_no(node=node)
-        if self._now < until + self._calm:
-            return Rule.NODE_NOT_CALM.says_no(node=node, seconds=int(self._calm))
-        since = self._nodes[node].ready_since if node in self._nodes else None
-        if since and self._now < unix_seconds(since) + self._calm:
-            return Rule.NODE_JUST_READY.says_no(node=node, since=since, seconds=int(self._calm))
+            return Rule.NODE_EVACUATED.says_no(node=name)
+        if self._now < until + calm:
+            return Rule.NODE_NOT_CALM.says_no(node=name, seconds=int(calm))
+        node = self._at.nodes.get(name)
+        if node is None:
+            return None
+        if node.ready_since and self._now < unix_seconds(node.ready_since) + calm:
+            return Rule.NODE_JUST_READY.says_no(node=name, since=node.ready_since, seconds=int(calm))
+        tolerations = (vm.pod.spec.tolerations if vm.pod else None) or ()
+        for taint in (node.spec.taints if node.spec else None) or ():
+            if _MEDIK8S in (taint.key or "") or not tolerates(tolerations, taint):
+                return Rule.TARGET_TAINTED.says_no(node=name, taint=taint_text(taint))
         return None
 
+    def _why_not_now(self, vm: VM, history: History) -> NotYet | None:
+        """What has to pass before the VM is moved."""
+        if len(history.failures) >= FAILURES_IN_A_ROW:
+            last = history.failures[-1].name
+            return Rule.FAILED_OFTEN.says_no(failures=len(history.failures), migration=last)
+        ended = [each.ended for each in (history.arrived, *history.failures[-1:]) if each]
+        since = max((vm.row.since or "", *ended), key=unix_seconds) if vm.row.since else ""
+        if not unix_seconds(since) or self._now < unix_seconds(since) + self._limits.apart_seconds:
+            return Rule.TOO_SOON.says_no(since=since or "an unknown time", seconds=int(self._limits.apart_seconds))
+        cooldown = self._limits.cooldown_seconds
+        arrived, home = history.arrived, history.came_home
+        if arrived and history.moved_by_others and self._now < unix_seconds(arrived.ended) + cooldown:
+            return Rule.MOVED_BY_OTHERS.says_no(migration=arrived.name, at=arrived.ended, seconds=int(cooldown))
+        if home and self._now < unix_seconds(home.ended) + cooldown:
+            return Rule.COOLDOWN.says_no(at=home.ended, seconds=int(cooldown))
+        day = self._now - DAY_SECONDS
+        if history.known_since and unix_seconds(history.known_since) > day:
+            return Rule.ENOUGH_TODAY.says_no(count="five or more", since=history.known_since)
+        today = [created for created in history.ours if unix_seconds(created) > day]
+        return Rule.ENOUGH_TODAY.says_no(count=len(today), since=today[0]) if len(today) >= A_DAY else None
 
-def _stopped(situation: Situation) -> NotYet | None:
-    """Return that too many migrations of ours failed within a day: something is wrong that trying does not repair."""
-    day = situation.now - DAY_SECONDS
-    failed = [vmim for vmim in situation.migrations if vmim.ours and vmim.failed]
-    failed = [vmim for vmim in failed if unix_seconds(vmim.ended_or_created) > day]
-    if len(failed) < situation.limits.failures:
-        return None
-    last = max(failed, key=attrgetter("ended_or_created", "namespace", "name"))
-    return Rule.STOPPED.says_no(failures=len(failed), migration=f"{last.namespace}/{last.name}")
+    @cached_property
+    def _left_until(self) -> Mapping[str, float]:
+        """The nodes that VMs had to leave, and when the last of these migrations ended.
 
+        A VM that can't be migrated keeps its mark until its next start, and the mark says nothing of the node any more.
+        """
+        leaving = (vm.must_leave for vm in self._at.vms if not vm.status.unmigratable)
+        until: dict[str, float] = {node: inf for node in leaving if node}
+        for each in self._at.migrations:
+            if each.evacuates:
+                ended = unix_seconds(each.ended) if each.is_final else inf
+                until[each.evacuates] = max(ended, until.get(each.evacuates, 0.0))
+        return until
 
-def _not_begun(running: Iterable[Migration], now: float) -> list[DeleteMigration]:
-    late = now - migration.PLACING_SECONDS
-    waiting = (vmim for vmim in running if vmim.ours and vmim.is_queued and not vmim.deleted)
-    begun_late = [vmim for vmim in waiting if unix_seconds(vmim.created) <= late]
-    return [DeleteMigration(migration=vmim) for vmim in sorted(begun_late, key=attrgetter("namespace", "name"))]
+    @cached_property
+    def _stopped(self) -> NotYet | None:
+        """That migrations of several VMs failed within a day: something is wrong that trying does not repair."""
+        day = self._now - DAY_SECONDS
+        failed = [each for each in self._at.migrations if each.ours and each.failed and unix_seconds(each.ended) > day]
+        vms = {each.vm for each in failed}
+        if len(vms) < FAILED_VMS:
+            return None
+        last = max(failed, key=attrgetter("ended", "vm", "name"))
+        return Rule.STOPPED.says_no(count=len(vms), migration=f"{last.vm[0]}/{last.name}")

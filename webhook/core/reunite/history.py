@@ -1,20 +1,17 @@
 """What the migrations of one VM say about its past, since its last start.
 
-KubeVirt keeps the last five final migrations of a VM (migration.go, garbageCollectFinalizedMigrations). So a migration
-of ours carries the count of the time before it (migration.ANNOTATION_MOVED_AWAY). Without one a count is a lower bound.
+KubeVirt keeps the last five final migrations of a VM. Nothing remembers what happened before them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.reunite.migration import Migration
-
-FINAL_MIGRATIONS: Final = 5  # final migrations of a VM, by KubeVirt
+from webhook.core.api.node import Node
+from webhook.core.reunite.migration import FINAL_MIGRATIONS, Migration
 
 
 class History(Struct, frozen=True, kw_only=True):
@@ -22,53 +19,53 @@ class History(Struct, frozen=True, kw_only=True):
 
     Attributes:
         running: a migration that is not final. One from before the start counts, because KubeVirt counts it.
-        named: a migration of somebody else that named its target, and did not fail.
-        arrived: when the last successful migration of anybody ended (RFC 3339): the VM is on its node since then.
-        evicted: when that migration ended, if it was an eviction by a descheduler, as far as is known.
+        arrived: the last successful migration of anybody: the VM is on its node since its end.
+        moved_by_others: whether that was neither ours nor a drain nor an update: somebody may want the VM there.
         came_home: the last successful migration of ours.
-        failures: failed migrations of ours in a row, without a success after them, oldest first.
-        moved_away: how often others moved the VM away after it came home, for another cause than a drain or an update.
-        no_reason: whether KubeVirt did not say why it made the last of these.
+        moved_again: whether others moved the VM away, `reunite` brought it home, and others moved it away again.
+        failures: failed migrations of ours in a row, with no success of anybody after them, oldest first.
+        ours: the times at which ours were created (RFC 3339), oldest first.
         known_since: when the oldest migration that KubeVirt keeps was created, if KubeVirt can have deleted others of
             this start; None if all of this start are here.
     """
 
     running: Migration | None
-    named: Migration | None
-    arrived: str | None
-    evicted: str | None
+    arrived: Migration | None
+    moved_by_others: bool
     came_home: Migration | None
+    moved_again: bool
     failures: tuple[Migration, ...]
-    moved_away: int
-    no_reason: bool
+    ours: tuple[str, ...]
     known_since: str | None
 
 
-def history_of(migrations: Iterable[Migration], started: str, drained: Container[str] = ()) -> History:
+def history_of(migrations: Iterable[Migration], started: str, nodes: Mapping[str, Node]) -> History:
     """Return what these migrations of one VM say.
 
-    `started`: when its VMI was created (RFC 3339). `drained`: the uids of `drains.drained`.
+    `started`: when its VMI was created (RFC 3339). `nodes`: of the cluster, by name.
     """
-    by_age = sorted(migrations, key=_age)
-    since = [migration for migration in by_age if migration.created >= started]
-    final = [migration for migration in since if migration.is_final]
-    ours = [migration for migration in final if migration.ours]
-    came_home = next((migration for migration in reversed(ours) if migration.succeeded), None)
-    arrived = next((migration for migration in reversed(final) if migration.succeeded), None)
-    moved_away, last = _moved_away(since, drained)
+    by_age = sorted(migrations, key=lambda each: (each.created, each.name))
+    since = [each for each in by_age if each.created >= started]
+    final = [each for each in since if each.is_final]
+    succeeded = [each for each in final if each.succeeded]
+    wanted = [_may_be_wanted(each, nodes) for each in succeeded]
+    arrived = succeeded[-1] if succeeded else None
+    ours = [each for each in succeeded if each.ours]
+    failures: list[Migration] = []
+    for each in final:
+        if each.succeeded:
+            failures = []
+        elif each.ours:
+            failures.append(each)
+    home = succeeded.index(ours[-1]) if ours else -1
     return History(
-        running=next((migration for migration in by_age if not migration.is_final), None),
-        named=next((migration for migration in reversed(since) if _is_a_will(migration)), None),
-        arrived=arrived.ended_or_created if arrived else None,
-        evicted=arrived.ended_or_created if arrived and arrived.evacuates and _is_away(arrived, drained) else None,
-        came_home=came_home,
-        failures=tuple(
-            migration
-            for migration in ours
-            if migration.failed and (came_home is None or _age(migration) > _age(came_home))
-        ),
-        moved_away=moved_away,
-        no_reason=last is not None and last.has_no_reason,
+        running=next((each for each in by_age if not each.is_final), None),
+        arrived=arrived,
+        moved_by_others=bool(wanted and wanted[-1]),
+        came_home=ours[-1] if ours else None,
+        moved_again=bool(ours) and any(wanted[:home]) and any(wanted[home + 1 :]),
+        failures=tuple(failures),
+        ours=tuple(each.created for each in since if each.ours),
         known_since=final[0].created if len(final) >= FINAL_MIGRATIONS else None,
     )
 
@@ -82,31 +79,19 @@ def unix_seconds(text: str) -> float:
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
-def _age(migration: Migration) -> tuple[str, str]:
-    return migration.created, migration.name
+def _may_be_wanted(migration: Migration, nodes: Mapping[str, Node]) -> bool:
+    """Whether somebody may want the VM where this migration brought it."""
+    return not (migration.ours or migration.is_for_upkeep or _was_a_drain(migration, nodes))
 
 
-def _is_a_will(migration: Migration) -> bool:
-    return migration.names_target and not migration.ours and not migration.failed
+def _was_a_drain(migration: Migration, nodes: Mapping[str, Node]) -> bool:
+    """Whether the node that the VM left shows that it was drained, where KubeVirt gave the migration no priority.
 
-
-def _is_away(migration: Migration, drained: Container[str]) -> bool:
-    return not (migration.ours or migration.is_for_upkeep or migration.uid in drained)
-
-
-def _moved_away(since: Iterable[Migration], drained: Container[str]) -> tuple[int, Migration | None]:
-    """Count the moves away after a homecoming: the first successful migration of others after one of ours.
-
-    A drain or an update does not count, because the VM may come home after it. Return also the last move that counts.
-    What a migration of ours says replaces the count, because more was known when it was created (drains.drained).
+    KubeVirt makes the same migration for a drain and for an eviction by a descheduler. The node was cordoned before the
+    VM had left, or it was not Ready afterwards. No balancer does either.
     """
-    count, last, is_home = 0, None, False
-    for migration in since:
-        if migration.ours and migration.moved_away is not None:
-            count = migration.moved_away
-        if not migration.succeeded:
-            continue
-        if is_home and _is_away(migration, drained):
-            count, last = count + 1, migration
-        is_home = migration.ours
-    return count, last
+    node = nodes.get(migration.evacuates or "")
+    if node is None or migration.spec.priority:
+        return False
+    ended = unix_seconds(migration.ended)
+    return 0 < unix_seconds(node.cordoned_since or "") <= ended or unix_seconds(node.ready_since or "") > ended

@@ -1,4 +1,4 @@
-"""VirtualMachineInstanceMigration: what `reunite` reads of one, and the one that it creates.
+"""KubeVirt's VirtualMachineInstanceMigration (kubevirt.io/v1): what `reunite` reads of one, and what it creates.
 
 Upstream: kubevirt.io api/core/v1 types.go, and pkg/virt-controller/watch/migration/migration.go. KubeVirt refuses a
 second migration of a VM while one is not final, and keeps the last five final ones of each VM.
@@ -13,61 +13,93 @@ from typing import Any, Final
 from msgspec import Struct
 
 from webhook.core.api.kubevirt import HOSTNAME
+from webhook.core.api.meta import ObjectMeta
 
 LABEL_REUNITE: Final = "kubevirt-scheduler/reunite"
-"""On each migration that brings a VM to the node of its share-managers. The VM's annotation has the same key."""
-ANNOTATION_MOVED_AWAY: Final = "kubevirt-scheduler/moved-away"
+"""On each migration that `reunite` creates. The annotation of a VM has the same key."""
 ANNOTATION_WORKLOAD_UPDATE: Final = "kubevirt.io/workloadUpdateMigration"
 ANNOTATION_EVACUATION: Final = "kubevirt.io/evacuationMigration"  # its value is the node that the VM must leave
+FINAL_MIGRATIONS: Final = 5  # of a VM that KubeVirt keeps (migration.go, garbageCollectFinalizedMigrations)
 ANNOTATION_UNSCHEDULABLE_SECONDS: Final = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
 PLACING_SECONDS: Final = 60  # KubeVirt waits 300 s by itself; the node was found free, so a minute is enough
+_NAME_CHARS: Final = 63  # as of the label kubevirt.io/vmi-name, which KubeVirt makes of the VM's name
+_DIGEST_CHARS: Final = 8
 _SUCCEEDED: Final = "Succeeded"
 _FAILED: Final = "Failed"
 _SYSTEM_CRITICAL: Final = "system-critical"
-_QUEUED: Final = ("", "Pending")
-_NAME_CHARS: Final = 253
-_DIGEST_CHARS: Final = 8
+
+
+class MigrationSpec(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstanceMigrationSpec, in part.
+
+    `priority` is system-critical for a drain or an upgrade, system-maintenance for the descheduler. It is absent before
+    KubeVirt 1.7, and before 1.9 without the feature gate MigrationPriorityQueue.
+    """
+
+    vmi_name: str = ""
+    priority: str | None = None
+    added_node_selector: dict[str, str] | None = None
+
+
+class PhaseTransition(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstanceMigrationPhaseTransitionTimestamp: a phase, and when it began (RFC 3339)."""
+
+    phase: str = ""
+    phase_transition_timestamp: str | None = None
+
+
+class MigrationState(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstanceMigrationState, in part. KubeVirt writes it into a migration at its end."""
+
+    source_node: str | None = None
+    target_node: str | None = None
+    failure_reason: str | None = None
+
+
+class MigrationStatus(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstanceMigrationStatus, in part."""
+
+    phase: str | None = None
+    phase_transition_timestamps: list[PhaseTransition] | None = None
+    migration_state: MigrationState | None = None
 
 
 class Migration(Struct, frozen=True, kw_only=True):
-    """One VirtualMachineInstanceMigration.
+    """VirtualMachineInstanceMigration, in part."""
 
-    Attributes:
-        vmi: the name of the VirtualMachineInstance.
-        created: when it was created (RFC 3339).
-        ended: when it became final (RFC 3339), None before, or if KubeVirt has not noted the time.
-        phase: KubeVirt's, empty before virt-controller has seen the migration.
-        ours: whether it has the label LABEL_REUNITE.
-        names_target: whether it has an addedNodeSelector, so that somebody chose the node.
-        evacuates: the node that KubeVirt moves the VM away from, for a drain or an eviction; None for other causes.
-        updates: whether KubeVirt updates the VM by it, for an upgrade of KubeVirt or a change of the VM.
-        moved_away: how often others had moved the VM away before this migration; only on ours, None if it does not say.
-        priority: KubeVirt's: system-critical for a drain or an upgrade, system-maintenance for the descheduler. Empty
-            before KubeVirt 1.7, and before 1.9 without the feature gate MigrationPriorityQueue.
-    """
-
-    namespace: str
-    name: str
-    uid: str
-    vmi: str
-    created: str
-    resource_version: str = ""
-    deleted: bool = False
-    phase: str = ""
-    ended: str | None = None
-    ours: bool = False
-    names_target: bool = False
-    evacuates: str | None = None
-    source_node: str | None = None
-    target_node: str | None = None
-    updates: bool = False
-    moved_away: int | None = None
-    priority: str = ""
+    metadata: ObjectMeta
+    spec: MigrationSpec = MigrationSpec()
+    status: MigrationStatus | None = None
 
     @property
-    def is_final(self) -> bool:
-        """Whether KubeVirt is done with the migration."""
-        return self.phase in (_SUCCEEDED, _FAILED)
+    def vm(self) -> tuple[str, str]:
+        """Namespace and name of the VirtualMachineInstance."""
+        return self.metadata.namespace or "default", self.spec.vmi_name
+
+    @property
+    def name(self) -> str:
+        """The name of the migration."""
+        return self.metadata.name or ""
+
+    @property
+    def created(self) -> str:
+        """When it was created (RFC 3339)."""
+        return self.metadata.creation_timestamp or ""
+
+    @property
+    def ours(self) -> bool:
+        """Whether `reunite` created it."""
+        return self.metadata.label(LABEL_REUNITE) is not None
+
+    @property
+    def phase(self) -> str:
+        """KubeVirt's phase; empty before virt-controller has seen the migration."""
+        return (self.status.phase if self.status else None) or ""
+
+    @property
+    def state(self) -> MigrationState:
+        """The state that KubeVirt wrote."""
+        return (self.status.migration_state if self.status else None) or MigrationState()
 
     @property
     def succeeded(self) -> bool:
@@ -80,47 +112,52 @@ class Migration(Struct, frozen=True, kw_only=True):
         return self.phase == _FAILED
 
     @property
-    def is_for_upkeep(self) -> bool:
-        """Whether KubeVirt says that it was a drain or an update, so that nobody wants the VM elsewhere for good."""
-        return self.updates or self.priority == _SYSTEM_CRITICAL
-
-    @property
-    def has_no_reason(self) -> bool:
-        """Whether KubeVirt does not say if a drain or a descheduler evicted the VM."""
-        return self.evacuates is not None and not self.priority
+    def is_final(self) -> bool:
+        """Whether KubeVirt is done with the migration."""
+        return self.succeeded or self.failed
 
     @property
     def is_queued(self) -> bool:
-        """Whether there is no target pod yet: KubeVirt is busy, or a quota, a backup or a hotplug delays the pod."""
-        return self.phase in _QUEUED
+        """Whether KubeVirt has not begun: it is busy, or a quota, a backup or a plugged disk delays the target pod."""
+        return self.phase in {"", "Pending"}
 
     @property
-    def ended_or_created(self) -> str:
-        """When the migration ended; if that is not known, when it was created (RFC 3339)."""
-        return self.ended or self.created
+    def ended(self) -> str:
+        """When it became final; when it was created, if KubeVirt has noted no such time (RFC 3339)."""
+        times = (self.status.phase_transition_timestamps if self.status else None) or ()
+        ended = (each.phase_transition_timestamp for each in times if each.phase in (_SUCCEEDED, _FAILED))
+        return next(filter(None, ended), self.created)
+
+    @property
+    def evacuates(self) -> str | None:
+        """The node that KubeVirt moves the VM away from, for a drain or an eviction; None for other causes."""
+        return self.metadata.annotation(ANNOTATION_EVACUATION)
+
+    @property
+    def is_for_upkeep(self) -> bool:
+        """Whether KubeVirt says that it drains a node or updates the VM: nobody wants the VM elsewhere."""
+        return self.metadata.annotation(ANNOTATION_WORKLOAD_UPDATE) is not None or (
+            self.spec.priority == _SYSTEM_CRITICAL
+        )
 
 
-def migration_object(
-    namespace: str, vmi: str, hostname: str, *, name: str | None = None, moved_away: int | None = None
-) -> dict[str, Any]:
+def migration_object(namespace: str, vmi: str, hostname: str, *, name: str | None = None) -> dict[str, Any]:
     """Return the migration of a VM to the node with this label `kubernetes.io/hostname`, as JSON.
 
     KubeVirt adds `addedNodeSelector` to the node selector of the VM. If kube-scheduler finds no node for the target pod
-    within PLACING_SECONDS, KubeVirt deletes the pod, and the migration fails. Without a `name` the API server chooses
-    one.
+    within PLACING_SECONDS, KubeVirt deletes the pod, and the migration fails. With a `name` it is one of `reunite`.
+    Without one the API server chooses a name, and the migration is its user's.
     """
     identity = {"name": name} if name else {"generateName": f"{vmi}-together-"}
-    annotations = {ANNOTATION_UNSCHEDULABLE_SECONDS: str(PLACING_SECONDS)}
-    if moved_away is not None:
-        annotations[ANNOTATION_MOVED_AWAY] = str(moved_away)
+    labels = {"labels": {LABEL_REUNITE: "true"}} if name else {}
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstanceMigration",
         "metadata": {
             **identity,
             "namespace": namespace,
-            "labels": {LABEL_REUNITE: "true"},
-            "annotations": annotations,
+            **labels,
+            "annotations": {ANNOTATION_UNSCHEDULABLE_SECONDS: str(PLACING_SECONDS)},
         },
         "spec": {"vmiName": vmi, "addedNodeSelector": {HOSTNAME: hostname}},
     }
@@ -135,11 +172,6 @@ def next_name(vmi: str, migrations: Iterable[Migration]) -> str:
     stem = f"{_short(vmi)}-reunite-"
     numbers = (migration.name.removeprefix(stem) for migration in migrations if migration.name.startswith(stem))
     return f"{stem}{max((int(number) for number in numbers if number.isdecimal()), default=0) + 1}"
-
-
-def moved_away_of(annotation: str | None) -> int | None:
-    """Return the value of the annotation ANNOTATION_MOVED_AWAY, None if there is none or if it is not a number."""
-    return int(annotation) if annotation and annotation.isascii() and annotation.isdecimal() else None
 
 
 def _short(vmi: str) -> str:

@@ -10,6 +10,7 @@ the VM again by itself. What is not known is no reason to delete.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Final
 
 from msgspec import Struct
@@ -18,22 +19,23 @@ from webhook.core.api.node_selector import named_nodes
 from webhook.core.api.pod import UNSCHEDULABLE, Pod
 from webhook.core.decision import NodeFit
 from webhook.core.evidence import share_managers
+from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe.restart import restart_command, restart_without_owner
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.patch.unpatch import as_created
 from webhook.core.placement import feasibility
 from webhook.core.reasons import Reason
-from webhook.core.reunite.assumed_start import ASSUMED_SECONDS, AssumedStart, SnapshotWithStarts
 from webhook.core.reunite.history import unix_seconds
 from webhook.core.reunite.not_yet import NotYet, Rule, why_not_asked
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.scheduler.state.pod_requests import usage
 from webhook.core.scheduler.state.snapshot import NoSnapshot, SnapshotUnavailable
 from webhook.core.view import ClusterView
 
+STUCK_SECONDS: Final = 60.0  # for which kube-scheduler must have found no node
 AGAIN_SECONDS: Final = 600.0  # between two deletions for one VM that has not run between them
 _NODES_SHOWN: Final = 3  # as in the annotation of a decision
+_PAUSED: Final = "Paused"
 _STARTED_BY_KUBEVIRT: Final = ("Always", "RerunOnFailure")
 """With another runStrategy a VM whose pod is deleted stays Failed (kubevirt watch/vm/vm.go, syncRunStrategy)."""
 
@@ -44,36 +46,23 @@ class StuckVM(Struct, frozen=True, kw_only=True):
     Attributes:
         row: its state is STUCK.
         pod: the whole pod.
-        uid: of the pod, with its `resource_version`: only this pod in this state may be deleted.
         started: when the VMI was created (RFC 3339).
         owner: the name of the VirtualMachine; None if none owns the VMI.
         run_strategy: of the VirtualMachine; None if it could not be read.
         failed_starts: status.startFailure.consecutiveFailCount. KubeVirt counts each VMI that failed before it ran, a
             deleted pod's VMI among them, and begins again at 0 once a VMI of the VM runs.
         reunite: the value of the annotation `kubevirt-scheduler/reunite`, None without it.
+        start_strategy: of the VMI.
     """
 
     row: VMStatus
     pod: Pod
-    uid: str
-    resource_version: str
     started: str
     owner: str | None
     run_strategy: str | None
     failed_starts: int = 0
     reunite: str | None = None
-
-
-class StuckLimits(Struct, frozen=True, kw_only=True):
-    """What the user allows.
-
-    Attributes:
-        default_on: whether a VM without the annotation `kubevirt-scheduler/reunite` takes part.
-        stuck_seconds: how long kube-scheduler must have found no node.
-    """
-
-    default_on: bool = True
-    stuck_seconds: float = 60.0
+    start_strategy: str | None = None
 
 
 class RestartVM(Struct, frozen=True, kw_only=True):
@@ -93,39 +82,24 @@ class RestartVM(Struct, frozen=True, kw_only=True):
             "the pod. reunite deletes the pod, and KubeVirt starts the VM again"
         )
 
-    def assumed_start(self, now: float) -> AssumedStart:
-        """Return what the VM will take of the node, after its pod was deleted at `now`."""
-        row = self.vm.row
-        return AssumedStart(
-            namespace=row.namespace,
-            vmi=row.name,
-            pod=row.pod,
-            node=self.node,
-            usage=usage(self.vm.pod.spec),
-            until=now + ASSUMED_SECONDS,
-        )
 
-
-def decide_restart(
-    vm: StuckVM, now: float, limits: StuckLimits, assumed: Sequence[AssumedStart], view: ClusterView
-) -> RestartVM | NotYet:
+def decide_restart(vm: StuckVM, now: float, view: ClusterView, *, default_on: bool) -> RestartVM | NotYet:
     """Return that the VM is restarted, or the first rule that says no.
 
     Args:
         vm: the VM.
         now: seconds since 1970.
-        limits: what the user allows.
-        assumed: the starts of VMs that were restarted and have no new pod yet.
         view: the cluster, with all its pods.
+        default_on: whether a VM without the annotation `kubevirt-scheduler/reunite` takes part.
     """
     free = as_created(vm.pod)
-    why = _why_not_the_vm(vm, limits) or _why_not_the_pod(vm.pod, free) or _why_not_now(vm, now, limits)
-    return why or _decide_by_nodes(vm, free, assumed, view)
+    why = _why_not_the_vm(vm, default_on=default_on) or _why_not_the_pod(vm.pod, free) or _why_not_now(vm, now)
+    return why or _decide_by_nodes(vm, free, view)
 
 
-def _why_not_the_vm(vm: StuckVM, limits: StuckLimits) -> NotYet | None:
+def _why_not_the_vm(vm: StuckVM, *, default_on: bool) -> NotYet | None:
     """Return why KubeVirt would not start the VM again, or why the VM takes no part."""
-    not_asked = why_not_asked(vm.reunite, default_on=limits.default_on)
+    not_asked = why_not_asked(vm.reunite, default_on=default_on)
     if not_asked:
         return not_asked
     if vm.owner is None:
@@ -133,7 +107,7 @@ def _why_not_the_vm(vm: StuckVM, limits: StuckLimits) -> NotYet | None:
     if vm.run_strategy not in _STARTED_BY_KUBEVIRT:
         command = restart_command(vm.owner, vm.row.namespace, vm.run_strategy)
         return Rule.RUN_STRATEGY.says_no(strategy=vm.run_strategy or "not known", command=command)
-    return None
+    return Rule.STARTS_PAUSED.says_no() if vm.start_strategy == _PAUSED else None
 
 
 def _why_not_the_pod(pod: Pod, free: Pod) -> NotYet | None:
@@ -158,15 +132,15 @@ def _why_not_the_pod(pod: Pod, free: Pod) -> NotYet | None:
     return None
 
 
-def _why_not_now(vm: StuckVM, now: float, limits: StuckLimits) -> NotYet | None:
+def _why_not_now(vm: StuckVM, now: float) -> NotYet | None:
     """Return what has to pass first.
 
     The condition's time is that of its last change of status. So the time in which a scheduling gate held the pod
     counts as well.
     """
     since = _waits_since(vm.pod)
-    if not since or now < unix_seconds(since) + limits.stuck_seconds:
-        return Rule.STUCK_TOO_SOON.says_no(since=since or "an unknown time", seconds=int(limits.stuck_seconds))
+    if not since or now < unix_seconds(since) + STUCK_SECONDS:
+        return Rule.STUCK_TOO_SOON.says_no(since=since or "an unknown time", seconds=int(STUCK_SECONDS))
     if vm.failed_starts and now < unix_seconds(vm.started) + AGAIN_SECONDS:
         return Rule.STARTED_AGAIN.says_no(failures=vm.failed_starts, at=vm.started, seconds=int(AGAIN_SECONDS))
     return None
@@ -177,29 +151,29 @@ def _waits_since(pod: Pod) -> str | None:
     return condition.last_transition_time if condition else None
 
 
-def _decide_by_nodes(vm: StuckVM, free: Pod, assumed: Sequence[AssumedStart], view: ClusterView) -> RestartVM | NotYet:
-    """Ask the nodes of the cluster about the pod as its user wrote it."""
+def _decide_by_nodes(vm: StuckVM, free: Pod, view: ClusterView) -> RestartVM | NotYet:
+    """Ask the nodes of the cluster about the pod as its user wrote it. The pod that waits takes no room meanwhile."""
     findings = share_managers.find_share_managers(free, vm.row.namespace, view)
     snapshot = view.snapshot()
     if isinstance(snapshot, NoSnapshot):
         return Rule.NOT_EVALUATED.says_no(because=_problem(snapshot))
-    incoming = IncomingPod.of(free, vm.row.namespace, share_managers.bound_volumes(findings))
-    of_others = [start for start in assumed if (start.namespace, start.vmi) != (vm.row.namespace, vm.row.name)]
-    cycle = CycleState(incoming, SnapshotWithStarts(snapshot, of_others, without=vm.pod))
-    unknown = feasibility.why_not_evaluated(cycle)
-    unknown = unknown or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
-    if unknown or view.staleness():
-        return Rule.NOT_EVALUATED.says_no(because=unknown.sentence if unknown else view.staleness())
-    waits_for = named_nodes(vm.pod.spec.required_node_affinity)
-    own = next((fit.node for fit in _evaluate(sorted(waits_for), cycle, view) if fit.fits), None)
-    if own:
-        return Rule.OWN_NODE_FITS.says_no(node=own)
-    others = [name for name in view.node_names() if name not in waits_for]
-    first: NodeFit | None = None
-    for fit in _evaluate(others, cycle, view):
-        if fit.fits:
-            return RestartVM(vm=vm, node=fit.node)
-        first = first or fit
+    with snapshot.without([vm.pod]) if isinstance(snapshot, ListedSnapshot) else nullcontext():
+        incoming = IncomingPod.of(free, vm.row.namespace, share_managers.bound_volumes(findings))
+        cycle = CycleState(incoming, snapshot)
+        unknown = feasibility.why_not_evaluated(cycle)
+        unknown = unknown or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
+        if unknown:
+            return Rule.NOT_EVALUATED.says_no(because=unknown.sentence)
+        waits_for = named_nodes(vm.pod.spec.required_node_affinity)
+        own = next((fit.node for fit in _evaluate(sorted(waits_for), cycle, view) if fit.fits), None)
+        if own:
+            return Rule.OWN_NODE_FITS.says_no(node=own)
+        others = [name for name in view.node_names() if name not in waits_for]
+        first: NodeFit | None = None
+        for fit in _evaluate(others, cycle, view):
+            if fit.fits:
+                return RestartVM(vm=vm, node=fit.node)
+            first = first or fit
     return Rule.NO_OTHER_NODE.says_no(count=len(others), because=first.why.sentence if first else "none was read")
 
 

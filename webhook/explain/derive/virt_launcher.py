@@ -17,19 +17,12 @@ from webhook.core.api.affinity import REQUIRED
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.storage import PersistentVolumeClaim
+from webhook.core.api.virtual_machine import ChangedBlockTracking, VMIVolumeStatus
 from webhook.core.observe.misplaced import TEMPLATE, misplaced
 from webhook.explain.derive import notes as derive_notes
 from webhook.explain.derive import requests
 from webhook.explain.sources.cluster_reader import ClusterReader
-from webhook.objects.api.kubevirt import (
-    ChangedBlockTracking,
-    Machine,
-    VirtualMachine,
-    VirtualMachineInstance,
-    VMISpec,
-    VMIStatus,
-    VMIVolumeStatus,
-)
+from webhook.objects.api.kubevirt import Machine, VirtualMachine, VirtualMachineInstance, VMISpec, VMIStatus
 from webhook.objects.fields import as_fields
 
 _DROPPED_ANNOTATIONS: Final = (

@@ -41,14 +41,12 @@ def ready_status(status: NodeStatus | None) -> NodeStatus:
 def transform(wire: WireNode) -> Node:
     """Return the record of a node, which is core's Node: all labels, and equal specs and statuses shared."""
     labels = {intern(key): intern(value) for key, value in (wire.metadata.labels or {}).items()}
-    ready = _ready(wire.status)
     return Node(
         metadata=ObjectMeta(
             name=intern(wire.metadata.name), labels=labels, deletion_timestamp=wire.metadata.deletion_timestamp
         ),
         spec=share(wire.spec),
         status=share(ready_status(wire.status)),
-        ready_since=ready.last_transition_time if ready and ready.status == "True" else None,
     )
 
 

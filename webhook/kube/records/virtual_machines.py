@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from sys import intern
-from typing import Any
 
 from msgspec import Struct, field
 
@@ -102,8 +101,8 @@ def transform_vm(wire: WireVirtualMachine) -> VirtualMachineRecord:
     return VirtualMachineRecord(keys, marks, vm.start_failures, share(misplaced))
 
 
-def transform_vmi(wire: Any) -> VirtualMachineInstanceRecord:
-    """Return the record of a VMI, from a WireVirtualMachineInstance or a webhook.reunite.vmis.WireVMI."""
+def transform_vmi(wire: WireVirtualMachineInstance) -> VirtualMachineInstanceRecord:
+    """Return the record of a VMI."""
     meta = wire.metadata
     owner = next((owner.name for owner in meta.owner_references or () if owner.kind == VM_KIND), None)
     keys, marks = _kept(meta.namespace, wire.spec.claims)

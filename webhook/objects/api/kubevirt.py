@@ -13,12 +13,8 @@ from msgspec import Struct, field
 
 from webhook.core.api import virtual_machine
 from webhook.core.api.affinity import Affinity, TopologySpreadConstraint
-from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.pod import Toleration
-
-
-class Present(Struct):
-    """An object that only has to be there: all of its fields are left out."""
+from webhook.core.api.virtual_machine import ChangedBlockTracking, Present
 
 
 class Reference(Struct, rename="camel", frozen=True, kw_only=True):
@@ -155,6 +151,8 @@ class VMISpec(virtual_machine.VMISpec, rename="camel", frozen=True, kw_only=True
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
     topology_spread_constraints: list[TopologySpreadConstraint] | None = None
+    eviction_strategy: str | None = None
+    start_strategy: str | None = None
     resource_claims: list[Reference] | None = None
     virtual_machine_state: Present | None = None
 
@@ -175,16 +173,15 @@ class VirtualMachineSpec(virtual_machine.VirtualMachineSpec, rename="camel", fro
     run_strategy: str | None = None
 
 
-class ChangedBlockTracking(Struct, rename="camel", frozen=True, kw_only=True):
-    """ChangedBlockTrackingStatus, in part."""
-
-    state: str | None = None
-
-
 class VirtualMachineStatus(virtual_machine.VirtualMachineStatus, rename="camel", frozen=True, kw_only=True):
-    """VirtualMachineStatus, in part. `created`: it has a VirtualMachineInstance."""
+    """VirtualMachineStatus, in part.
+
+    `created`: it has a VirtualMachineInstance. `snapshot_in_progress` and `restore_in_progress` are names.
+    """
 
     created: bool | None = None
+    snapshot_in_progress: str | None = None
+    restore_in_progress: str | None = None
     changed_block_tracking: ChangedBlockTracking | None = None
 
 
@@ -202,30 +199,10 @@ class VirtualMachine(virtual_machine.VirtualMachine, rename="camel", frozen=True
         return self.spec.run_strategy or "Halted"
 
 
-class VMIVolumeStatus(Struct, rename="camel", frozen=True, kw_only=True):
-    """VolumeStatus of a VMI. `hotplug_volume` is set if the volume was attached to the running VM."""
-
-    name: str | None = None
-    hotplug_volume: Present | None = None
-
-
-class VMICondition(Struct, rename="camel", frozen=True, kw_only=True):
-    """VirtualMachineInstanceCondition, in part."""
-
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-
-
-class VMIStatus(Struct, rename="camel", frozen=True, kw_only=True):
+class VMIStatus(virtual_machine.VMIStatus, rename="camel", frozen=True, kw_only=True):
     """VirtualMachineInstanceStatus, in part."""
 
-    phase: str | None = None
     machine: Machine | None = None
-    changed_block_tracking: ChangedBlockTracking | None = None
-    volume_status: list[VMIVolumeStatus] | None = None
-    conditions: list[VMICondition] | None = None
 
 
 class VirtualMachineInstance(virtual_machine.VirtualMachineInstance, rename="camel", frozen=True, kw_only=True):
@@ -233,16 +210,3 @@ class VirtualMachineInstance(virtual_machine.VirtualMachineInstance, rename="cam
 
     spec: VMISpec = field(default_factory=VMISpec)
     status: VMIStatus | None = None
-
-
-class KubeVirtStatus(Struct, rename="camel", frozen=True, kw_only=True):
-    """KubeVirtStatus: the version that runs."""
-
-    observed_version: str | None = field(default=None, name="observedKubeVirtVersion")
-
-
-class KubeVirt(Struct, rename="camel", frozen=True, kw_only=True):
-    """The installation of KubeVirt."""
-
-    metadata: ObjectMeta
-    status: KubeVirtStatus | None = None

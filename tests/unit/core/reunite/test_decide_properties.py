@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.objects.reunite_vms import NOW, ago, move, plan_of, situation, vm
+from support.objects.reunite_vms import NOW, ago, kubevirt, move, plan_of, situation, vm
 
 from webhook.core.observe.vm_status import State
-from webhook.core.reunite.decide import VM, Situation
-from webhook.core.reunite.limits import KubeVirtLimits
+from webhook.core.reunite.decide import Situation
+from webhook.core.reunite.kubevirt import KubeVirt, KubeVirtConfiguration, KubeVirtSpec, MigrationConfiguration
 from webhook.core.reunite.migration import Migration
+from webhook.core.reunite.vm import VM
 
 NAMES = ("v", "w", "x", "v-reunite-1")
 NODES = ("a", "b", "c")
@@ -22,8 +23,15 @@ _SECONDS = st.sampled_from([5, 60, 1_800, 90_000, 200_000])
 _TEN_MINUTES = 600
 _DAY = 86_400
 
+
+def installed(cluster: int, node: int) -> KubeVirt:
+    """KubeVirt with these limits."""
+    limits = MigrationConfiguration(parallel_migrations_per_cluster=cluster, parallel_outbound_migrations_per_node=node)
+    return replace(kubevirt(), spec=KubeVirtSpec(configuration=KubeVirtConfiguration(migrations=limits)))
+
+
 _VMS = st.builds(
-    lambda name, node, homes, since, evacuates: vm(name, node, homes, since=ago(since), evacuates=evacuates),
+    lambda name, node, homes, since, leaves: vm(name, node, homes, since=ago(since), evacuation_node_name=leaves),
     st.sampled_from(NAMES),
     st.sampled_from(NODES),
     st.lists(st.sampled_from(NODES), max_size=2),
@@ -45,7 +53,7 @@ _SITUATIONS = st.builds(
     lambda vms, moves, cluster, node, at_once, per_node: situation(
         *vms,
         *moves,
-        kubevirt=KubeVirtLimits(version=(1, 6), parallel_per_cluster=cluster, parallel_outbound_per_node=node),
+        installed=installed(cluster, node),
         at_once=at_once,
         at_once_per_node=per_node,
     ),
@@ -65,33 +73,35 @@ def _running(at: Situation) -> list[Migration]:
 @given(at=_SITUATIONS)
 def test_the_limits_are_kept_after_all_creates(at: Situation) -> None:
     """Counted again from the situation: all migrations and ours, in the cluster, from a node, and at a node."""
-    plan, _ = plan_of(at)
     running, rows = _running(at), {each.row.name: each.row for each in at.vms}
-    new = [(each.vm.row.node, each.target) for each in plan.creates]
+    new = [(rows[each.vm].node, each.target) for each in plan_of(at).creates]
+    limits = at.kubevirt.limits if at.kubevirt else MigrationConfiguration()
     ours = sum(each.ours for each in running) + len(new)
-    sources = Counter(each.source_node or (rows[each.vmi].node if each.vmi in rows else None) for each in running)
+    sources = Counter(
+        each.state.source_node or (rows[each.vm[1]].node if each.vm[1] in rows else None) for each in running
+    )
     sources.update(source for source, _ in new)
     at_node = Counter(node for pair in new for node in pair)
     if new:
         assert ours <= at.limits.at_once
-        assert len(running) + len(new) <= max(1, at.kubevirt.parallel_per_cluster - 1)
-        assert at.kubevirt.parallel_per_cluster > 0
-        assert all(sources[source] <= at.kubevirt.parallel_outbound_per_node for source, _ in new)
+        assert len(running) + len(new) <= max(1, limits.per_cluster - 1)
+        assert limits.per_cluster > 0
+        assert all(sources[source] <= limits.outbound_per_node for source, _ in new)
         assert all(at_node[node] <= at.limits.at_once_per_node for node in at_node)
 
 
 @given(at=_SITUATIONS)
 def test_a_vm_is_created_for_or_waits_or_is_not_apart(at: Situation) -> None:
     """Exactly one of these, and no create for a VM while one of its migrations is not final."""
-    plan, asked = plan_of(at)
-    created = [each.vm.row.name for each in plan.creates]
+    plan = plan_of(at)
+    created = [each.vm for each in plan.creates]
     waiting = [name for _, name in plan.waiting]
     apart = [each.row.name for each in at.vms if each.row.state is State.APART]
     assert sorted(created + waiting) == sorted(apart)
-    assert not {each.vmi for each in _running(at)} & set(created)
-    assert [each.row.name for each in asked] == created
+    assert not {each.vm[1] for each in _running(at)} & set(created)
+    assert set(created) <= set(plan.asked)
     names = [each.name for each in plan.creates]
-    assert not set(names) & {each.name for each in at.migrations if each.vmi in created}
+    assert not set(names) & {each.name for each in at.migrations if each.vm[1] in created}
     assert len(set(names)) == len(names)
 
 
@@ -130,9 +140,8 @@ def test_a_week_of_a_descheduler_is_no_ping_pong(*, restless: bool, returns: int
             node, since = "a" if node == "c" else "c", now
         migrations = _kept(migrations)
         there: VM = vm(node=node, since=ago(0, since))
-        plan, _ = plan_of(situation(there, *migrations, now=float(now)))
-        for each in plan.creates:
-            migrations.append(move(NOW - now, ours=True, name=each.name, moved_away=each.moved_away))
+        for each in plan_of(situation(there, *migrations, now=float(now))).creates:
+            migrations.append(move(NOW - now, ours=True, name=each.name))
             node = "b"
             homecomings.append(now)
     assert len(homecomings) == returns

@@ -5,7 +5,7 @@ import re
 import pytest
 from support.objects.reunite_vms import move
 
-from webhook.core.reunite.migration import migration_object, moved_away_of, next_name
+from webhook.core.reunite.migration import migration_object, next_name
 
 
 @pytest.mark.parametrize(
@@ -24,12 +24,12 @@ def test_the_next_name_has_one_more_than_the_highest_number(names: list[str], na
 
 @pytest.mark.parametrize("cut", ["x", ".", "-"])
 def test_a_long_name_stays_a_valid_name_of_its_own(cut: str) -> None:
-    """Two VMs whose names begin alike have different migrations, and the name is a DNS subdomain of 253 characters."""
-    stem = "v" * 226 + cut * 2
+    """Two VMs whose names begin alike have different migrations, and the name fits into a label."""
+    stem = "v" * 36 + cut * 2
     one, two = (next_name(stem + "x" * 20 + end, []) for end in "ab")
     assert one != two
     for each in (one, two):
-        assert len(each) <= 253
+        assert len(each) <= 63
         assert all(re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", part) for part in each.split("."))
 
 
@@ -39,37 +39,16 @@ def test_a_vm_that_is_called_as_a_migration_has_other_names() -> None:
     assert next_name("a", [move(9, name="a-reunite-1-reunite-1", vmi="a")]) == "a-reunite-1"
 
 
-@pytest.mark.parametrize(
-    ("value", "count"),
-    [
-        pytest.param("2", 2, id="a number"),
-        pytest.param("0", 0, id="none"),
-        pytest.param("-2", None, id="a negative number"),
-        pytest.param("٢", None, id="a digit of another script"),
-        pytest.param("", None, id="empty"),
-        pytest.param(None, None, id="no annotation"),
-    ],
-)
-def test_the_count_of_moves_away_is_read_from_the_annotation(value: str | None, count: int | None) -> None:
-    """What is not a number says nothing."""
-    assert moved_away_of(value) == count
-
-
-def test_the_migration_names_the_node_the_time_limit_and_the_count() -> None:
-    """A count of 0 is written, too, because it replaces what is counted. A plan knows no count and no name."""
-    named = migration_object("ns", "vm", "host-b", name="vm-reunite-1", moved_away=1)
+def test_the_migration_names_the_node_and_the_time_limit() -> None:
+    """One of `reunite` has a name and a label; one of a plan has neither, because it is its user's."""
+    named = migration_object("ns", "vm", "host-b", name="vm-reunite-1")
+    annotations = {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "60"}
     assert named["metadata"] == {
         "name": "vm-reunite-1",
         "namespace": "ns",
         "labels": {"kubevirt-scheduler/reunite": "true"},
-        "annotations": {
-            "kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "60",
-            "kubevirt-scheduler/moved-away": "1",
-        },
+        "annotations": annotations,
     }
     assert named["spec"] == {"vmiName": "vm", "addedNodeSelector": {"kubernetes.io/hostname": "host-b"}}
-    none = migration_object("ns", "vm", "host-b", moved_away=0)["metadata"]["annotations"]
-    assert none["kubevirt-scheduler/moved-away"] == "0"
     unnamed = migration_object("ns", "vm", "host-b")["metadata"]
-    assert unnamed["generateName"] == "vm-together-"
-    assert "kubevirt-scheduler/moved-away" not in unnamed["annotations"]
+    assert unnamed == {"generateName": "vm-together-", "namespace": "ns", "annotations": annotations}

@@ -48,6 +48,7 @@ def test_kubevirt_starts_these_again(strategy: str) -> None:
         pytest.param({"run_strategy": "Once"}, Rule.RUN_STRATEGY, "kubectl delete virtualmachineinstance", id="Once"),
         pytest.param({"run_strategy": "Halted"}, Rule.RUN_STRATEGY, "virtctl start", id="Halted"),
         pytest.param({"run_strategy": None}, Rule.RUN_STRATEGY, "not known", id="could not be read"),
+        pytest.param({"start_strategy": "Paused"}, Rule.STARTS_PAUSED, "its user starts it", id="started paused"),
         pytest.param(
             {"failed_starts": 1, "started": SINCE}, Rule.STARTED_AGAIN, "1 starts of the VM failed", id="a second time"
         ),
@@ -115,7 +116,7 @@ def test_a_pod_without_a_status_stays() -> None:
     [pytest.param(NOON + 59.9, False, id="just before"), pytest.param(NOON + 60, True, id="on time")],
 )
 def test_kube_scheduler_gets_its_time(now: float, *, restarted: bool) -> None:
-    """The setting counts from the condition's lastTransitionTime."""
+    """A minute counts from the condition's lastTransitionTime."""
     found = judged(stuck(), lost(builders.node("n2")), now)
     assert isinstance(found, RestartVM) is restarted
     assert restarted or rule(found) is Rule.STUCK_TOO_SOON

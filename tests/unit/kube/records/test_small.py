@@ -69,7 +69,7 @@ def test_a_second_list_makes_no_second_record() -> None:
 
 
 def test_nodes_share_a_status_and_have_a_time_of_their_own() -> None:
-    """Of the condition Ready, if it is True; and the time at which the node was cordoned, while it is."""
+    """The time at which the node was cordoned, while it is."""
 
     def kept(name: str, status: str, since: str, **spec: Any) -> Any:
         described = node(name)
@@ -82,5 +82,4 @@ def test_nodes_share_a_status_and_have_a_time_of_their_own() -> None:
     one, other = kept("node-a", "True", "t1"), kept("node-b", "True", "t2", unschedulable=True, taints=[taint])
     down, tainted = kept("node-c", "False", "t3"), kept("node-d", "True", "t4", taints=[taint])
     assert one.status is other.status
-    assert [each.ready_since for each in (one, other, down, tainted)] == ["t1", "t2", None, "t4"]
     assert [each.cordoned_since for each in (one, other, down, tainted)] == [None, "t5", None, None]

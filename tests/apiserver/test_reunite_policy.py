@@ -1,0 +1,114 @@
+"""What the API server refuses the account of `reunite`, by its policy and by RBAC."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from support.control_plane.installed import NAME, Installed
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api, Object
+from support.drivers.status_runs import instance
+from support.objects import builders
+from support.scenarios.admitting import until
+from support.scenarios.reunite_account import (
+    ACCOUNT,
+    KUBEVIRT,
+    NAMESPACE,
+    migration,
+    reunite_account,
+)
+
+from webhook.core.reunite.migration import migration_object
+
+
+@pytest.fixture(scope="module")
+def account(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The kubeconfig of the component's account."""
+    with reunite_account(installed, tmp_path_factory.mktemp("account")) as kubeconfig:
+        yield kubeconfig
+
+
+SPECS: Final[dict[str, tuple[Object, str]]] = {
+    "another cluster": ({"spec": {"sendTo": {"connectURL": "x", "migrationID": "x"}}}, "only migrations with vmiName"),
+    "a target": ({"spec": {"receive": {"migrationID": "x"}}}, "only migrations with vmiName"),
+    "a priority": ({"spec": {"priority": "system-critical"}}, "only migrations with vmiName"),
+    "any node": ({"spec": {"addedNodeSelector": None}}, "only migrations with vmiName"),
+    "another label of the node": ({"spec": {"addedNodeSelector": {"disk": "ssd"}}}, "only migrations with vmiName"),
+    "another image": (
+        {"metadata": {"annotations": {"kubevirt.io/func-test-migration-target-image-override": "x"}}},
+        "only migrations with the annotation",
+    ),
+    "an owner": (
+        {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "x", "uid": "x"}]}},
+        "only migrations with the annotation",
+    ),
+    "no label": ({"metadata": {"labels": {"kubevirt-scheduler/reunite": None}}}, "only migrations with the label"),
+    "another label": ({"metadata": {"labels": {"other": "x"}}}, "only migrations with the label"),
+}
+"""What is added to a migration that the account may create, and the message of the policy."""
+
+
+def merged(one: Object, change: Object) -> Object:
+    """A JSON merge patch."""
+    found = dict(one)
+    for key, value in change.items():
+        found[key] = merged(found.get(key) or {}, value) if isinstance(value, dict) else value
+    return {key: value for key, value in found.items() if value is not None}
+
+
+@pytest.mark.parametrize(("change", "reason"), SPECS.values(), ids=SPECS)
+def test_the_account_may_create_only_what_the_program_creates(
+    change: Object, reason: str, account: Path, installed: Installed
+) -> None:
+    """The API server takes the migration of the program, and any of an admin, and refuses the account the rest."""
+    assert account
+    made = migration_object(NAMESPACE, "moved", "host-node-a", name="moved-reunite-9")
+    made["metadata"]["labels"]["kubevirt.io/vmi-name"] = "moved"  # KubeVirt's own webhook adds it
+    plane = installed.plane
+    api = plane.as_user(plane.service_account(NAME, ACCOUNT))
+
+    def refusal(api: Api, wanted: Object) -> str:
+        try:
+            api.create(wanted, dryRun="All")
+        except ApiError as error:
+            return error.message
+        return ""
+
+    until(lambda: reason in refusal(api, merged(made, change)), lambda: refusal(api, merged(made, change)))
+    assert refusal(api, made) == ""
+    assert refusal(plane.api, merged(made, change)) == ""
+
+
+REFUSED: Final[dict[str, Callable[[Api], Any]]] = {
+    "delete a migration": lambda api: api.delete(migration("x")),
+    "change a migration": lambda api: api.patch(migration("x"), {"spec": {"vmiName": "other"}}),
+    "change a VM": lambda api: api.patch(instance("moved"), {"metadata": {"labels": {"changed": "true"}}}),
+    "delete a VM": lambda api: api.delete(instance("moved")),
+    "delete a pod": lambda api: api.delete(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": NAMESPACE}}
+    ),
+    "delete many migrations": lambda api: api.call(
+        "DELETE", f"/apis/kubevirt.io/v1/namespaces/{NAMESPACE}/virtualmachineinstancemigrations"
+    ),
+    "read Secrets": lambda api: api.items("v1", "Secret", NAME),
+    "read a pod": lambda api: api.get(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": NAMESPACE}}
+    ),
+    "cordon a node": lambda api: api.patch(builders.node("node-a"), {"spec": {"unschedulable": True}}),
+    "change KubeVirt": lambda api: api.patch(KUBEVIRT, {"spec": {"configuration": {}}}),
+    "change a ShareManager": lambda api: api.patch(builders.share_manager("page"), {"spec": {"image": "x"}}),
+}
+
+
+@pytest.mark.parametrize("attempt", REFUSED.values(), ids=REFUSED)
+def test_the_account_is_refused(attempt: Callable[[Api], Any], account: Path, installed: Installed) -> None:
+    """By the API server: 403, whatever is there or not there."""
+    assert account
+    api = installed.plane.as_user(installed.plane.service_account(NAME, ACCOUNT))
+    with pytest.raises(ApiError) as caught:
+        attempt(api)
+    assert caught.value.status == http.client.FORBIDDEN

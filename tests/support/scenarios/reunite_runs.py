@@ -1,0 +1,125 @@
+"""A run of `reunite` on a cluster that was read, with a writer whose answers a test chooses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from support.drivers.status_runs import instance
+from support.fakes.views import cluster
+from support.objects.reunite_vms import ago
+from support.scenarios.vm_scenes import scenes
+
+from webhook.component_base.client.errors import ApiError
+from webhook.core.observe.events import Event
+from webhook.core.reunite.history import unix_seconds
+from webhook.objects.manifests import Manifests
+from webhook.reunite.reports import EventReason, VMReport
+from webhook.reunite.run import Run
+from webhook.reunite.settings import ReuniteSettings
+from webhook.reunite.writer import Result, Writer, Written
+
+NOW: Final = unix_seconds("2026-11-22T12:00:00Z")
+KUBEVIRT: Final = {
+    "apiVersion": "kubevirt.io/v1",
+    "kind": "KubeVirt",
+    "metadata": {"name": "kubevirt", "namespace": "kubevirt"},
+    "status": {"phase": "Deployed", "observedKubeVirtVersion": "v1.8.0"},
+}
+MIGRATION: Final = "moved-reunite-1"
+MOVES: Final = f"migration {MIGRATION}: from node node-b to node node-a, that of its share-manager"
+Object = dict[str, Any]
+
+
+class Answering(Writer):
+    """A writer whose requests get these answers. `asked` has each request."""
+
+    def __init__(self, answer: Written = Written(Result.DONE), pod: Object | None = None) -> None:  # noqa: B008 - frozen
+        self.answer, self.pod = answer, pod
+        self.asked: list[str] = []
+        self.events: list[Event] = []
+
+    async def create(self, namespace: str, migration: Mapping[str, Any]) -> Written:
+        """As the API server."""
+        self.asked.append(f"create {namespace}/{migration['metadata']['name']}")
+        return self.answer
+
+    async def write_event(self, event: Event, at: float) -> Written:
+        """As the API server."""
+        assert at > 0
+        self.events.append(event)
+        return self.answer
+
+    async def read_pod(self, namespace: str, name: str) -> Object:
+        """As the API server; without a pod it does not exist any more."""
+        if self.pod is None:
+            raise ApiError(f"pods {namespace}/{name} not found")
+        return self.pod
+
+    async def delete_pod(self, pod: Mapping[str, Any]) -> Written:
+        """As the API server."""
+        self.asked.append(f"delete {pod['metadata']['name']}")
+        return self.answer
+
+
+def vmi(name: str = "moved", **status: Any) -> Object:
+    """A VirtualMachineInstance that runs and can be migrated."""
+    made = instance(name)
+    made["metadata"]["uid"] = f"uid-{name}"
+    made["status"] |= {"phase": "Running", **status}
+    return made
+
+
+def of(*objects: Object) -> Manifests:
+    """The cluster of these objects; of two with one name the later one."""
+    last = {(each["apiVersion"], each["kind"], each["metadata"]["name"]): each for each in objects}
+    return cluster(*last.values())
+
+
+def moved(*more: Object) -> Manifests:
+    """The scenes, in which VM `moved` is apart."""
+    return of(*scenes(), vmi(), KUBEVIRT, *more)
+
+
+def went(found: Manifests, writer: Writer | None = None, *, now: float = NOW, **settings: Any) -> Run:
+    """One run."""
+    run = Run(found, ReuniteSettings(**{**DEFAULTS, "dry_run": writer is None, **settings}), now, writer)
+    asyncio.run(run.decide("files"))
+    return run
+
+
+DEFAULTS: Final[dict[str, Any]] = {
+    "kubeconfig": None,
+    "context": None,
+    "longhorn_namespace": "longhorn-system",
+    "dry_run": True,
+    "default": True,
+    "apart_seconds": 1_800.0,
+    "at_once": 2,
+    "at_once_per_node": 1,
+    "cooldown_seconds": 86_400.0,
+    "restart_stuck": False,
+    "opt_in_all": "off",
+    "manifests": None,
+}
+
+
+def report(reason: EventReason, message: str, action: str = "none", **changes: Any) -> VMReport:
+    """What is report of VM `moved`."""
+    return VMReport(
+        **{"namespace": "vms", "vm": "moved", "action": action, "reason": reason, "message": message, **changes}
+    )
+
+
+def event(message: str, seconds: float, reason: EventReason = EventReason.STARTED, vm: str = "moved") -> Object:
+    """An Event that an earlier run wrote."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"e-{seconds}", "namespace": "vms"},
+        "involvedObject": {"kind": "VirtualMachineInstance", "namespace": "vms", "name": vm},
+        "reason": reason.code,
+        "message": message,
+        "lastTimestamp": ago(seconds, NOW),
+    }

@@ -1,0 +1,134 @@
+"""One run of `reunite` on a cluster that was read: what it tells, what it asks for, and what each answer leads to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from support.objects import builders
+from support.objects.reunite_vms import ago
+from support.scenarios.reunite_runs import (
+    DEFAULTS,
+    MIGRATION,
+    MOVES,
+    NOW,
+    Answering,
+    Object,
+    event,
+    moved,
+    report,
+    vmi,
+    went,
+)
+from support.scenarios.vm_scenes import scenes
+
+from webhook.component_base.errors import BadSettings
+from webhook.reunite.reports import EventReason, VMReport
+from webhook.reunite.settings import ReuniteSettings
+from webhook.reunite.writer import Result, Written
+
+
+def test_a_dry_run_says_what_it_would_do() -> None:
+    """In the words of the run that does it."""
+    assert went(moved()).reports == [report(EventReason.DRY_RUN, f"would create {MOVES}", "migrate")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Written(Result.DONE), report(EventReason.STARTED, MOVES, "migrate")),
+        (Written(Result.EXISTS, "exists"), report(EventReason.WAITING, "another program was faster: exists")),
+        (
+            Written(Result.REFUSED, "a quota"),
+            report(EventReason.REFUSED, f"{MOVES}; not done: a quota", failed=True),
+        ),
+        (
+            Written(Result.UNKNOWN, "no answer"),
+            report(EventReason.REFUSED, f"{MOVES}; not done: no answer", failed=True),
+        ),
+    ],
+    ids=lambda value: value.result.value if isinstance(value, Written) else "",
+)
+def test_each_answer_of_the_api_server_is_reported(answer: Written, expected: VMReport) -> None:
+    """One request, whatever comes of it."""
+    writer = Answering(answer)
+    assert went(moved(), writer).reports == [expected]
+    assert writer.asked == [f"create vms/{MIGRATION}"]
+
+
+@pytest.mark.parametrize(("answer", "count"), [(Result.REFUSED, 2), (Result.UNKNOWN, 1), (Result.DONE, 1)])
+def test_only_a_refusal_leaves_the_turn_to_the_next_vm(answer: Result, count: int) -> None:
+    """Without an answer the migration may run."""
+    own = [each for each in scenes() if each["metadata"]["name"].startswith("virt-launcher-moved")]
+    second = json.loads(json.dumps(own).replace("moved", "other"))
+    writer = Answering(Written(answer, "because"))
+    went(moved(*second, vmi("other")), writer)
+    assert len(writer.asked) == count
+
+
+def test_a_vm_whose_node_has_no_room_waits() -> None:
+    """With the sentence of kube-scheduler's rule."""
+    full = builders.node("node-a", allocatable={"cpu": "0", "memory": "0", "pods": "0"})
+    (said,) = went(moved(full)).reports
+    assert said.message.startswith("NotPlaceable: ")
+
+
+def test_without_allocatable_resources_nothing_is_placed() -> None:
+    """A file with bare nodes does not say what fits."""
+    bare = [builders.node(name) for name in ("node-a", "node-b", "node-c")]
+    for each in bare:
+        del each["status"]["allocatable"]
+    (said,) = went(moved(*bare)).reports
+    assert "the pods and resources of the nodes are not known" in said.message
+
+
+def test_a_migration_that_ended_is_reported() -> None:
+    """With KubeVirt's reason."""
+    ended = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {
+            "name": MIGRATION,
+            "namespace": "vms",
+            "creationTimestamp": ago(120, NOW),
+            "labels": {"kubevirt-scheduler/reunite": "true"},
+        },
+        "spec": {"vmiName": "moved"},
+        "status": {"phase": "Failed", "migrationState": {"failureReason": "it never converged"}},
+    }
+    first, *_ = went(moved(ended)).reports
+    message = f"migration {MIGRATION} to node unknown failed: it never converged"
+    assert first == report(EventReason.FAILED, message, "ended")
+
+
+@pytest.mark.parametrize(
+    ("there", "written"),
+    [
+        pytest.param([], 1, id="none"),
+        pytest.param([event(MOVES, 1_799)], 0, id="a young one"),
+        pytest.param([event(MOVES, 1_800)], 1, id="an old one"),
+        pytest.param([event("something else", 9)], 1, id="another one"),
+    ],
+)
+def test_an_event_is_repeated_after_half_an_hour(there: list[Object], written: int) -> None:
+    """What the cluster has is not written again."""
+    writer = Answering()
+    run = went(moved(*there), writer)
+    assert asyncio.run(run.write_events(writer)) == ""
+    assert [each.message for each in writer.events] == [MOVES] * written
+    assert {(each.name, each.uid) for each in writer.events} == ({("moved", "uid-moved")} if written else set())
+
+
+def test_an_event_of_a_dry_run_says_so_and_one_that_is_lost_is_known() -> None:
+    """The command then ends with a sentence."""
+    writer = Answering(Written(Result.REFUSED, "a quota"))
+    assert asyncio.run(went(moved()).write_events(writer)) == "a quota"
+    assert [each.message for each in writer.events] == [f"would create {MOVES}; --dry-run=on"]
+
+
+def test_files_are_only_read(tmp_path: Path) -> None:
+    """A dry run needs no cluster; another one can't have files."""
+    with pytest.raises(BadSettings, match="expected a live cluster to write to"):
+        ReuniteSettings(**{**DEFAULTS, "manifests": tmp_path, "dry_run": False})

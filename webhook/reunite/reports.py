@@ -1,0 +1,126 @@
+"""What a run reports: a line for each VM, and Events on the VirtualMachineInstances.
+
+An API server keeps an Event for an hour, and `status` shows the last one. So a run repeats what still holds after half
+an hour. The Events in the cluster say what earlier runs reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import Enum, unique
+from typing import Final, TextIO
+
+from msgspec import Struct
+
+from webhook.core.observe.events import Event
+from webhook.core.observe.reunite_messages import ReuniteEvent, is_of_reunite
+from webhook.core.reunite.history import unix_seconds
+from webhook.core.reunite.migration import Migration
+from webhook.telemetry.record import LOGGER
+from webhook.terminal import padded, printable
+
+REPEAT_SECONDS: Final = 1_800.0
+_KEPT_SECONDS: Final = 3_600.0  # kube-apiserver --event-ttl
+_DRY_RUN: Final = "; --dry-run=on"
+_Key = tuple[str, str]
+
+
+@unique
+class EventReason(Enum):
+    """Each Event: its reason, its type, and when it is written. The table in docs is made from it."""
+
+    def __init__(self, code: str, kind: str, when: str) -> None:
+        self.code = code
+        self.kind = kind
+        self.when = when
+
+    WAITING = "ReuniteWaiting", "Normal", "the VM is apart or stuck and stays so: the first rule that says no"
+    DRY_RUN = "ReuniteDryRun", "Normal", "what `reunite` would do; with `--dry-run=on` it does nothing"
+    STARTED = "ReuniteStarted", "Normal", "a migration to the node of the share-managers was created"
+    SUCCEEDED = "ReuniteSucceeded", "Normal", "such a migration has ended, and the VM is on its node"
+    FAILED = "ReuniteFailed", "Warning", "such a migration has failed, and the VM has stayed"
+    REFUSED = (
+        "ReuniteRefused",
+        "Warning",
+        "the API server or KubeVirt refused the migration, or the deletion of the pod",
+    )
+    RESTARTED = "ReuniteRestarted", "Normal", "the pod of a stuck VM was deleted, so that KubeVirt starts the VM again"
+
+
+class VMReport(Struct, frozen=True, kw_only=True):
+    """What a run did about one VM, or why it did nothing.
+
+    `action`: migrate, restart, ended or none. `failed`: whether the program could not do what it decided.
+    """
+
+    namespace: str
+    vm: str
+    action: str
+    reason: EventReason
+    message: str
+    failed: bool = False
+
+
+def ended(migrations: Iterable[Migration], now: float) -> Iterator[VMReport]:
+    """Yield the migrations of `reunite` that ended while an Event about it can exist."""
+    for each in migrations:
+        if each.ours and each.is_final and unix_seconds(each.ended) > now - _KEPT_SECONDS:
+            namespace, vm = each.vm
+            state = each.state
+            where = f"migration {each.name} to node {state.target_node or 'unknown'}"
+            because = f": {state.failure_reason}" if state.failure_reason else ""
+            reason = EventReason.SUCCEEDED if each.succeeded else EventReason.FAILED
+            message = f"{where} succeeded" if each.succeeded else f"{where} failed{because}"
+            yield VMReport(namespace=namespace, vm=vm, action="ended", reason=reason, message=message)
+
+
+class EventsBefore:
+    """The Events of `reunite` that the cluster has."""
+
+    def __init__(self, events: Iterable[ReuniteEvent], now: float) -> None:
+        self._now = now
+        self._at: dict[tuple[_Key, str, str], float] = {}
+        self.restarts: dict[_Key, str] = {}
+        for event in filter(is_of_reunite, events):
+            key = event.involved_object.namespace, event.involved_object.name
+            at = event.last_timestamp or ""
+            self._at[key, event.reason, event.message] = unix_seconds(at)
+            if event.reason == EventReason.RESTARTED.code:
+                self.restarts[key] = max(at, self.restarts.get(key, ""))
+
+    def is_new(self, report: VMReport, message: str) -> bool:
+        """Whether no Event says this, or only one that is old. The end of a migration is reported once."""
+        at = self._at.get(((report.namespace, report.vm), report.reason.code, message))
+        return at is None or (report.action != "ended" and at <= self._now - REPEAT_SECONDS)
+
+
+def event_of(report: VMReport, uid: str, *, dry_run: bool) -> Event:
+    """Return the Event of a report, on the VirtualMachineInstance of this uid."""
+    return Event(
+        namespace=report.namespace,
+        name=report.vm,
+        uid=uid,
+        reason=report.reason.code,
+        message=f"{report.message}{_DRY_RUN}" if dry_run else report.message,
+        warning=report.reason.kind == "Warning",
+    )
+
+
+def log(reports: Iterable[VMReport], *, dry_run: bool) -> None:
+    """Write a log line for each VM."""
+    for each in reports:
+        fields = {"namespace": each.namespace, "vm": each.vm, "action": each.action, "because": each.message}
+        level = LOGGER.warning if each.failed or each.reason.kind == "Warning" else LOGGER.info
+        level("would" if dry_run else "reunite", extra={"fields": {**fields, "reason": each.reason.code}})
+
+
+def print_table(reports: Iterable[VMReport], stdout: TextIO) -> None:
+    """Print a line for each VM: what is or would be done, or the first rule that says no."""
+    lines = [("NAMESPACE", "VM", "ACTION", "WHY")]
+    lines += [(each.namespace, each.vm, each.action, each.message) for each in reports]
+    if len(lines) == 1:
+        stdout.write("nothing to do: no VM is apart or stuck\n")
+        return
+    stdout.writelines(
+        "   ".join(cells).rstrip() + "\n" for cells in padded([[printable(cell) for cell in line] for line in lines])
+    )
