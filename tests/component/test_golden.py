@@ -131,7 +131,7 @@ class Player:
             serving(*tls, "--manifests", manifests, log=self._directory / "log") as server,
             Client(server.health_port) as reader,
         ):
-            body = reader.ask(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()).body
+            body = reader.ask(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()).body
             found: dict[str, Any] = json.loads(gzip.decompress(body))
         found |= {name: "..." for name in ("cursor", "replica", "started") if name in found}
         return json.dumps(found, indent=2).splitlines()

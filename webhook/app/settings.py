@@ -71,7 +71,7 @@ class ServeSettings(DecisionSettings):
         default="on",
         type=OnOrOff(),
         help="Whether the health address (--health-listen) also has the page with the VMs and the last decisions: on "
-        "or off. The page shows the names of VMs and nodes to everybody who can connect.",
+        "or off. It answers only callers of localhost, as kubectl port-forward is one.",
     )
     drain_seconds: float = option(
         default="15",

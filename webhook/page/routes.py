@@ -1,11 +1,15 @@
 """The paths of the page: its files, and /api/state. GET and HEAD only.
 
-Everything comes from memory, and nothing waits, so that pages do not slow the calls down.
+Everything comes from memory, and nothing waits, so that pages do not slow the calls down. The page answers only on the
+loopback address, which `kubectl port-forward` reaches, and no other pod. It refuses a foreign name in the header Host,
+because a website can point its name at the loopback address of a user's machine (DNS rebinding).
 """
 
 from __future__ import annotations
 
+from ipaddress import IPv6Address, ip_address
 from typing import Final
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -15,6 +19,7 @@ from webhook.page.feed import Feed
 from webhook.serving.routes import Handler, refuse, shown
 
 STATE: Final = "/api/state"
+_LOCAL_NAME: Final = "localhost"
 
 # No resources of other origins, no inline code, no evaluation of text, and no frames around the page.
 CONTENT_SECURITY_POLICY: Final = (
@@ -39,6 +44,8 @@ def page_handler(feed: Feed, otherwise: Handler) -> Handler:
         asset = files.get(request.path)
         if asset is None and request.path != STATE:
             return await otherwise(request)
+        if problem := _why_not_local(request):
+            return refuse(403, problem)
         if request.method not in ("GET", "HEAD"):
             return refuse(405, f"got {shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
         if asset is not None:
@@ -46,6 +53,29 @@ def page_handler(feed: Feed, otherwise: Handler) -> Handler:
         return await _state(feed, request)
 
     return handle
+
+
+def _why_not_local(request: web.BaseRequest) -> str:
+    """Return why the page does not answer this caller; empty if it does."""
+    address = request.transport.get_extra_info("sockname")[0] if request.transport else ""
+    if not _is_loopback(address):
+        return f"got a connection to {address}, expected one to localhost: kubectl port-forward makes it"
+    try:
+        host = urlsplit(f"//{request.host}").hostname or ""
+    except ValueError:
+        host = ""
+    if host == _LOCAL_NAME or _is_loopback(host):
+        return ""
+    return f"got the name {shown(request.host)}, expected localhost or 127.0.0.1 in the address"
+
+
+def _is_loopback(text: str) -> bool:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
 
 
 def _file(asset: Asset, request: web.BaseRequest) -> web.Response:

@@ -9,8 +9,10 @@ from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
+from aiohttp.test_utils import make_mocked_request
 from support.drivers.paging import REPLICA, Paged, answer, asking, paged, record, state, vm
 from support.objects.fleets import LATEST
 
@@ -18,6 +20,7 @@ from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.page.decisions import KEPT, Decisions
 from webhook.page.feed import About, Feed
+from webhook.page.routes import page_handler
 
 
 @pytest.fixture
@@ -151,3 +154,38 @@ async def made(feed: Feed) -> dict[str, Any]:
     """The state in an answer."""
     body: dict[str, Any] = json.loads(gzip.decompress((await feed.body()).packed))
     return body
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        *((host, 200) for host in ("localhost:8080", "127.0.0.1:8080", "[::1]:8080", "LOCALHOST")),
+        *((host, 403) for host in ("evil.example", "localhost.evil.example:8080", "10.0.0.7:8080", "[::1", "")),
+    ],
+)
+async def test_a_foreign_name_is_refused(host: str, status: int, page: Paged) -> None:
+    """A website can point its own name at the user's machine, and would then read the page."""
+    found = await answer(page, asking("/api/state", host=host))
+    assert found.status == status
+    assert status == 200 or b"expected localhost or 127.0.0.1 in the address" in found.body
+    assert (await answer(page, asking("/metrics", host=host))).status == 200
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("127.0.0.1", 200),
+        ("::1", 200),
+        ("::ffff:127.0.0.1", 200),
+        ("10.0.0.7", 403),
+        ("::ffff:10.0.0.7", 403),
+        ("", 403),
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/api/state"])
+async def test_the_page_answers_only_on_the_loopback_address(path: str, address: str, status: int) -> None:
+    """The address to which the caller has connected: `kubectl port-forward` connects to localhost in the pod."""
+    transport = Mock(get_extra_info=lambda _: (address, 8080))
+    request = make_mocked_request("GET", path, {"Host": "localhost"}, transport=transport)
+    feed = Feed(None, Decisions(), About(replica=REPLICA))
+    assert (await page_handler(feed, AsyncMock())(request)).status == status

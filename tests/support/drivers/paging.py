@@ -161,10 +161,10 @@ async def paged(
                 await asyncio.sleep(0)
 
 
-def asking(path: str, method: str = "GET", **headers: str) -> bytes:
+def asking(path: str, method: str = "GET", host: str = "localhost:8080", **headers: str) -> bytes:
     """A request without a body, as bytes on the wire."""
     named = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
-    return f"{method} {path} HTTP/1.1\r\nHost: a\r\n{named}\r\n".encode()
+    return f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n{named}\r\n".encode()
 
 
 async def answer(page: Paged, request: bytes) -> Reply:
