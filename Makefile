@@ -72,12 +72,6 @@ image-test: $(VENV)/.dev announced ## Build the image with buildah and run it in
 	@$(BIN)/python tests/controlplane/build.py etcd kubernetes-1.37 kubectl
 	@PYTHONPATH=tests $(BIN)/python -m image $(ONLY)
 
-.PHONY: coexistence
-coexistence: SAID := what a second kube-scheduler, the descheduler and Karpenter do with our pods: 5 to 9 minutes, and 15 more the first time, to build them
-coexistence: $(VENV)/.dev announced ## Run a second kube-scheduler, the descheduler and Karpenter beside the webhook: the table of docs/reference/coexistence.md (WRITE=1 writes it; ONLY=karpenter for a part); 5 to 9 minutes
-	@$(BIN)/python tests/controlplane/build.py etcd kubernetes-1.37 kubectl descheduler karpenter
-	@PYTHONPATH=tests $(BIN)/python -m coexistence $(ONLY) $(if $(WRITE),--write)
-
 .PHONY: simulate
 simulate: $(VENV)/.dev ## Play a month of 80 VMs on 10 nodes for each rule: the table of VM-hours (SEEDS=5 for a mean, TWO_DISKS=0.1 for VMs with two, SVG=docs/month.svg)
 	@PYTHONPATH=tests $(BIN)/python -m simulation --seeds $(or $(SEEDS),1) --two-disks $(or $(TWO_DISKS),0) $(if $(SVG),--svg $(SVG))

@@ -43,8 +43,6 @@ _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measure
     "helm-unittest": 559,
     "cert-manager": 438,
     "monitoring": 1343,
-    "descheduler": 1365,
-    "karpenter": 1025,
     "node": 2586,
     "constant-webhook": 188,
 }
@@ -137,14 +135,6 @@ MONITORING: Final = Unit(
 )
 EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), KUBECTL, HELM, HELM_4, HELM_UNITTEST, CERT_MANAGER, MONITORING)
 
-DESCHEDULER: Final = Unit(name="descheduler", packages={"descheduler": "sigs.k8s.io/descheduler/cmd/descheduler"})
-KARPENTER: Final = Unit(
-    name="karpenter",
-    packages={"kwok": "sigs.k8s.io/karpenter/kwok", "karpenter-crds": "."},
-    then=("karpenter-crds", "{made}/crds"),
-)
-BESIDE_US: Final = (DESCHEDULER, KARPENTER)
-"""Programs that users run beside the webhook, for `make coexistence` alone: neither tests nor CI build them."""
 _OF_NODES: Final = ("kubelet", "kube-proxy", "kube-controller-manager")
 NODE: Final = Unit(
     name="node",
@@ -154,7 +144,7 @@ NODE: Final = Unit(
 """Programs that a cluster with real nodes needs besides, for `make node-test` alone."""
 CONSTANT_WEBHOOK: Final = Unit(name="constant-webhook", packages={"constant-webhook": "."})
 """What `make bench` compares the webhook with."""
-BY_NAME: Final = {unit.name: unit for unit in (*EVERY_UNIT, *BESIDE_US, NODE, CONSTANT_WEBHOOK)}
+BY_NAME: Final = {unit.name: unit for unit in (*EVERY_UNIT, NODE, CONSTANT_WEBHOOK)}
 
 
 def programs(version: str = NEWEST) -> dict[str, Path]:
@@ -237,25 +227,6 @@ def prometheus_operator_crds() -> list[Path]:
     return sorted((_built(MONITORING) / "crds").glob("*.yaml"))
 
 
-def descheduler() -> Path:
-    """The descheduler.
-
-    Raises:
-        NotBuilt: nobody has made it.
-    """
-    return _built(DESCHEDULER) / "descheduler"
-
-
-def karpenter() -> tuple[Path, list[Path]]:
-    """Karpenter with its kwok provider, and files that have one CustomResourceDefinition each.
-
-    Raises:
-        NotBuilt: nobody has made them.
-    """
-    made = _built(KARPENTER)
-    return made / "kwok", sorted((made / "crds").iterdir())
-
-
 def node(name: str) -> Path:
     """One of the programs of NODE.
 
@@ -276,8 +247,7 @@ def constant_webhook() -> Path:
 
 def _built(unit: Unit) -> Path:
     if not unit.directory.is_dir():
-        alone = {**{each.name: "make coexistence" for each in BESIDE_US}, NODE.name: "make node-test"}
-        alone[CONSTANT_WEBHOOK.name] = "make bench"
+        alone = {NODE.name: "make node-test", CONSTANT_WEBHOOK.name: "make bench"}
         how = alone.get(unit.name, "make control-plane")
         raise NotBuilt(f"{unit.name} is not built: run `{how}`")
     return unit.directory

@@ -1,5 +1,0 @@
-//go:build tools
-
-package main
-
-import _ "sigs.k8s.io/karpenter/kwok"
