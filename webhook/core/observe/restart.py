@@ -8,20 +8,10 @@ Once can't be stopped and started: `virtctl stop` makes it Halted, and `virtctl 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-_ALWAYS: Final = "Always"
 _HALTED: Final = "Halted"
 _ONCE: Final = "Once"
-
-
-def run_strategy(spec: Mapping[str, Any]) -> str:
-    """Return the runStrategy of a VirtualMachine, also by the older `running` (kubevirt.io api/core/v1 types.go)."""
-    running = spec.get("running")
-    if running is not None:
-        return _ALWAYS if running else _HALTED
-    return spec.get("runStrategy") or _HALTED
 
 
 def restart_command(name: str, namespace: str, strategy: str | None) -> str:
@@ -43,9 +33,3 @@ def restart_command(name: str, namespace: str, strategy: str | None) -> str:
 def restart_without_owner(name: str) -> str:
     """Return the advice for a VirtualMachineInstance without a VirtualMachine, which KubeVirt never recreates."""
     return f"no VirtualMachine owns {name}, so its creator must stop and start it"
-
-
-def owner_of(vmi: Mapping[str, Any]) -> str | None:
-    """Return the name of the VirtualMachine that owns a VMI (as JSON); None if none owns it."""
-    owners = (vmi.get("metadata") or {}).get("ownerReferences") or []
-    return next((owner.get("name") for owner in owners if owner.get("kind") == "VirtualMachine"), None)

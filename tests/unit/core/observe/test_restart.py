@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
+from msgspec import convert
 
 from webhook.core.observe import restart
+from webhook.objects.api.kubevirt import VirtualMachine
 
 RESTART: Final = "virtctl restart db01 -n vms"
 DELETE: Final = "kubectl delete virtualmachineinstance db01 -n vms"
@@ -24,7 +26,7 @@ DELETE: Final = "kubectl delete virtualmachineinstance db01 -n vms"
 )
 def test_the_run_strategy_is_read_as_kubevirt_reads_it(spec: dict[str, Any], strategy: str) -> None:
     """The older field `running` means Always or Halted."""
-    assert restart.run_strategy(spec) == strategy
+    assert convert({"metadata": {}, "spec": spec}, VirtualMachine).run_strategy == strategy
 
 
 @pytest.mark.parametrize("strategy", ["Always", "RerunOnFailure", "Manual"])
