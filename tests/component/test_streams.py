@@ -148,7 +148,7 @@ def test_what_is_found_is_explained_before_the_error(run: Callable[..., Ran]) ->
     assert told.err.splitlines()[-1].startswith("error: vm/nope: no VirtualMachine nope in namespace prod-vms")
 
 
-@pytest.mark.parametrize("words", ["status", "explain vm/db", "reunite --once"])
+@pytest.mark.parametrize("words", ["status", "explain vm/db", "reunite"])
 @pytest.mark.parametrize("content", ["word", "12", "[clusters]", "clusters: 5"])
 def test_a_file_that_is_not_a_kubeconfig_is_called_so(
     run: Callable[..., Ran], words: str, content: str, tmp_path: Path
