@@ -46,6 +46,7 @@ SPECS: Final[dict[str, tuple[Object, str]]] = {
         {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "x", "uid": "x"}]}},
         "only migrations with the annotation",
     ),
+    "another finalizer": ({"metadata": {"finalizers": ["example.invalid/x"]}}, "only migrations with the annotation"),
     "no label": ({"metadata": {"labels": {"kubevirt-scheduler/reunite": None}}}, "only migrations with the label"),
     "another label": ({"metadata": {"labels": {"other": "x"}}}, "only migrations with the label"),
 }
@@ -67,7 +68,8 @@ def test_the_account_may_create_only_what_the_program_creates(
     """The API server takes the migration of the program, and any of an admin, and refuses the account the rest."""
     assert account
     made = migration_object(NAMESPACE, "moved", "host-node-a", name="moved-reunite-9")
-    made["metadata"]["labels"]["kubevirt.io/vmi-name"] = "moved"  # KubeVirt's own webhook adds it
+    made["metadata"]["labels"]["kubevirt.io/vmi-name"] = "moved"  # KubeVirt's own webhook adds it, and a finalizer
+    made["metadata"]["finalizers"] = ["kubevirt.io/migrationJobFinalize"]
     plane = installed.plane
     api = plane.as_user(plane.service_account(NAME, ACCOUNT))
 

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from webhook.core.observe.events import Event
 from webhook.core.observe.reunite_messages import ReuniteEvent, is_of_reunite
+from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.history import unix_seconds
-from webhook.core.reunite.migration import Migration
 from webhook.telemetry.record import LOGGER
 from webhook.terminal import padded, printable
 
@@ -61,10 +61,17 @@ class VMReport(Struct, frozen=True, kw_only=True):
     failed: bool = False
 
 
-def ended(migrations: Iterable[Migration], now: float) -> Iterator[VMReport]:
-    """Yield the migrations of `reunite` that ended while an Event about it can exist."""
-    for each in migrations:
-        if each.ours and each.is_final and unix_seconds(each.ended) > now - _KEPT_SECONDS:
+def ended(situation: Situation) -> Iterator[VMReport]:
+    """Yield the migrations of `reunite` that ended while an Event about it can exist, and the VM still runs."""
+    started = {vm.key: vm.started for vm in situation.vms}
+    for each in situation.migrations:
+        is_of_this_start = each.created >= started.get(each.vm, "")
+        if (
+            each.ours
+            and each.is_final
+            and is_of_this_start
+            and unix_seconds(each.ended) > situation.now - _KEPT_SECONDS
+        ):
             namespace, vm = each.vm
             state = each.state
             where = f"migration {each.name} to node {state.target_node or 'unknown'}"
@@ -75,23 +82,26 @@ def ended(migrations: Iterable[Migration], now: float) -> Iterator[VMReport]:
 
 
 class EventsBefore:
-    """The Events of `reunite` that the cluster has."""
+    """The Events of `reunite` that the cluster has.
+
+    An Event belongs to one VirtualMachineInstance. That of the VM's next start is another one, of the same name.
+    """
 
     def __init__(self, events: Iterable[ReuniteEvent], now: float) -> None:
         self._now = now
-        self._at: dict[tuple[_Key, str, str], float] = {}
+        self._at: dict[tuple[str, str, str], float] = {}  # by the VMI's uid, reason and message
         self.restarts: dict[_Key, str] = {}
         for event in filter(is_of_reunite, events):
             key = event.involved_object.namespace, event.involved_object.name
             at = event.last_timestamp or ""
-            self._at[key, event.reason, event.message] = unix_seconds(at)
+            self._at[event.involved_object.uid, event.reason, event.message] = unix_seconds(at)
             if event.reason == EventReason.RESTARTED.code:
                 self.restarts[key] = max(at, self.restarts.get(key, ""))
 
-    def is_new(self, report: VMReport, message: str) -> bool:
-        """Whether no Event says this, or only one that is old. The end of a migration is reported once."""
-        at = self._at.get(((report.namespace, report.vm), report.reason.code, message))
-        return at is None or (report.action != "ended" and at <= self._now - REPEAT_SECONDS)
+    def is_new(self, event: Event, *, once: bool) -> bool:
+        """Whether the VMI has no Event that says this, or only an old one; with `once`, none at all."""
+        at = self._at.get((event.uid, event.reason, event.message))
+        return at is None or (not once and at <= self._now - REPEAT_SECONDS)
 
 
 def event_of(report: VMReport, uid: str, *, dry_run: bool) -> Event:

@@ -135,7 +135,7 @@ class Run:
             )
         policy = Policy(longhorn_namespace=self._settings.longhorn_namespace, opt_in_all=self._settings.opt_in_all)
         situation = situation_of(self._cluster, policy, self._settings.limits(), self._now)
-        self.reports += reports.ended(situation.migrations, self._now)
+        self.reports += reports.ended(situation)
         if self._settings.restart_stuck:
             for stuck in list(stuck_vms(self._cluster, situation)):
                 await self._restart(stuck)
@@ -153,7 +153,7 @@ class Run:
         for report in self.reports:
             vmi = self._cluster.objects.get(VIRTUAL_MACHINE_INSTANCE, report.vm, report.namespace)
             event = reports.event_of(report, (vmi.metadata.uid if vmi else None) or "", dry_run=self._settings.dry_run)
-            if event.uid and written < _EVENTS and self._before.is_new(report, event.message):
+            if event.uid and written < _EVENTS and self._before.is_new(event, once=report.action == "ended"):
                 written += 1
                 result = await writer.write_event(event, time.time())
                 lost = lost or result.because

@@ -112,13 +112,15 @@ def report(reason: EventReason, message: str, action: str = "none", **changes: A
     )
 
 
-def event(message: str, seconds: float, reason: EventReason = EventReason.STARTED, vm: str = "moved") -> Object:
-    """An Event that an earlier run wrote."""
+def event(
+    message: str, seconds: float, reason: EventReason = EventReason.STARTED, vm: str = "moved", uid: str = ""
+) -> Object:
+    """An Event that an earlier run wrote on the VMI of this name; `uid` if it was another VMI."""
     return {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": f"e-{seconds}", "namespace": "vms"},
-        "involvedObject": {"kind": "VirtualMachineInstance", "namespace": "vms", "name": vm},
+        "involvedObject": {"kind": "VirtualMachineInstance", "namespace": "vms", "name": vm, "uid": uid or f"uid-{vm}"},
         "reason": reason.code,
         "message": message,
         "lastTimestamp": ago(seconds, NOW),

@@ -84,13 +84,13 @@ def test_without_allocatable_resources_nothing_is_placed() -> None:
     assert "the pods and resources of the nodes are not known" in said.message
 
 
-def test_a_migration_that_ended_is_reported() -> None:
-    """With KubeVirt's reason."""
-    ended = {
+def failed(name: str = MIGRATION) -> Object:
+    """A migration of `reunite` that failed."""
+    return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstanceMigration",
         "metadata": {
-            "name": MIGRATION,
+            "name": name,
             "namespace": "vms",
             "creationTimestamp": ago(120, NOW),
             "labels": {"kubevirt-scheduler/reunite": "true"},
@@ -98,9 +98,31 @@ def test_a_migration_that_ended_is_reported() -> None:
         "spec": {"vmiName": "moved"},
         "status": {"phase": "Failed", "migrationState": {"failureReason": "it never converged"}},
     }
-    first, *_ = went(moved(ended)).reports
+
+
+def test_a_migration_that_ended_is_reported() -> None:
+    """With KubeVirt's reason."""
+    first, *_ = went(moved(failed())).reports
     message = f"migration {MIGRATION} to node unknown failed: it never converged"
     assert first == report(EventReason.FAILED, message, "ended")
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(121, True), (119, False)])
+def test_a_migration_of_an_earlier_start_is_not_reported(seconds: float, *, told: bool) -> None:
+    """The VMI that it moved is gone, and its Events with it."""
+    present = vmi()
+    present["metadata"]["creationTimestamp"] = ago(seconds, NOW)
+    assert any(each.action == "ended" for each in went(moved(present, failed())).reports) is told
+
+
+@pytest.mark.parametrize(("uid", "written"), [("", 0), ("uid-before", 1)])
+def test_a_vmi_shows_the_end_of_a_migration_once(uid: str, written: int) -> None:
+    """Also after half an hour. An Event of the VM's last start is on another VMI."""
+    message = f"migration {MIGRATION} to node unknown failed: it never converged"
+    writer = Answering()
+    run = went(moved(failed(), event(message, 3_000, EventReason.FAILED, uid=uid)), writer)
+    asyncio.run(run.write_events(writer))
+    assert [each.message for each in writer.events if each.reason == EventReason.FAILED.code] == [message] * written
 
 
 @pytest.mark.parametrize(
@@ -110,6 +132,7 @@ def test_a_migration_that_ended_is_reported() -> None:
         pytest.param([event(MOVES, 1_799)], 0, id="a young one"),
         pytest.param([event(MOVES, 1_800)], 1, id="an old one"),
         pytest.param([event("something else", 9)], 1, id="another one"),
+        pytest.param([event(MOVES, 9, uid="uid-before")], 1, id="one of the VM's last start"),
     ],
 )
 def test_an_event_is_repeated_after_half_an_hour(there: list[Object], written: int) -> None:

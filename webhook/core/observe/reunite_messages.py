@@ -26,6 +26,7 @@ class InvolvedObject(Struct, frozen=True):
     kind: str = ""
     namespace: str = ""
     name: str = ""
+    uid: str = ""
 
 
 class ReuniteEvent(Struct, frozen=True, rename="camel"):
