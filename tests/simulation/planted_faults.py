@@ -90,7 +90,6 @@ PLANTED_FAULTS: Final = {
     ),
     "the cooldown is forgotten": PlantedFault(REUNITE, faulty_parts.limits(cooldown_seconds=0.0)),
     "a VM is moved as soon as it is apart": PlantedFault(REUNITE, faulty_parts.limits(apart_seconds=0.0)),
-    "the budget of the cluster is forgotten": PlantedFault(REUNITE, faulty_parts.limits(at_once=100)),
     "the budget of a node is forgotten": PlantedFault(REUNITE, faulty_parts.limits(at_once_per_node=100)),
     "an evacuation is not seen": PlantedFault(REUNITE, faulty_parts.sees(faulty_parts.without_annotations)),
     "an eviction counts as a drain": PlantedFault(

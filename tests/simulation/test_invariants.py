@@ -19,7 +19,7 @@ from support.sizes import size
 
 FIRST_SEED = int(os.environ.get("SIMULATED_FROM", "1"))
 SEEDS = 8
-SLOW = ("a second migration of a VM is made", "the budget of the cluster is forgotten")
+SLOW = ("a second migration of a VM is made",)
 
 
 def _hours(run: Run) -> float:

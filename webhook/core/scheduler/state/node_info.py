@@ -56,12 +56,6 @@ class NodeRequests:
             else:
                 del self.ports[port]  # NodePorts compares with every key, so none may stay with a count of zero
 
-    def copy(self) -> NodeRequests:
-        """Return another object that counts the same pods."""
-        other = NodeRequests()
-        other.pods, other.amounts, other.ports = self.pods, self.amounts.copy(), self.ports.copy()
-        return other
-
 
 NO_REQUESTS: Final = NodeRequests()
 
