@@ -32,6 +32,7 @@ from webhook.terminal import to_json, to_yaml
 EXIT_COMPLETE: Final = 0
 EXIT_INCOMPLETE: Final = 1
 EXIT_MISSING: Final = 2
+_TABLES: Final = ("table", "wide")
 _BY_NAME: Final = attrgetter("namespace", "name")
 
 
@@ -79,8 +80,10 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
 
 def _remarks(found: CandidateReport, settings: CandidatesSettings) -> Iterator[str]:
     """What a reader of the report must know besides: a sentence each."""
-    if settings.output == "table" and any(each.change for each in found.items):
+    if settings.output in _TABLES and any(each.change for each in found.items):
         yield "the lines that opt VMs in: --output commands"
+    if settings.output == "table":
+        yield from text.notes(found.items)
     if any(CLUSTER in each.notes for each in found.items):
         yield f"the next pod of a stopped VM is {CLUSTER}"
     yield from (f"not everything could be read: {problem}" for problem in found.problems)
@@ -142,4 +145,5 @@ def _render(found: CandidateReport, settings: CandidatesSettings) -> str:
 def _table(found: CandidateReport, settings: CandidatesSettings) -> list[str]:
     if not found.items:
         return []
-    return text.candidate_table(found.items, namespaces=settings.all_namespaces, head=not settings.no_headers)
+    namespaces, wide = settings.all_namespaces, settings.output == "wide"
+    return text.candidate_table(found.items, namespaces=namespaces, head=not settings.no_headers, wide=wide)

@@ -13,11 +13,12 @@ from webhook.component_base.options import OneOf, option
 class CandidatesSettings(VMListSettings):
     """What `candidates` runs with."""
 
-    output: Literal["table", "commands", "json", "yaml", "name"] = option(
+    output: Literal["table", "wide", "commands", "json", "yaml", "name"] = option(
         "-o",
         default="table",
-        type=OneOf("table", "commands", "json", "yaml", "name"),
-        help="Output format: table, json, yaml, name (virtualmachineinstance.kubevirt.io/NAME, for a stopped VM "
-        "virtualmachine.kubevirt.io/NAME) or commands. commands has, for each VM that has not opted in, the line that "
-        "opts the VM in; for one that somebody has opted out, a comment.",
+        type=OneOf("table", "wide", "commands", "json", "yaml", "name"),
+        help="Output format: table, wide (the table with all evidence), json, yaml, name "
+        "(virtualmachineinstance.kubevirt.io/NAME, for a stopped VM virtualmachine.kubevirt.io/NAME) or commands. "
+        "commands has, for each VM that has not opted in, the line that opts the VM in; for one that somebody has "
+        "opted out, a comment.",
     )

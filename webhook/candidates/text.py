@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from webhook.candidates.report import CandidateItem
@@ -10,17 +11,21 @@ from webhook.core.decision import UNCHANGED
 from webhook.explain.derive.notes import CLUSTER
 from webhook.terminal import columns, printable
 
+_NAMED: Final = 3
 _HEAD: Final = ("NAMESPACE", "VM", "NODE", "SHARE-MANAGERS", "STATE", "OPTED-IN", "NEXT-START", "WHY")
 
 
-def candidate_table(items: Sequence[CandidateItem], *, namespaces: bool, head: bool) -> list[str]:
-    """Return the head and a line for each VM. `namespaces`: whether there is a column of them. `head`: its line."""
+def candidate_table(items: Sequence[CandidateItem], *, namespaces: bool, head: bool, wide: bool) -> list[str]:
+    """Return the head and a line for each VM.
+
+    `namespaces`: whether there is a column of them. `head`: whether there is one. `wide`: whether WHY has the evidence.
+    """
     first = 0 if namespaces else 1
-    rows = [*([_HEAD] if head else []), *(tuple(map(printable, _cells(each))) for each in items)]
+    rows = [*([_HEAD] if head else []), *(tuple(map(printable, _cells(each, wide=wide))) for each in items)]
     return columns([row[first:] for row in rows])
 
 
-def _cells(each: CandidateItem) -> tuple[str, ...]:
+def _cells(each: CandidateItem, *, wide: bool) -> tuple[str, ...]:
     share_managers = ", ".join(f"{volume.claim}: {volume.node or '-'}" for volume in each.volumes)
     return (
         each.namespace,
@@ -30,8 +35,23 @@ def _cells(each: CandidateItem) -> tuple[str, ...]:
         str(each.state),
         _opted_in(each),
         _next_start(each),
-        "; ".join([each.next_start.because, *(note for note in each.notes if note != CLUSTER)]),
+        "; ".join([each.next_start.because, *_notes(each)]) if wide else each.next_start.cause,
     )
+
+
+def notes(items: Iterable[CandidateItem]) -> Iterator[str]:
+    """Yield what is not known of the next pod of some VMs, or is wrong with them: a sentence with names each."""
+    names_of: dict[str, list[str]] = defaultdict(list)
+    for each in items:
+        for note in _notes(each):
+            names_of[note].append(each.name)
+    for note, names in names_of.items():
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield printable(f"{', '.join(names[:_NAMED])}{more}: {note}")
+
+
+def _notes(each: CandidateItem) -> list[str]:
+    return [note for note in each.notes if note != CLUSTER]
 
 
 def _opted_in(each: CandidateItem) -> str:

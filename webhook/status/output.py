@@ -11,7 +11,6 @@ import msgspec
 
 from webhook.component_base.errors import did_you_mean
 from webhook.core.api.meta import utc_text
-from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import VMStatus
 from webhook.invocation import Invocation
 from webhook.status import report, text
@@ -68,7 +67,7 @@ class Output:
             self._print(found)
         elif shown:
             self.put("".join(f"{line}\n" for line in self.table.lines(shown, at)))
-        self.tell(text.summary(vm_status.count_states(selected)) if selected else nobody(selection, rows))
+        self.tell(text.summary(selected, apart=selection.apart) if selected else nobody(selection, rows))
         return self.conclude(selection, rows, problems)
 
     def conclude(self, selection: Selection, rows: Sequence[VMStatus], problems: Sequence[str]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
@@ -12,10 +11,8 @@ from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.meta import NamespacedName
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_item import VMItem, vm_item
-from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_status import SEVERITY, TROUBLED, State, VMStatus
 from webhook.invocation import Invocation
-
-TROUBLED = (State.APART, State.STUCK)
 
 
 class Report(Struct, rename="camel", frozen=True, kw_only=True):
@@ -47,9 +44,9 @@ class Selection(Struct, frozen=True, kw_only=True):
         return f"namespace {self.namespace}" if self.namespace else "any namespace"
 
     def rows(self, rows: Iterable[VMStatus]) -> list[VMStatus]:
-        """Return the rows of these VMs, in whatever state, by namespace and name."""
+        """Return the rows of these VMs, in whatever state: the worst first, then by namespace and name."""
         selected = [row for row in rows if self._is_of(row)]
-        return sorted(selected, key=attrgetter("namespace", "name"))
+        return sorted(selected, key=lambda row: (SEVERITY[row.state], row.namespace, row.name))
 
     def shown(self, rows: Iterable[VMStatus]) -> list[VMStatus]:
         """Return the rows that are shown, of those that `rows` returned."""
@@ -106,7 +103,7 @@ def exit_code(rows: Sequence[VMStatus], missing: Sequence[str]) -> int:
     """Return 2 if a name has no row; else 1 if a VM is apart or stuck; else 2 if a state is unknown; else 0."""
     if missing:
         return EXIT_UNKNOWN
-    if any(row.state in (State.APART, State.STUCK) for row in rows):
+    if any(row.state in TROUBLED for row in rows):
         return EXIT_APART
     if any(row.state is State.UNKNOWN for row in rows):
         return EXIT_UNKNOWN

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final, TextIO
 from webhook.cluster_options import opt_in_all_unknown, vm_names
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.observe.vm_status import TROUBLED
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.objects.kinds import VIRT_LAUNCHER_POD
 from webhook.objects.manifests import Manifests
 from webhook.objects.parts import parts_of_nodes, parts_of_rows
 from webhook.objects.vm_rows import misplaced_opt_ins, opt_in_all_in, require_pods, rows_from_manifests, unread
-from webhook.status import report
 from webhook.status.output import Output, nobody, now
 from webhook.status.report import Selection
 from webhook.status.settings import StatusSettings
@@ -115,7 +115,7 @@ def _plan(  # noqa: PLR0913, PLR0917 - what a plan is made of
     from webhook.status import plan_text  # noqa: PLC0415 - as plan_steps
 
     selected = selection.rows(rows)
-    steps, version = plan_steps(cluster, [row for row in selected if row.state in report.TROUBLED])
+    steps, version = plan_steps(cluster, [row for row in selected if row.state in TROUBLED])
     if steps:
         out.put(plan_text.render_plan(steps, origin, version))
     out.tell(plan_text.plan_summary(steps) if selected else nobody(selection, rows))

@@ -5,12 +5,13 @@ Names come from the cluster, so control characters are shown as escapes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.causes import short_cause
+from webhook.core.observe.vm_status import State, VMStatus, count_causes, count_states
 from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.core.opt_in import OptedInBy
 from webhook.invocation import AS_STARTED, Invocation
@@ -33,7 +34,7 @@ class Table:
     """A table of rows.
 
     Args:
-        wide: whether the table has more columns; the others stay as they are.
+        wide: whether the table has more columns, and all evidence in the last one.
         namespaces: whether the table has the column NAMESPACE.
         color: whether the table has ANSI colors.
         head: whether the first line has the names of the columns.
@@ -86,7 +87,10 @@ class Table:
         ]
 
     def _reason(self, row: VMStatus) -> str:
-        return "-" if row.state is State.TOGETHER else f"{_why(row, self._invocation)}{_said_by_reunite(row)}"
+        """The cause in a few words; in the wide table the evidence, what to do, and what `reunite` last said."""
+        if row.state is State.TOGETHER:
+            return "-"
+        return f"{_why(row, self._invocation)}{_said_by_reunite(row)}" if self._wide else short_cause(row.why)
 
     def _joined(self, rows: Sequence[Sequence[str]], states: Sequence[State | None]) -> list[str]:
         """The cells in columns. The color of the state comes last, because it takes no space on the screen."""
@@ -105,11 +109,18 @@ def _wide_cells(row: VMStatus) -> list[str]:
     return [row.since or "-", row.pod, asked, row.decided.value, _volumes(row.volumes)]
 
 
-def summary(counts: Mapping[State, int]) -> str:
-    """Return how many VMs there are, and how many in each state; for at least one VM."""
-    total = sum(counts.values())
-    states = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
-    return f"{total} VM{'s' if total > 1 else ''}: {states}"
+def summary(rows: Sequence[VMStatus], *, apart: bool) -> str:
+    """Return how many VMs there are, in each state, and those that are apart or stuck by cause; for at least one VM.
+
+    `apart`: whether these alone are shown.
+    """
+    states = ", ".join(f"{count} {state.value}" for state, count in count_states(rows).items() if count)
+    counted = f"{len(rows)} VM{'s' if len(rows) > 1 else ''}: {states}"
+    causes = count_causes(rows)
+    if not causes:
+        return counted
+    hint = "" if apart or sum(causes.values()) == len(rows) else "; these alone: --apart"
+    return f"{counted}\nwhy: {', '.join(f'{cause} ({count})' for cause, count in causes.items())}{hint}"
 
 
 def _why(row: VMStatus, invocation: Invocation) -> str:

@@ -65,7 +65,7 @@ def test_files_can_describe_the_cluster(tmp_path: Path, capsys: pytest.CaptureFi
     file.write_text(yaml.safe_dump_all(objects()))
     assert cli.main(["status", "-n", "vms", "--manifests", str(file)]) == 1
     out, err = capsys.readouterr()
-    assert [line.split()[0] for line in out.splitlines()[1:]] == ["cold", "db", "mail", "new", "web"]
+    assert [line.split()[0] for line in out.splitlines()[1:]] == ["mail", "web", "new", "cold", "db"]
     assert err.splitlines()[-1] == "5 VMs: 1 together, 1 apart, 1 stuck, 1 pending, 1 free"
     script = (
         "import sys; from webhook import cli; cli.main(sys.argv[1:]); sys.exit('kubernetes_asyncio' in sys.modules)"

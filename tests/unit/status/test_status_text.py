@@ -1,9 +1,6 @@
-from dataclasses import dataclass
-
 import pytest
 from support.objects.fleets import LATER, disk, launcher, served, the_row
 
-from webhook.core.observe.vm_status import State
 from webhook.status import text
 from webhook.status.report import Selection, exit_code
 
@@ -31,24 +28,15 @@ def test_an_age_has_two_units_at_most(since: str | None, shown: str) -> None:
     assert text.age(since, NOW) == shown
 
 
-@dataclass(frozen=True)
-class Counted:
-    """VMs by state, and the summary of them."""
-
-    counts: dict[State, int]
-    told: str
-
-
-COUNTED = [
-    Counted({State.TOGETHER: 1, State.APART: 0}, "1 VM: 1 together"),
-    Counted({State.TOGETHER: 9, State.APART: 2}, "11 VMs: 9 together, 2 apart"),
-]
-
-
-@pytest.mark.parametrize("row", COUNTED, ids=lambda row: row.told)
-def test_a_summary_names_what_there_is(row: Counted) -> None:
-    """A state without VMs is not named."""
-    assert text.summary(row.counts) == row.told
+def test_a_summary_counts_states_and_causes() -> None:
+    """A state without VMs is not named. The option that shows these VMs alone is named where it shows fewer."""
+    objects = [*disk("root"), *served("root", "node-a")]
+    together, apart = (the_row(launcher("root", nodeName=node), objects=objects) for node in ("node-a", "node-b"))
+    assert text.summary([together], apart=False) == "1 VM: 1 together"
+    counted = "3 VMs: 2 apart, 1 together\nwhy: webhook not asked (2)"
+    assert text.summary([together, apart, apart], apart=False) == f"{counted}; these alone: --apart"
+    assert text.summary([together, apart, apart], apart=True) == counted
+    assert text.summary([apart], apart=False) == "1 VM: 1 apart\nwhy: webhook not asked (1)"
 
 
 def test_names_send_nothing_to_the_terminal() -> None:

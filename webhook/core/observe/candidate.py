@@ -19,6 +19,7 @@ from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
+from webhook.core.causes import short_cause
 from webhook.core.decision import UNCHANGED, Decision, Leave, outcome
 from webhook.core.evidence.finding import ClaimUse
 from webhook.core.observe.vm_status import State, VMStatus, vm_status_of
@@ -36,13 +37,14 @@ _CHANGE: Final = {"spec": {"template": {"metadata": {"annotations": {ANNOTATION_
 class NextStart(Struct, frozen=True, kw_only=True):
     """What the webhook would decide if the VM started now and asked for co-scheduling.
 
-    `decision` is required, preferred or unchanged; `nodes` are the required or preferred nodes. `followed`: whether a
-    share-manager would be created after the VM has its node, and the webhook would steer it there. `rejected`: whether
-    kube-scheduler takes none of the nodes for the VM, whatever runs there.
+    `decision` is required, preferred or unchanged; `nodes` are the required or preferred nodes. `cause`: the reason in
+    a few words. `followed`: whether a share-manager would be created after the VM has its node, and the webhook would
+    steer it there. `rejected`: whether kube-scheduler takes none of the nodes for the VM, whatever runs there.
     """
 
     decision: str
     nodes: Sequence[str]
+    cause: str
     reason: str
     because: str
     followed: bool
@@ -95,6 +97,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
         return NextStart(
             decision=outcome(decision),
             nodes=() if isinstance(decision, Leave) else decision.nodes,
+            cause=short_cause(why),
             reason=why.reason.code,
             because=why.sentence,
             followed=left and why.reason is Reason.SHARE_MANAGER_NO_NODE and not self._is_confined,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from webhook.core.causes import short_cause
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.observe.vm_volumes import VMVolumeStatus
@@ -34,7 +35,8 @@ class VMItem(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """One VM that asks for co-scheduling.
 
     `asked_by`: whose value `asked` is: vm (its annotation), namespace (its label) or cluster (the setting). `mode` is
-    what the value means in this cluster. `only_node`: the one node on which the waiting pod may start.
+    what the value means in this cluster. `only_node`: the one node on which the waiting pod may start. `cause`: the
+    reason in a few words, empty for a VM that is together.
     `remedy`: what to do about a VM that is apart or stuck. `reunite`: what that program last said of it. Both can be
     empty.
     """
@@ -53,6 +55,7 @@ class VMItem(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     decided: Decided
     pinned: bool
     migrating: bool
+    cause: str
     reason: str
     because: str
     remedy: str
@@ -77,6 +80,7 @@ def vm_item(row: VMStatus, remedy: str, reunite: str) -> VMItem:
         decided=row.decided,
         pinned=row.pinned,
         migrating=row.migrating,
+        cause="" if row.state is State.TOGETHER else short_cause(row.why),
         reason=row.why.reason.code,
         because=row.why.sentence,
         remedy=remedy,

@@ -6,6 +6,7 @@ state UNKNOWN if its objects could not be read. Times are RFC 3339 as the API se
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Final
@@ -18,6 +19,7 @@ from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.node_selector import named_nodes
 from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
+from webhook.core.causes import short_cause
 from webhook.core.observe import why_apart
 from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
 from webhook.core.observe.vm_volumes import STARTING, VMVolumeStatus, bound_or_waiting_since, volumes_of
@@ -30,14 +32,14 @@ _MESSAGE_CHARS: Final = 300  # of kube-scheduler's message, which counts nodes f
 
 
 class State(StrEnum):
-    """Where a VM is, compared with its share-managers. The codes are stable: they are metric labels."""
+    """Where a VM is, compared with its share-managers: the worst first. The codes are stable, as metric labels."""
 
-    TOGETHER = "together"
-    APART = "apart"
     STUCK = "stuck"
+    APART = "apart"
+    UNKNOWN = "unknown"
     PENDING = "pending"
     FREE = "free"
-    UNKNOWN = "unknown"
+    TOGETHER = "together"
 
     @property
     def meaning(self) -> str:
@@ -45,6 +47,8 @@ class State(StrEnum):
         return _MEANINGS[self]
 
 
+TROUBLED: Final = (State.STUCK, State.APART)
+SEVERITY: Final = {state: rank for rank, state in enumerate(State)}
 _MEANINGS: Final = {
     State.TOGETHER: "every share-manager that is on a node is on the VM's. Only disks of the VM's own count: no claim "
     "that another VM names, too, no CD-ROM, and not KubeVirt's own claim (TPM, EFI)",
@@ -208,6 +212,12 @@ def _is_starting(volume: VMVolumeStatus) -> bool:
 
 def _later(one: str | None, other: str | None) -> str:
     return max(one or "", other or "")
+
+
+def count_causes(statuses: Iterable[VMStatus]) -> dict[str, int]:
+    """Return the number of VMs that are apart or stuck by each cause, the most frequent first."""
+    counts = Counter(short_cause(each.why) for each in statuses if each.state in TROUBLED)
+    return dict(sorted(counts.items(), key=lambda counted: (-counted[1], counted[0])))
 
 
 def count_states(statuses: Iterable[VMStatus]) -> dict[State, int]:

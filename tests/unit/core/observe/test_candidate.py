@@ -149,7 +149,7 @@ def test_kubevirts_rule_for_a_migration_is_not_the_next_starts() -> None:
 
 def test_a_vm_gains_if_it_or_its_share_manager_is_placed() -> None:
     """What stays as it is gains nothing."""
-    shown = NextStart(decision="unchanged", nodes=(), reason="R", because="b", followed=False)
+    shown = NextStart(decision="unchanged", nodes=(), cause="c", reason="R", because="b", followed=False)
     assert not shown.gains
     assert replace(shown, followed=True).gains
     assert replace(shown, decision="preferred").gains

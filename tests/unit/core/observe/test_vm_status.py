@@ -5,7 +5,7 @@ from support.objects import builders
 from support.objects.fleets import EARLY, LATER, TWO, disk, launcher, served, the_row, unschedulable
 
 from webhook.core.api.meta import NamespacedName
-from webhook.core.observe.vm_status import State, count_states
+from webhook.core.observe.vm_status import State, count_causes, count_states
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NoObject, ObjectRef
 
@@ -229,3 +229,10 @@ def test_counts_have_every_state() -> None:
     assert count_states([]) == dict.fromkeys(State, 0)
     together = the_row(launcher("root", nodeName="node-a"), objects=[*disk("root"), *served("root", "node-a")])
     assert count_states([together, together])[State.TOGETHER] == 2
+
+
+def test_causes_are_counted() -> None:
+    """The most frequent comes first. A VM that is together has none."""
+    objects = [*disk("root"), *served("root", "node-a")]
+    rows = [the_row(launcher("root", nodeName=node), objects=objects) for node in ("node-a", "node-b", "node-b")]
+    assert count_causes(rows) == {"webhook not asked": 2}
