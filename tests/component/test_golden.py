@@ -133,7 +133,7 @@ class Player:
         ):
             body = reader.ask(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()).body
             found: dict[str, Any] = json.loads(gzip.decompress(body))
-        found |= {name: "..." for name in ("cursor", "replica", "started") if name in found}
+        found |= {name: "..." for name in ("replica", "started", "version") if name in found}
         return json.dumps(found, indent=2).splitlines()
 
     def _output(self, lines: list[str], api: StaticApi, pattern: str = "") -> Iterator[str]:

@@ -54,6 +54,7 @@ async def live_sources(settings: ServeSettings, background: Background) -> Async
     try:
         yield Sources(
             cache,
+            api.host,
             {"cluster": api.host},
             checks=_cache_checks(cache),
             metrics=(

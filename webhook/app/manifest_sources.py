@@ -48,6 +48,7 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
     try:
         yield Sources(
             cluster,
+            cluster.objects.origin(settings.manifests.name),
             {"objects": cluster.objects.size, "ignored": dict(cluster.objects.ignored)},
             from_files=True,
             vm_statuses=lambda: vm_statuses,

@@ -32,10 +32,11 @@ def policy_of(settings: ServeSettings) -> Policy:
 class Sources(Struct, frozen=True):
     """The facts that admissions are decided from, and what observes the cluster.
 
-    The fields after the second are for a live cluster only.
+    The fields after the third are for a live cluster only.
 
     Attributes:
         facts: what the admission function asks.
+        cluster: the address of the API server, or the files.
         log_fields: fields of the log line that reports the start.
         checks: returns the checks of the caches for /readyz.
         metrics: what /metrics also shows.
@@ -46,6 +47,7 @@ class Sources(Struct, frozen=True):
     """
 
     facts: FactSource
+    cluster: str
     log_fields: Mapping[str, Any]
     checks: Callable[[], Iterable[Check]] = tuple
     metrics: Sequence[MetricSource] = ()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from webhook import __version__
 from webhook.core.observe.reunite_messages import Messages
 from webhook.core.observe.vm_item import VMItem, vm_item
 from webhook.core.observe.vm_status import State, VMStatus
@@ -34,11 +35,13 @@ class About(NamedTuple):
 
     Attributes:
         replica: the name of this process.
+        cluster: the address of the API server, or the files.
         from_files: whether the rows come from files.
         reunite_messages: returns what `reunite` last said of VMs.
     """
 
     replica: str
+    cluster: str
     from_files: bool = False
     reunite_messages: Callable[[], Messages] = dict
 
@@ -99,6 +102,8 @@ class Feed:
     def _head(self, now: _Made) -> dict[str, Any]:
         snapshot = now.vm_statuses
         return {
+            "version": __version__,
+            "cluster": self._about.cluster,
             "replica": self._about.replica,
             "follows": snapshot is not None,
             "source": "files" if self._about.from_files else "cluster",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from support.drivers.browser import Tab
 from support.drivers.paging import LINES, REPLICA, Paged, record, vm, vms
-from support.objects.fleets import LATEST, served
+from support.objects.fleets import LATEST, running_pod, served
+
+from webhook import __version__
 
 pytestmark = pytest.mark.slow
 
@@ -13,15 +15,41 @@ pytestmark = pytest.mark.slow
 
 
 async def test_every_vm_is_listed_the_worst_first_with_its_reason(tab: Tab) -> None:
-    """State in words, node, the share-manager's node, and the reason."""
+    """State in words, node, the share-manager's node, and the cause in a few words."""
     assert await vms(tab) == ["vms/big", "vms/web", "vms/db1", "vms/db2", "office/mail"]
     assert (await tab.texts("#rows td.state .badge"))[:2] == ["■\nstuck", "▲\napart"]
     row = await tab.text("#rows tr:nth-child(2)")
-    for part in ("node-a", "web-root → on node-b", "VmWebhookNotAsked the VM's pod has no decision of"):
+    for part in ("node-a", "web-root → on node-b", "webhook not asked"):
         assert part in " ".join(row.split())
-    assert await tab.text("#summary") == "3 of 5 VMs together with their share-manager, 1 stuck, 1 apart"
+    assert await tab.text("#summary") == "60 % together: 3 of 5 VMs with their share-manager, 1 stuck, 1 apart"
     assert await tab.value("document.title") == "(2) kubevirt-coschedule"
-    assert f"replica {REPLICA}" in await tab.text("#as-of")
+    for part in ("https://api.example", f"replica {REPLICA}", f"version {__version__}"):
+        assert part in await tab.text("#as-of")
+
+
+async def test_the_vms_of_a_cause_are_one_click_away(tab: Tab) -> None:
+    """Each cause has its number, and is kept in the address of the page."""
+    assert await tab.texts("#causes button") == [
+        "fits none of the nodes that its affinity names 1",
+        "webhook not asked 1",
+    ]
+    await tab.click("#causes span:last-child button")
+    await tab.until("document.querySelectorAll('#rows tr').length === 1")
+    assert await vms(tab) == ["vms/web"]
+    assert "cause=webhook+not+asked" in await tab.value("location.search")
+    await tab.open(await tab.value("location.href"))
+    await tab.until("document.querySelectorAll('#rows tr').length === 1")
+    await tab.click("#clear")
+    await tab.until("document.querySelectorAll('#rows tr').length === 5")
+
+
+async def test_a_state_without_vms_has_no_filter(page: Paged, tab: Tab) -> None:
+    """It has one as soon as a VM is in it."""
+    buttons = "[...document.querySelectorAll('#states button')]"
+    shown = f"{buttons}.filter((each) => !each.hidden).map((each) => each.dataset.state)"
+    assert await tab.value(shown) == ["stuck", "apart", "together"]
+    await page.put(running_pod("idle", "none"))
+    await tab.until(f"{shown}.length === 4")
 
 
 async def test_each_node_shows_its_vms_and_the_share_managers_whose_vm_is_elsewhere(tab: Tab) -> None:

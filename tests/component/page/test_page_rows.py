@@ -26,6 +26,8 @@ async def test_an_open_row_has_its_decision_its_nodes_and_its_commands(page: Pag
     await tab.click("#rows .apart .opener")
     detail = " ".join((await tab.text("#rows .apart .detail")).split())
     for part in (
+        "Why VmWebhookNotAsked the VM's pod has no decision of",
+        "What to do see that the webhook runs",
         "The VM asks for “true”, which means required here.",
         "required → node-a ShareManagerPod claim web-root: pod share-manager-web-root is on node node-b",
         "node-a the VM runs here",
@@ -67,7 +69,7 @@ async def test_a_filter_without_hits_says_so(tab: Tab) -> None:
     await tab.call("Input.insertText", text="nobody")
     await tab.value("document.querySelector('[data-state=apart]').click()")
     await tab.until_text("#none", "No VM matches the filter: name or node “nobody”, state apart.")
-    assert await tab.text("#summary") == "3 of 5 VMs together with their share-manager, 1 stuck, 1 apart"
+    assert await tab.text("#summary") == "60 % together: 3 of 5 VMs with their share-manager, 1 stuck, 1 apart"
 
 
 async def test_the_vms_of_exactly_one_node_can_be_chosen(page: Paged, tab: Tab) -> None:
@@ -140,8 +142,16 @@ async def test_on_a_phone_a_row_is_a_card(tab: Tab) -> None:
     assert await tab.value("document.querySelector('#rows .why').getBoundingClientRect().width") > 340
 
 
+async def test_on_a_phone_the_list_begins_in_the_first_third(tab: Tab) -> None:
+    """The headline and the filter stand above it."""
+    await tab.size(Size(390, 844))
+    await tab.laid_out()
+    assert await tab.value("document.querySelector('search').getBoundingClientRect().bottom") <= 844 / 3
+
+
 async def test_a_row_that_is_apart_shows_what_reunite_said(page: Paged, tab: Tab) -> None:
-    """The words come with the next answer. A VM that is together shows none."""
+    """The words come with the next answer, into the open row. A VM that is together shows none."""
+    await tab.value("document.querySelectorAll('#rows .opener').forEach((each) => each.click())")
     page.words.update({("vms", "web"): "comes home by migration reunite-web", ("vms", "db1"): "comes home, too"})
     page.decisions.note(record(1))
     await tab.until("document.querySelector('#rows').textContent.includes('comes home by migration')")

@@ -105,7 +105,7 @@ async def test_caches_that_are_not_up_to_date_are_named(page: Paged) -> None:
 async def test_before_the_first_pass_the_vms_are_not_known(page: Paged) -> None:
     """The answer says that the VMs are not known, and not that there are none."""
     tracker = VMStatusTracker(page.store.caches, Policy())
-    body = await made(Feed(lambda: tracker.snapshot, Decisions(), About(replica=REPLICA)))
+    body = await made(Feed(lambda: tracker.snapshot, Decisions(), About(REPLICA, "https://api.example")))
     assert (body["known"], body["follows"], body["rows"]) == (False, True, [])
 
 
@@ -187,5 +187,5 @@ async def test_the_page_answers_only_on_the_loopback_address(path: str, address:
     """The address to which the caller has connected: `kubectl port-forward` connects to localhost in the pod."""
     transport = Mock(get_extra_info=lambda _: (address, 8080))
     request = make_mocked_request("GET", path, {"Host": "localhost"}, transport=transport)
-    feed = Feed(None, Decisions(), About(replica=REPLICA))
+    feed = Feed(None, Decisions(), About(REPLICA, "https://api.example"))
     assert (await page_handler(feed, AsyncMock())(request)).status == status

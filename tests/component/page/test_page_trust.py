@@ -34,7 +34,7 @@ async def test_caches_that_are_out_of_date_are_named(page: Paged, tab: Tab) -> N
     page.decisions.note(record(1))
     await tab.until_text("#banner", "Not up to date: persistentvolumes: no event for 40 s.")
     await tab.until_text(
-        "#summary", f"Not up to date. At {fleet.as_of[11:19]} UTC: 3 of 5 VMs together with their share-"
+        "#summary", f"Not up to date. At {fleet.as_of[11:19]} UTC: 60 % together: 3 of 5 VMs with their share-"
     )
     assert (await tab.value("document.title")).startswith("(?) ")
     await page.fleet.refresh()

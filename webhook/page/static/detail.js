@@ -34,12 +34,16 @@ export function detail(row, { decision, problems, now }) {
   return el(
     "div",
     { class: "detail" },
-    row.remedy ? el("section", { class: "wide" }, el("h4", {}, "What to do"), el("p", {}, row.remedy)) : null,
+    part("Why", el("code", {}, row.reason), " ", ...breakable(row.because)),
+    row.remedy ? part("What to do", ...breakable(row.remedy)) : null,
+    row.reunite ? part("reunite", ...breakable(row.reunite)) : null,
     el("section", {}, el("h4", {}, "Decision"), ...decided(row, decision)),
     el("section", {}, el("h4", {}, "Nodes"), ...places(row, problems, now)),
     el("section", {}, el("h4", {}, "Commands"), ...commandsOf(row).map(command)),
   );
 }
+
+const part = (title, ...words) => el("section", { class: "wide" }, el("h4", {}, title), el("p", {}, ...words));
 
 function decided(row, decision) {
   const annotation = `The VM asks for “${row.asked || row.mode}”${BY[row.askedBy]}, which means ${row.mode} here. `;

@@ -96,13 +96,9 @@ function line(row, now, model) {
     el("td", { class: "node", role: "cell" }, ...(row.node ? breakable(row.node) : [el("span", { class: "none" }, "no node")]), row.migrating ? el("small", {}, "migrating") : null),
     el("td", { class: "volumes", role: "cell" }, volumes(row)),
     el("td", { class: "since", role: "cell" }, row.since ? el("time", { class: "since", datetime: row.since, title: row.since }, ago(row.since, now)) : el("span", { class: "none" }, "unknown")),
-    el("td", { class: "why", role: "cell" }, el("code", {}, row.reason), " ", ...breakable(row.because), row.remedy && !opened ? el("p", { class: "remedy" }, el("span", { "aria-hidden": "true" }, "→ "), ...breakable(row.remedy)) : null, said(row.reunite)),
+    el("td", { class: "why", role: "cell" }, row.cause),
     opened ? el("td", { class: "details", role: "cell" }, detail(row, { decision: model.decisionOn(row), problems: model.head.nodes, now })) : null,
   );
-}
-
-function said(text) {
-  return text ? el("p", { class: "remedy" }, el("code", {}, "reunite"), " ", ...breakable(text)) : null;
 }
 
 function badge(state) {

@@ -55,16 +55,20 @@ export class Model {
     return [...counts].sort((a, b) => byName(a[0], b[0]));
   }
 
-  // Return { rows: those that the filter selects, counts: VMs by state, without the filter's states }
+  // Return { rows: those that the filter selects, counts: VMs by state, causes: VMs in trouble by cause }. The filter's
+  // states and causes change no count.
   chosen(filter) {
     const counts = Object.fromEntries(ORDER.map((state) => [state, 0]));
+    const causes = new Map([...filter.causes].map((cause) => [cause, 0]));
     const rows = [];
     for (const row of this.rows.values()) {
       if (!selects(filter, row)) continue;
       counts[row.state] = (counts[row.state] ?? 0) + 1;
-      if (!filter.states.size || filter.states.has(row.state)) rows.push(row);
+      if (inTrouble(row)) causes.set(row.cause, (causes.get(row.cause) ?? 0) + 1);
+      if (filter.states.size && !filter.states.has(row.state)) continue;
+      if (!filter.causes.size || (inTrouble(row) && filter.causes.has(row.cause))) rows.push(row);
     }
-    return { rows, counts };
+    return { rows, counts, causes: [...causes].sort((a, b) => b[1] - a[1] || byText(a[0], b[0])) };
   }
 
   chosenDecisions(filter) {

@@ -41,7 +41,7 @@ function hint(nodes, cards, links, filtered, drawn) {
   const bad = nodes.filter(troubled).length;
   const some = cards.length < bad ? `the worst ${cards.length} of ${bad} with trouble` : `the ${bad} with trouble`;
   const part = cards.length === nodes.length ? "" : bad ? `; ${some} ${cards.length === 1 ? "has a card" : "have cards"}` : "; none has trouble";
-  const many = drawn.length > LINES ? "; point at a card to see its lines" : "";
+  const many = drawn.length > LINES && matchMedia("(hover: hover)").matches ? "; point at a card to see its lines" : "";
   const lines = links.length ? `a line leads from a VM's node to the node of its share-manager${many}` : filtered ? "none of these VMs is apart" : "no VM is apart";
   return `${plural(real, "node")}${filtered ? " of the VMs chosen" : " with VMs or share-managers"}${part}; ${lines}`;
 }
@@ -140,7 +140,7 @@ function showCells(nodes, problems, choose) {
   rove(list, list.querySelector('button[tabindex="0"]') ?? list.querySelector("button"));
   const name = nodes[0]?.name ?? "";
   const words = cut.before + cut.after ? `, without the shared part of their names (${name.slice(0, cut.before)}…${name.slice(name.length - cut.after)})` : "";
-  setText($("cells-hint"), nodes.length ? `${plural(nodes.length, "other node")}${words}` : "");
+  setText($("cells-hint"), nodes.length ? `${plural(nodes.length, "other node")}${words}; grey: no VM there is stuck, apart or unknown` : "");
 }
 
 function printOfCell(node, short, problems) {

@@ -1,6 +1,6 @@
 // Connects the parts: answers of the server go into the model, and the model onto the page. The filter is in the URL.
 
-import { $, clock, el, plural, setText } from "./dom.js";
+import { $, clock, el, plural, setText, sync } from "./dom.js";
 import { follow } from "./feed.js";
 import { restart, showDecisions, showTable, startTable } from "./lists.js";
 import { Model, ORDER, STATES } from "./model.js";
@@ -10,7 +10,7 @@ import { certain, emptyWords, headline, limitsOf, problemsOf } from "./trust.js"
 const SUMMARY_MS = 5000; // between two changes of the text that screen readers read out
 
 const model = new Model();
-const filter = { namespace: "", text: "", states: new Set() };
+const filter = { namespace: "", text: "", states: new Set(), causes: new Set() };
 let ahead = 0; // by how much the server's clock is ahead of the browser's, ms
 let answeredAt = 0; // by the browser's monotonic clock
 let lostWhy = null;
@@ -41,13 +41,14 @@ function lost(why) {
 
 function show() {
   if (!model.head) return;
-  const { rows, counts } = model.chosen(filter);
+  const { rows, counts, causes } = model.chosen(filter);
   showNamespaces();
   showStates(counts);
+  showCauses(causes);
   showTable(rows, model.rows.size, now(), model);
   showNodes(rows, rows.length < model.rows.size, model.head.nodes, chooseNode);
   showDecisions(model.chosenDecisions(filter), model);
-  $("clear").hidden = !(filter.namespace || filter.text || filter.states.size);
+  $("clear").hidden = !(filter.namespace || filter.text || filter.states.size || filter.causes.size);
   trust();
 }
 
@@ -68,7 +69,7 @@ function trust() {
   $("none").hidden = $("rows").childElementCount > 0;
   setText($("none"), $("none").hidden ? "" : emptyWords(head, filter, model.rows.size, stale));
   const at = head?.known ? `as of ${clock(Date.parse(certain(head)))} UTC` : head ? "live" : "connecting";
-  setText($("as-of"), head ? `${at} · replica ${head.replica}` : at);
+  setText($("as-of"), head ? `${at} · ${head.cluster} · replica ${head.replica} · version ${head.version}` : at);
 }
 
 let summarizedAt = 0;
@@ -117,9 +118,20 @@ function showStates(counts) {
   for (const button of $("states").children) {
     const { state } = button.dataset;
     button.setAttribute("aria-pressed", String(filter.states.has(state)));
-    button.classList.toggle("empty", !counts[state]);
+    button.hidden = model.head.known && !counts[state] && !filter.states.has(state);
     setText(button.lastElementChild, model.head.known ? (counts[state] ?? 0).toLocaleString("en") : "?");
   }
+}
+
+function showCauses(causes) {
+  sync($("causes"), causes, ([cause]) => cause, ([cause, count]) => `${count} ${filter.causes.has(cause)}`, ([cause, count]) => {
+    const button = el("button", { type: "button", "aria-pressed": String(filter.causes.has(cause)), "data-focus": "cause" }, `${cause} `, el("b", {}, count.toLocaleString("en")));
+    button.addEventListener("click", () => {
+      if (!filter.causes.delete(cause)) filter.causes.add(cause);
+      filtered();
+    });
+    return el("span", {}, button);
+  });
 }
 
 function filtered() {
@@ -127,6 +139,7 @@ function filtered() {
   if (filter.namespace) chosen.set("namespace", filter.namespace);
   if (filter.text) chosen.set("text", filter.text);
   if (filter.states.size) chosen.set("state", [...filter.states].join(","));
+  for (const cause of filter.causes) chosen.append("cause", cause);
   history.replaceState(null, "", chosen.size ? `?${chosen}` : location.pathname);
   restart();
   show();
@@ -137,6 +150,7 @@ function readFilter() {
   filter.namespace = chosen.get("namespace") ?? "";
   filter.text = $("text").value = chosen.get("text") ?? "";
   filter.states = new Set((chosen.get("state") ?? "").split(",").filter((state) => state in STATES));
+  filter.causes = new Set(chosen.getAll("cause"));
 }
 
 // Show the VMs of one node in the list.
@@ -148,7 +162,7 @@ function chooseNode(name) {
 }
 
 function clear() {
-  Object.assign(filter, { namespace: "", text: "", states: new Set() });
+  Object.assign(filter, { namespace: "", text: "", states: new Set(), causes: new Set() });
   $("text").value = "";
   filtered();
   $("text").focus();

@@ -46,7 +46,9 @@ function counted(counts, stale) {
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
   if (!all) return stale ? "no VM that ran asked for co-scheduling" : "No VM that runs asks for co-scheduling";
   const others = ORDER.filter((state) => state !== "together" && counts[state]).map((state) => `${counts[state].toLocaleString("en")} ${state}`);
-  const most = `${(counts.together ?? 0).toLocaleString("en")} of ${plural(all, "VM")} together with their share-manager`;
+  const together = counts.together ?? 0;
+  const share = Math.floor((100 * together) / all); // so that 100 % means all
+  const most = `${share} % together: ${together.toLocaleString("en")} of ${plural(all, "VM")} with their share-manager`;
   return [most, ...others].join(", ");
 }
 
@@ -64,5 +66,6 @@ export function emptyWords(head, filter, all, stale) {
   if (filter.namespace) parts.push(`namespace ${filter.namespace}`);
   if (filter.text) parts.push(`name or node “${filter.text}”`);
   if (filter.states.size) parts.push(`state ${[...filter.states].join(" or ")}`);
+  if (filter.causes.size) parts.push(`cause ${[...filter.causes].join(" or ")}`);
   return `No VM matches the filter: ${parts.join(", ")}.`;
 }
