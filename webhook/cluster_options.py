@@ -177,8 +177,8 @@ def vm_names(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def opt_in_all_unknown(problem: str) -> str:
-    """Return the sentence for a user who may not read whether the cluster opts in all VMs."""
-    return f"whether the cluster opts in all VMs is not known, say it with --opt-in-all: {problem}"
+    """Return what is not known to a user who may not read whether the cluster opts in all VMs."""
+    return f"whether the cluster opts in all VMs: {problem}; say it with --opt-in-all"
 
 
 def two_clusters(manifests: Path | None, kubeconfig: Path | None, context: str | None) -> list[str]:

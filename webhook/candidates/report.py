@@ -38,6 +38,11 @@ class CandidateItem(Struct, rename="camel", frozen=True, kw_only=True):
     notes: Sequence[str]
 
     @property
+    def may_be_opted_in(self) -> bool:
+        """Whether a setting of the cluster can opt the VM in: neither its annotation nor the label says anything."""
+        return not self.opted_in and self.annotation is None and self.namespace_label is None
+
+    @property
     def gains(self) -> bool:
         """Whether the VM has not opted in, and it or its share-manager would be placed at the next start."""
         return not self.opted_in and self.next_start.gains

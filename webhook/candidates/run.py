@@ -56,6 +56,8 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     names = vm_names(settings.names)
     items = [each for each in candidates if not names or each.name in names]
     problems = unread(cluster)
+    if unknown and any(each.may_be_opted_in for each in items):
+        problems.append(opt_in_all_unknown(unknown))
     if not_known and made:
         problems.append(f"VirtualMachine: {not_known}; so VMs that are stopped are not shown")
     problems += (said for key, said in stopped.unreadable.items() if not names or key.name in names)
@@ -69,8 +71,6 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     stderr.writelines(f"{sentence}\n" for sentence in _remarks(found, settings))
     if not_known and not made:
         stderr.write(f"only VMs that run are shown: {not_known}\n")
-    if unknown:
-        stderr.write(f"{opt_in_all_unknown(unknown)}\n")
     shown = {each.name for each in candidates}
     missing = [name for name in names if name not in shown | {key.name for key in stopped.unreadable}]
     absent = f"no {vm} of this name {has} a disk with a share-manager"

@@ -119,7 +119,7 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
     if left_out:
         stderr.write(f"left out {left_out}: expected a {_EXPECTED}\n")
     if unknown and any(explained.reason in _NOT_OPTED_IN for explained in explanations):
-        stderr.write(f"{opt_in_all_unknown(unknown)}\n")
+        stderr.write(f"not everything could be read: {opt_in_all_unknown(unknown)}\n")
     with suppress(BrokenPipeError):  # the decisions alone set the exit code, even if no program reads the output
         stdout.write(_render(explanations, settings.output, color=color, several=len(requests) > 1))
         stdout.flush()

@@ -78,7 +78,7 @@ class Output:
             *(f"not everything could be read: {problem}" for problem in problems),
             *(self._absence(name, selection, rows) for name in missing),
         )
-        return exit_code(selected, missing)
+        return exit_code(selected, missing, problems)
 
     def _absence(self, name: str, selection: Selection, rows: Sequence[VMStatus]) -> str:
         elsewhere = sorted(row.namespace for row in rows if row.name == name)

@@ -99,12 +99,12 @@ EXIT_APART: Final = 1
 EXIT_UNKNOWN: Final = 2
 
 
-def exit_code(rows: Sequence[VMStatus], missing: Sequence[str]) -> int:
-    """Return 2 if a name has no row; else 1 if a VM is apart or stuck; else 2 if a state is unknown; else 0."""
+def exit_code(rows: Sequence[VMStatus], missing: Sequence[str], problems: Sequence[str]) -> int:
+    """Return 2 if a name has no row; else 1 if a VM is apart or stuck; else 2 if something was not read; else 0."""
     if missing:
         return EXIT_UNKNOWN
     if any(row.state in TROUBLED for row in rows):
         return EXIT_APART
-    if any(row.state is State.UNKNOWN for row in rows):
+    if problems or any(row.state is State.UNKNOWN for row in rows):
         return EXIT_UNKNOWN
     return EXIT_TOGETHER

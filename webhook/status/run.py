@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
+from msgspec.structs import replace
+
 from webhook.cluster_options import opt_in_all_unknown, vm_names
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe.vm_status import TROUBLED
-from webhook.core.opt_in import Policy
+from webhook.core.opt_in import OptedInBy, Policy
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.objects.kinds import VIRT_LAUNCHER_POD
 from webhook.objects.manifests import Manifests
@@ -39,9 +41,15 @@ def run(settings: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool
     out = Output(settings, stdout, stderr, color=color)
     cluster, origin = _cluster(settings)
     made, problems = cluster.objects.bundle, unread(cluster)
-    policy = _policy(settings, cluster, out)
+    setting, unknown = (settings.opt_in_all, "") if settings.opt_in_all else opt_in_all_in(cluster)
+    # The mode of the webhook is not known here: a VM with the value `true` counts as asking for the default.
+    policy = Policy(longhorn_namespace=settings.longhorn_namespace, opt_in_all=setting)
     rows = rows_from_manifests(cluster, policy, selector=settings.selector)
     selection = _selection(settings, _namespace(settings, made.namespace if made else _DEFAULT_NAMESPACE))
+    if unknown:
+        all_in = rows_from_manifests(cluster, replace(policy, opt_in_all="true"), selector=settings.selector)
+        if any(row.by is OptedInBy.CLUSTER for row in selection.rows(all_in)):
+            problems.append(opt_in_all_unknown(unknown))
     out.tell(*selection.hints(misplaced_opt_ins(cluster)))
     at = made.at if made else now()
     if settings.plan:
@@ -80,17 +88,6 @@ def _cluster(settings: StatusSettings) -> tuple[Manifests, str]:
 def _namespace(settings: StatusSettings, usual: str) -> str:
     """The namespace of the VMs, empty for all."""
     return "" if settings.all_namespaces else settings.namespace or usual
-
-
-def _policy(settings: StatusSettings, cluster: Manifests, out: Output) -> Policy:
-    """Return the policy: the option --opt-in-all comes before the setting of the cluster.
-
-    The mode of the webhook is not known here: a VM with the value `true` counts as asking for the default.
-    """
-    setting, unknown = (settings.opt_in_all, "") if settings.opt_in_all else opt_in_all_in(cluster)
-    if unknown:
-        out.tell(opt_in_all_unknown(unknown))
-    return Policy(longhorn_namespace=settings.longhorn_namespace, opt_in_all=setting)
 
 
 def _selection(settings: StatusSettings, namespace: str) -> Selection:

@@ -66,7 +66,7 @@ def test_files_can_describe_the_cluster(tmp_path: Path, capsys: pytest.CaptureFi
     assert cli.main(["status", "-n", "vms", "--manifests", str(file)]) == 1
     out, err = capsys.readouterr()
     assert [line.split()[0] for line in out.splitlines()[1:]] == ["mail", "web", "new", "cold", "db"]
-    assert err.splitlines()[-1] == "5 VMs: 1 together, 1 apart, 1 stuck, 1 pending, 1 free"
+    assert err.splitlines()[0] == "5 VMs: 1 stuck, 1 apart, 1 pending, 1 free, 1 together"
     script = (
         "import sys; from webhook import cli; cli.main(sys.argv[1:]); sys.exit('kubernetes_asyncio' in sys.modules)"
     )

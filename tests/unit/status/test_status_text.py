@@ -72,17 +72,21 @@ ALL = Selection(namespace="")
 
 
 @pytest.mark.parametrize(
-    ("states", "missing", "code"),
+    ("states", "missing", "problems", "code"),
     [
-        ((), (), 0),
-        (("node-a",), (), 0),
-        (("node-a", "node-b"), (), 1),
-        (("node-a",), ("nope",), 2),
-        (("node-b",), ("nope",), 2),
+        ((), (), (), 0),
+        (("node-a",), (), (), 0),
+        (("node-a", "node-b"), (), (), 1),
+        (("node-a",), ("nope",), (), 2),
+        (("node-b",), ("nope",), (), 2),
+        (("node-a",), (), ("namespaces: 403",), 2),
+        (("node-b",), (), ("namespaces: 403",), 1),
     ],
 )
-def test_the_exit_code_is_for_scripts(states: tuple[str, ...], missing: tuple[str, ...], code: int) -> None:
-    """0 if no VM is apart or stuck, 1 if one is, 2 if a name or a state is not known."""
+def test_the_exit_code_is_for_scripts(
+    states: tuple[str, ...], missing: tuple[str, ...], problems: tuple[str, ...], code: int
+) -> None:
+    """0 if no VM is apart or stuck, 1 if one is, 2 if a name or a state is not known, or something was not read."""
     objects = [*disk("root"), *served("root", "node-a")]
     rows = [the_row(launcher("root", nodeName=node), objects=objects) for node in states]
-    assert exit_code(ALL.rows(rows), missing) == code
+    assert exit_code(ALL.rows(rows), missing, problems) == code
