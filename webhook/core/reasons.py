@@ -65,10 +65,13 @@ class Columns(Struct, frozen=True, kw_only=True, gc=False):
 
 @unique
 class Reason(Enum):
-    """Every reason: its code, the template of its sentence, and its columns. The members are grouped by rule."""
+    """Every reason: the template of its sentence, and its columns. Its code is the member's name in camel case.
 
-    def __init__(self, code: str, template: str, columns: Columns = Columns()) -> None:  # noqa: B008 - it is frozen
-        self.code = code
+    The members are grouped by rule.
+    """
+
+    def __init__(self, template: str, columns: Columns = Columns()) -> None:  # noqa: B008 - it is frozen
+        self.code = "".join(word.capitalize() for word in self.name.split("_"))
         self.template = template
         self.columns = columns
 
@@ -77,42 +80,36 @@ class Reason(Enum):
         return Why(self, names)
 
     # Rules 1 to 4: does the webhook place this pod, and does the VM ask for it?
-    NOT_A_POD = "NotAPod", "the object is {kind}, not a v1 Pod"
-    NOT_A_CREATE = "NotACreate", "the operation is {operation}, not CREATE"
-    SUBRESOURCE = "Subresource", "the request is for the subresource {subresource}"
-    POD_TOO_LARGE = "PodTooLarge", "the pod has {count} {what}; the webhook evaluates a pod with at most {most}"
-    NOT_VIRT_LAUNCHER = "NotVirtLauncher", "the pod has no label kubevirt.io=virt-launcher", Columns(other_pod=True)
+    NOT_A_POD = "the object is {kind}, not a v1 Pod"
+    NOT_A_CREATE = "the operation is {operation}, not CREATE"
+    SUBRESOURCE = "the request is for the subresource {subresource}"
+    POD_TOO_LARGE = "the pod has {count} {what}; the webhook evaluates a pod with at most {most}"
+    NOT_VIRT_LAUNCHER = "the pod has no label kubevirt.io=virt-launcher", Columns(other_pod=True)
     MIGRATION_TARGET = (
-        "MigrationTarget",
         "the pod is a live-migration target (label kubevirt.io/migrationJobUID)",
         Columns(other_pod=True),
     )
     MIGRATION_RECEIVER = (
-        "MigrationReceiver",
         "the pod receives a decentralized migration (annotation kubevirt.io/create-migration-target)",
         Columns(other_pod=True),
     )
     EPHEMERAL_PROVISIONING = (
-        "EphemeralProvisioning",
         "the pod only provisions a disk (annotation kubevirt.io/ephemeral-provisioning)",
         Columns(other_pod=True),
     )
-    NODE_ALREADY_SET = "NodeAlreadySet", "spec.nodeName is already {node}, so kube-scheduler does not choose a node"
+    NODE_ALREADY_SET = "spec.nodeName is already {node}, so kube-scheduler does not choose a node"
     NOT_MIGRATION_TARGET = (
-        "NotMigrationTarget",
         "the pod is not a live-migration target (no label kubevirt.io/migrationJobUID)",
         Columns(other_pod=True),
     )
 
     NOT_OPTED_IN = (
-        "NotOptedIn",
         f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}, and its Namespace no such label",
         Columns(not_opted_in=True),
     )
-    OPTED_OUT = "OptedOut", f"the annotation {ANNOTATION_CO_SCHEDULE} is false", Columns(opted_out=True)
-    MODE_OFF = "ModeOff", f"the cluster's mode is off, and {ANNOTATION_CO_SCHEDULE} is true"
+    OPTED_OUT = f"the annotation {ANNOTATION_CO_SCHEDULE} is false", Columns(opted_out=True)
+    MODE_OFF = f"the cluster's mode is off, and {ANNOTATION_CO_SCHEDULE} is true"
     BAD_CO_SCHEDULE = (
-        "BadCoSchedule",
         (
             f"annotation {ANNOTATION_CO_SCHEDULE}: got {{value}}, expected true, false, required or preferred; "
             "the pod stays unchanged; correct spec.template.metadata.annotations of the VirtualMachine"
@@ -121,12 +118,10 @@ class Reason(Enum):
     )
 
     NAMESPACE_OPTED_OUT = (
-        "NamespaceOptedOut",
         f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}, and this label of Namespace {{namespace}} is false",
         Columns(opted_out=True),
     )
     BAD_NAMESPACE_LABEL = (
-        "BadNamespaceLabel",
         (
             f"label {LABEL_CO_SCHEDULE} of Namespace {{namespace}}: got {{value}}, expected true, false, required or "
             "preferred; the pod stays unchanged; correct the label, or annotate the VM"
@@ -134,7 +129,6 @@ class Reason(Enum):
         Columns(wrong_value=True),
     )
     NAMESPACE_LOOKUP_FAILED = (
-        "NamespaceLookupFailed",
         (
             f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}, and whether a label of Namespace {{namespace}} opts "
             "it in is not known: the Namespace could not be read ({problem})"
@@ -143,66 +137,46 @@ class Reason(Enum):
     )
 
     # Rule 5: from each claim to its share-manager. The further down, the closer to a node.
-    NO_CLAIMS = "NoClaims", "the pod has no PersistentVolumeClaim volume", Columns(intended=True)
+    NO_CLAIMS = "the pod has no PersistentVolumeClaim volume", Columns(intended=True)
     EPHEMERAL_CLAIM = (
-        "EphemeralClaim",
         "volume {volume} is a generic ephemeral volume, whose claim is created after the pod",
         Columns(intended=True),
     )
-    CLAIM_LOOKUP_FAILED = (
-        "ClaimLookupFailed",
-        "claim {claim}: its {kind} could not be read ({problem})",
-        Columns(unread=True),
-    )
-    CLAIM_NOT_FOUND = "ClaimNotFound", "claim {claim}: namespace {namespace} has no PersistentVolumeClaim of this name"
-    CLAIM_NOT_BOUND = (
-        "ClaimNotBound",
-        "claim {claim}: it is not bound to a PersistentVolume (phase {phase})",
-        Columns(intended=True),
-    )
-    VOLUME_NOT_FOUND = "VolumeNotFound", "claim {claim}: its PersistentVolume {volume} does not exist"
+    CLAIM_LOOKUP_FAILED = ("claim {claim}: its {kind} could not be read ({problem})", Columns(unread=True))
+    CLAIM_NOT_FOUND = "claim {claim}: namespace {namespace} has no PersistentVolumeClaim of this name"
+    CLAIM_NOT_BOUND = ("claim {claim}: it is not bound to a PersistentVolume (phase {phase})", Columns(intended=True))
+    VOLUME_NOT_FOUND = "claim {claim}: its PersistentVolume {volume} does not exist"
     CLAIM_NOT_READ_WRITE_MANY = (
-        "ClaimNotReadWriteMany",
         "claim {claim}: its access modes are {modes}; a share-manager serves only ReadWriteMany and ReadOnlyMany",
         Columns(no_share_manager=True, intended=True),
     )
     VOLUME_NOT_LONGHORN = (
-        "VolumeNotLonghorn",
         "claim {claim}: PersistentVolume {volume} is not a volume of driver.longhorn.io",
         Columns(no_share_manager=True, intended=True),
     )
     VOLUME_IS_BLOCK = (
-        "VolumeIsBlock",
         "claim {claim}: volume {volume} is {what}; Longhorn attaches it as a block device, without a share-manager",
         Columns(no_share_manager=True, intended=True),
     )
     VOLUME_STRICT_LOCAL = (
-        "VolumeStrictLocal",
         (
             "claim {claim}: volume {volume} is strict-local; Longhorn attaches it without a share-manager, "
             "only on the node of its replica, which the webhook does not know"
         ),
         Columns(no_share_manager=True, intended=True),
     )
-    CDROM_CLAIM = "CdromClaim", "claim {claim} is a CD-ROM of the VM, whose share-manager pulls the VM nowhere"
-    SHARE_MANAGER_NOT_FOUND = (
-        "ShareManagerNotFound",
-        "claim {claim}: volume {volume} has no ShareManager",
-        Columns(intended=True),
-    )
+    CDROM_CLAIM = "claim {claim} is a CD-ROM of the VM, whose share-manager pulls the VM nowhere"
+    SHARE_MANAGER_NOT_FOUND = ("claim {claim}: volume {volume} has no ShareManager", Columns(intended=True))
     SHARE_MANAGER_NO_NODE = (
-        "ShareManagerNoNode",
         "claim {claim}: the share-manager of volume {volume} is on no node yet (state {state})",
         Columns(intended=True),
     )
     NODE_NAME_INVALID = (
-        "NodeNameInvalid",
-        "claim {claim}: the share-manager of volume {volume} names {node}, which is not a valid node name",
+        "claim {claim}: the share-manager of volume {volume} names {node}, which is not a valid node name"
     )
 
     # Rule 6: the evidence of a node, weakest first.
     SHARE_MANAGER_POD_UNREAD = (
-        "ShareManagerPodUnread",
         (
             "claim {claim}: the share-manager pod of volume {volume} could not be read ({problem}); "
             "ShareManager ownerID {node} is only a hint"
@@ -210,180 +184,102 @@ class Reason(Enum):
         Columns(unread=True),
     )
     SHARE_MANAGER_UNSCHEDULED = (
-        "ShareManagerUnscheduled",
-        (
-            "claim {claim}: the share-manager pod of volume {volume} is not scheduled yet; "
-            "ShareManager ownerID {node} is only a hint"
-        ),
+        "claim {claim}: the share-manager pod of volume {volume} is not scheduled yet; "
+        "ShareManager ownerID {node} is only a hint"
     )
-    SHARE_MANAGER_OWNER = (
-        "ShareManagerOwner",
-        "claim {claim}: ShareManager {volume} is {state}, ownerID {node}",
-    )
-    SHARE_MANAGER_POD = (
-        "ShareManagerPod",
-        "claim {claim}: pod share-manager-{volume} is on node {node}{besides}",
-    )
+    SHARE_MANAGER_OWNER = "claim {claim}: ShareManager {volume} is {state}, ownerID {node}"
+    SHARE_MANAGER_POD = "claim {claim}: pod share-manager-{volume} is on node {node}{besides}"
 
     # Rules 2, 5 and 6 for a share-manager pod: from its volume to the VMs that use it. The further down, the closer.
     NOT_SHARE_MANAGER = (
-        "NotShareManager",
         "the pod is not a share-manager pod of Longhorn (namespace {namespace}, label longhorn.io/component)",
         Columns(other_pod=True),
     )
-    VOLUME_LOOKUP_FAILED = (
-        "VolumeLookupFailed",
-        "volume {volume}: its {kind} could not be read ({problem})",
-        Columns(unread=True),
-    )
-    VOLUME_UNCLAIMED = "VolumeUnclaimed", "volume {volume}: no PersistentVolume with this handle has a claim"
-    NO_CONSUMER = (
-        "NoConsumer",
-        "claim {claim}: no known virt-launcher pod uses it, and no csi-attacher ticket leads to such a pod",
-    )
-    CONSUMER_NOT_OPTED_IN = (
-        "ConsumerNotOptedIn",
-        "claim {claim}: VM {vm} uses it, and {because}",
-        Columns(not_opted_in=True),
-    )
-    CONSUMER_ON_NO_NODE = (
-        "ConsumerOnNoNode",
-        "claim {claim}: VM {vm} uses it, and is on no node yet; no csi-attacher ticket names a node",
-    )
+    VOLUME_LOOKUP_FAILED = ("volume {volume}: its {kind} could not be read ({problem})", Columns(unread=True))
+    VOLUME_UNCLAIMED = "volume {volume}: no PersistentVolume with this handle has a claim"
+    NO_CONSUMER = "claim {claim}: no known virt-launcher pod uses it, and no csi-attacher ticket leads to such a pod"
+    CONSUMER_NOT_OPTED_IN = ("claim {claim}: VM {vm} uses it, and {because}", Columns(not_opted_in=True))
+    CONSUMER_ON_NO_NODE = "claim {claim}: VM {vm} uses it, and is on no node yet; no csi-attacher ticket names a node"
     SHARE_MANAGER_OF_OTHER_CLAIM = (
-        "ShareManagerOfOtherClaim",
-        (
-            "claim {claim}: VM {vm} uses it, and its own node can't take the share-manager; the share-manager of its "
-            "claim {other} is on node {node}"
-        ),
+        "claim {claim}: VM {vm} uses it, and its own node can't take the share-manager; the share-manager of its "
+        "claim {other} is on node {node}"
     )
-    ATTACHMENT_TICKET = (
-        "AttachmentTicket",
-        "claim {claim}: VM {vm} uses it, and a csi-attacher ticket of volume {volume} names node {node}",
-    )
-    CONSUMER_PINNED = "ConsumerPinned", "claim {claim}: VM {vm} uses it, and its pod {pod} may only run on node {node}"
-    CONSUMER_TERMINATING = (
-        "ConsumerTerminating",
-        "claim {claim}: VM {vm} uses it, and its terminating pod {pod} is on node {node}",
-    )
-    CONSUMER_ON_NODE = "ConsumerOnNode", "claim {claim}: VM {vm} uses it, and its pod {pod} is on node {node}"
+    ATTACHMENT_TICKET = "claim {claim}: VM {vm} uses it, and a csi-attacher ticket of volume {volume} names node {node}"
+    CONSUMER_PINNED = "claim {claim}: VM {vm} uses it, and its pod {pod} may only run on node {node}"
+    CONSUMER_TERMINATING = "claim {claim}: VM {vm} uses it, and its terminating pod {pod} is on node {node}"
+    CONSUMER_ON_NODE = "claim {claim}: VM {vm} uses it, and its pod {pod} is on node {node}"
 
     # The target of a live migration: who already chose a node. Only with manifests/components/homecoming.
     TARGET_NAMED = (
-        "TargetNamed",
         "the migration names the node of its target: the pod has {label} in its nodeSelector",
         Columns(intended=True),
     )
-    SOURCE_UNKNOWN = (
-        "SourceUnknown",
-        "the node that the VM leaves is not known: the pod has no label kubevirt.io/nodeName",
-    )
+    SOURCE_UNKNOWN = "the node that the VM leaves is not known: the pod has no label kubevirt.io/nodeName"
     SHARE_MANAGER_AT_SOURCE = (
-        "ShareManagerAtSource",
         "claim {claim}: the share-manager is on node {node}, which the VM leaves",
         Columns(intended=True),
     )
     SOURCE_POD_UNREAD = (
-        "SourcePodUnread",
         "whether somebody chose node {node}, which the VM leaves, is not known: its pod could not be read ({problem})",
         Columns(unread=True),
     )
     SOURCE_POD_NOT_FOUND = (
-        "SourcePodNotFound",
-        "whether somebody chose node {node}, which the VM leaves, is not known: no pod of VM {vm} is there",
+        "whether somebody chose node {node}, which the VM leaves, is not known: no pod of VM {vm} is there"
     )
     SOURCE_NODE_CHOSEN = (
-        "SourceNodeChosen",
         (
             "somebody chose node {node}, which the VM leaves: its pod {pod} has {label} in its nodeSelector, "
             "and the new pod does not"
         ),
         Columns(intended=True),
     )
-    MIGRATION_TARGET_NOT_REQUIRED = (
-        "MigrationTargetNotRequired",
-        "the pod is a live-migration target, which may run on any other node too",
-    )
+    MIGRATION_TARGET_NOT_REQUIRED = "the pod is a live-migration target, which may run on any other node too"
 
     # Rule 7: can this pod run on that node?
-    NODE_LOOKUP_FAILED = (
-        "NodeLookupFailed",
-        "node {node}: its {kind} could not be read ({problem})",
-        Columns(unread=True),
-    )
-    NODE_NOT_FOUND = "NodeNotFound", "node {node} does not exist"
-    NODE_BEING_DELETED = "NodeBeingDeleted", "node {node} is being deleted"
-    NODE_NOT_READY = "NodeNotReady", "node {node} is not Ready"
-    NODE_LEAVING = "NodeLeaving", "node {node} is being drained or removed: it has the taint {taint}"
-    NODE_CORDONED = "NodeCordoned", "node {node} is cordoned"
-    TAINT_NOT_TOLERATED = (
-        "TaintNotTolerated",
-        "node {node} has the taint {taint}, which the pod does not tolerate",
-        Columns(excludes=True),
-    )
+    NODE_LOOKUP_FAILED = ("node {node}: its {kind} could not be read ({problem})", Columns(unread=True))
+    NODE_NOT_FOUND = "node {node} does not exist"
+    NODE_BEING_DELETED = "node {node} is being deleted"
+    NODE_NOT_READY = "node {node} is not Ready"
+    NODE_LEAVING = "node {node} is being drained or removed: it has the taint {taint}"
+    NODE_CORDONED = "node {node} is cordoned"
+    TAINT_NOT_TOLERATED = ("node {node} has the taint {taint}, which the pod does not tolerate", Columns(excludes=True))
     NODE_SELECTOR_MISMATCH = (
-        "NodeSelectorMismatch",
         "node {node} does not have the label {label} of the pod's nodeSelector",
         Columns(excludes=True),
     )
     VOLUME_AFFINITY_MISMATCH = (
-        "VolumeAffinityMismatch",
         "PersistentVolume {volume} of claim {claim} can't be used on node {node}",
         Columns(excludes=True),
     )
     IN_TREE_VOLUME = (
-        "InTreeVolume",
-        (
-            "PersistentVolume {volume} of claim {claim} is of the in-tree kind {source}; whether kube-scheduler "
-            "accepts node {node} for the CSI volume that it takes it for is not known"
-        ),
+        "PersistentVolume {volume} of claim {claim} is of the in-tree kind {source}; whether kube-scheduler "
+        "accepts node {node} for the CSI volume that it takes it for is not known"
     )
     VOLUME_ZONE_MISMATCH = (
-        "VolumeZoneMismatch",
         "PersistentVolume {volume} of claim {claim} is labeled for another zone or region than node {node}",
         Columns(excludes=True),
     )
-    NODE_AFFINITY_MISMATCH = (
-        "NodeAffinityMismatch",
-        "the pod's own required node affinity excludes node {node}",
-        Columns(excludes=True),
-    )
+    NODE_AFFINITY_MISMATCH = ("the pod's own required node affinity excludes node {node}", Columns(excludes=True))
     LONGHORN_NOT_READY = (
-        "LonghornNotReady",
-        "Longhorn is not ready on node {node} (nodes.longhorn.io {state}), so no volume can be attached there",
+        "Longhorn is not ready on node {node} (nodes.longhorn.io {state}), so no volume can be attached there"
     )
     DATA_ENGINE_DISABLED = (
-        "DataEngineDisabled",
-        (
-            "node {node} is labeled node.longhorn.io/disable-v2-data-engine=true, "
-            "so volume {volume} of data engine v2 can't be attached there"
-        ),
+        "node {node} is labeled node.longhorn.io/disable-v2-data-engine=true, "
+        "so volume {volume} of data engine v2 can't be attached there"
     )
     DRIVER_MISSING = (
-        "DriverMissing",
-        (
-            "kubelet on node {node} has no CSI driver driver.longhorn.io (see its CSINode), "
-            "so it can't mount the volume of claim {claim}"
-        ),
+        "kubelet on node {node} has no CSI driver driver.longhorn.io (see its CSINode), "
+        "so it can't mount the volume of claim {claim}"
     )
     NFS_CLIENT_MISSING = (
-        "NfsClientMissing",
-        (
-            "Longhorn reports no usable NFS client on node {node} (nodes.longhorn.io, condition NFSClientInstalled), "
-            "so the volume of claim {claim} may not be mountable there"
-        ),
+        "Longhorn reports no usable NFS client on node {node} (nodes.longhorn.io, condition NFSClientInstalled), "
+        "so the volume of claim {claim} may not be mountable there"
     )
-    FREE_RESOURCES_UNKNOWN = (
-        "FreeResourcesUnknown",
-        "the free resources of node {node} are not known: {problem}",
-        Columns(unread=True),
-    )
+    FREE_RESOURCES_UNKNOWN = ("the free resources of node {node} are not known: {problem}", Columns(unread=True))
     NO_ROOM = (
-        "NoRoom",
-        "node {node} has too little of {resource}: {asked} is requested, {used} of {allocatable} is taken{headroom}",
+        "node {node} has too little of {resource}: {asked} is requested, {used} of {allocatable} is taken{headroom}"
     )
     REPLICA_SHARE_FULL = (
-        "ReplicaShareFull",
         (
             "node {node} has too little of {resource} for a pod from each of the {replicas} replicas of the webhook: "
             "{asked} is requested, {used} of {allocatable} is taken{headroom}"
@@ -391,212 +287,128 @@ class Reason(Enum):
         Columns(fits=True),
     )
     PODS_NOT_EVALUATED_YET = (
-        "PodsNotEvaluatedYet",
         "{count} more pods were just placed on node {node}, and kube-scheduler has not evaluated them yet",
         Columns(fits=True),
     )
     REPLICAS_BEHIND = (
-        "ReplicasBehind",
         "several VMs were just placed on node {node}; other replicas of the webhook may not know yet where they run",
         Columns(fits=True),
     )
     NODE_MAY_FILL_UP = (
-        "NodeMayFillUp",
-        "{count} more pods were just placed on node {node}, and can use up its free resources ({because})",
+        "{count} more pods were just placed on node {node}, and can use up its free resources ({because})"
     )
-    PINNED_VM_WAITS = (
-        "PinnedVmWaits",
-        "a VM that may run only on node {node} waits for resources there ({because})",
-    )
-    PORT_TAKEN = "PortTaken", "a pod on node {node} already uses the host port {port}"
+    PINNED_VM_WAITS = "a VM that may run only on node {node} waits for resources there ({because})"
+    PORT_TAKEN = "a pod on node {node} already uses the host port {port}"
     VOLUME_COUNT_UNKNOWN = (
-        "VolumeCountUnknown",
-        (
-            "claim {claim} has a volume of {driver}; node {node} takes at most {limit} of them, "
-            "and how many are attached is not known"
-        ),
+        "claim {claim} has a volume of {driver}; node {node} takes at most {limit} of them, "
+        "and how many are attached is not known"
     )
-    SELECTOR_UNREADABLE = "SelectorUnreadable", "the pod's {rule} has a label selector that the scheduler can't read"
-    TOPOLOGY_LABEL_MISSING = "TopologyLabelMissing", "node {node} has no label {key}, which the pod's {rule} needs"
+    SELECTOR_UNREADABLE = "the pod's {rule} has a label selector that the scheduler can't read"
+    TOPOLOGY_LABEL_MISSING = "node {node} has no label {key}, which the pod's {rule} needs"
     POD_AFFINITY_UNMET = (
-        "PodAffinityUnmet",
-        "no pod that the pod's required pod affinity asks for ({pods}) is in the same {key} as node {node}",
+        "no pod that the pod's required pod affinity asks for ({pods}) is in the same {key} as node {node}"
     )
     POD_ANTI_AFFINITY = (
-        "PodAntiAffinity",
-        "a pod that the pod's required anti-affinity excludes ({pods}) is in the same {key} as node {node}",
+        "a pod that the pod's required anti-affinity excludes ({pods}) is in the same {key} as node {node}"
     )
     EXCLUDED_BY_POD = (
-        "ExcludedByPod",
-        "a pod in the same {key} as node {node} has a required anti-affinity that excludes this pod ({pods})",
+        "a pod in the same {key} as node {node} has a required anti-affinity that excludes this pod ({pods})"
     )
-    NAMESPACES_UNKNOWN = (
-        "NamespacesUnknown",
-        "whether {rule} rejects node {node} depends on the labels of namespaces, which are not known",
-    )
-    DEPENDS_ON_UNSCHEDULED_POD = (
-        "DependsOnUnscheduledPod",
-        "whether {rule} rejects node {node} depends on a pod that is not on its node yet",
-    )
+    NAMESPACES_UNKNOWN = "whether {rule} rejects node {node} depends on the labels of namespaces, which are not known"
+    DEPENDS_ON_UNSCHEDULED_POD = "whether {rule} rejects node {node} depends on a pod that is not on its node yet"
     HOSTNAME_NOT_UNIQUE = (
-        "HostnameNotUnique",
-        "node {node} is not the only node with the label {key}={value}, and rules between pods go by this label",
+        "node {node} is not the only node with the label {key}={value}, and rules between pods go by this label"
     )
-    NODE_DELINQUENT = (
-        "NodeDelinquent",
-        "the share-manager pod has a preference of its own, from Longhorn, against node {node}",
-    )
-    NODE_FEASIBLE = "NodeFeasible", "the pod can run on node {node}", Columns(fits=True)
+    NODE_DELINQUENT = "the share-manager pod has a preference of its own, from Longhorn, against node {node}"
+    NODE_FEASIBLE = "the pod can run on node {node}", Columns(fits=True)
 
     # Rule 7, for all nodes: rules of the pod that are not evaluated. The pod might not start on a required node.
-    INTER_POD_AFFINITY = (
-        "InterPodAffinity",
-        "the pod has required inter-pod {which} over {key}, which the webhook does not evaluate",
-    )
+    INTER_POD_AFFINITY = "the pod has required inter-pod {which} over {key}, which the webhook does not evaluate"
     MAY_BE_EXCLUDED_BY_POD = (
-        "MayBeExcludedByPod",
-        "a pod of the cluster has a required anti-affinity over {key} that can exclude this pod ({pods})",
+        "a pod of the cluster has a required anti-affinity over {key} that can exclude this pod ({pods})"
     )
     TOO_MANY_EXISTING_TERMS = (
-        "TooManyExistingTerms",
-        "{count} terms of other pods' required anti-affinity can be about this pod, and at most {most} are compared",
+        "{count} terms of other pods' required anti-affinity can be about this pod, and at most {most} are compared"
     )
     MATCH_LABEL_KEYS = (
-        "MatchLabelKeys",
-        "the pod's required inter-pod {which} has matchLabelKeys or mismatchLabelKeys; Kubernetes 1.30 ignores them",
+        "the pod's required inter-pod {which} has matchLabelKeys or mismatchLabelKeys; Kubernetes 1.30 ignores them"
     )
-    TOPOLOGY_SPREAD = "TopologySpread", "the pod has a DoNotSchedule topology spread over {key}"
+    TOPOLOGY_SPREAD = "the pod has a DoNotSchedule topology spread over {key}"
     SCHEDULING_GATED = (
-        "SchedulingGated",
-        "the pod has the scheduling gate {gate}; what its node has free when the gate is removed is not known",
+        "the pod has the scheduling gate {gate}; what its node has free when the gate is removed is not known"
     )
     REPLICAS_MAY_CONFLICT = (
-        "ReplicasMayConflict",
-        (
-            "the pod's {what} can exclude a pod that another of the {replicas} replicas of the webhook is placing "
-            "on the same node now"
-        ),
+        "the pod's {what} can exclude a pod that another of the {replicas} replicas of the webhook is placing "
+        "on the same node now"
     )
-    RESOURCE_CLAIMS = "ResourceClaims", "the pod claims devices (spec.resourceClaims) that only some nodes can have"
-    NODE_FEATURES = "NodeFeatures", "the pod has {field}, which needs a feature that only some nodes may declare"
-    TOO_MANY_TERMS = "TooManyTerms", "the pod's required node affinity has more than {limit} terms"
+    RESOURCE_CLAIMS = "the pod claims devices (spec.resourceClaims) that only some nodes can have"
+    NODE_FEATURES = "the pod has {field}, which needs a feature that only some nodes may declare"
+    TOO_MANY_TERMS = "the pod's required node affinity has more than {limit} terms"
 
     # Rule 8, and failures.
-    EVIDENCE_NOT_CONFIRMED = (
-        "EvidenceNotConfirmed",
-        "the evidence can be out of date, because the API server did not confirm it: {staleness}",
-    )
-    PREFERRED_MODE = "PreferredMode", "{who} asks for mode preferred"
+    EVIDENCE_NOT_CONFIRMED = "the evidence can be out of date, because the API server did not confirm it: {staleness}"
+    PREFERRED_MODE = "{who} asks for mode preferred"
     STATE_CLAIM = (
-        "StateClaim",
-        "claim {claim} holds only the state that KubeVirt stores of the VM (TPM, EFI), which never requires a node",
+        "claim {claim} holds only the state that KubeVirt stores of the VM (TPM, EFI), which never requires a node"
     )
     SHARED_CLAIM = (
-        "SharedClaim",
-        "claim {claim} never requires a node, because it is not the VM's alone: it is also a claim of VM {other}",
+        "claim {claim} never requires a node, because it is not the VM's alone: it is also a claim of VM {other}"
     )
     HOTPLUGGED_CLAIM = (
-        "HotpluggedClaim",
-        (
-            "claim {claim} is hotpluggable: KubeVirt attaches it after the VM's pod has its node, so it never requires "
-            "a node"
-        ),
+        "claim {claim} is hotpluggable: KubeVirt attaches it after the VM's pod has its node, so it never requires "
+        "a node"
     )
     START_FAILURES = (
-        "StartFailures",
-        "VirtualMachine {vm} has {count} failed starts in a row (status.startFailure), so no node is required",
+        "VirtualMachine {vm} has {count} failed starts in a row (status.startFailure), so no node is required"
     )
     AUDIT_REQUIRED = (
-        "AuditRequired",
         "the webhook only audits (--audit=on); it would write a requirement: {decision}",
         Columns(intended=True),
     )
     AUDIT_PREFERRED = (
-        "AuditPreferred",
         "the webhook only audits (--audit=on); it would write a preference: {decision}",
         Columns(intended=True),
     )
-    PATCH_DOES_NOT_APPLY = (
-        "PatchDoesNotApply",
-        "the patch does not apply ({problem}); please report this",
-        Columns(fault=True),
-    )
+    PATCH_DOES_NOT_APPLY = ("the patch does not apply ({problem}); please report this", Columns(fault=True))
     ANNOTATIONS_FULL = (
-        "AnnotationsFull",
-        "the pod's annotations leave too little space for the record of the patch (Kubernetes accepts 256 KiB in all)",
+        "the pod's annotations leave too little space for the record of the patch (Kubernetes accepts 256 KiB in all)"
     )
-    INTERNAL_ERROR = (
-        "InternalError",
-        "the webhook failed on this pod ({problem}); please report this",
-        Columns(fault=True),
-    )
+    INTERNAL_ERROR = ("the webhook failed on this pod ({problem}); please report this", Columns(fault=True))
 
     # A VM as it is now (status, metrics), if it is on no node. A VM that is together has the reason of a claim.
-    VM_NOT_SCHEDULED = "VmNotScheduled", "pod {pod} is on no node yet"
-    VM_OTHER_SCHEDULER = (
-        "VmOtherScheduler",
-        "pod {pod} is on no node yet, and waits for the scheduler {scheduler} (spec.schedulerName)",
-    )
-    VM_UNSCHEDULABLE = "VmUnschedulable", "pod {pod} is on no node yet: kube-scheduler reports: {message}"
-    VM_STUCK = (
-        "VmStuck",
-        "pod {pod} may run only on the nodes that its affinity names, and fits none: {message}",
-    )
-    VM_NODE_NOT_READY = (
-        "VmNodeNotReady",
-        "node {node} is not Ready, so KubeVirt can neither migrate nor restart the VM",
-    )
+    VM_NOT_SCHEDULED = "pod {pod} is on no node yet"
+    VM_OTHER_SCHEDULER = "pod {pod} is on no node yet, and waits for the scheduler {scheduler} (spec.schedulerName)"
+    VM_UNSCHEDULABLE = "pod {pod} is on no node yet: kube-scheduler reports: {message}"
+    VM_STUCK = "pod {pod} may run only on the nodes that its affinity names, and fits none: {message}"
+    VM_NODE_NOT_READY = "node {node} is not Ready, so KubeVirt can neither migrate nor restart the VM"
     VM_POD_TERMINATING = (
-        "VmPodTerminating",
-        "pod {pod} is being deleted, so KubeVirt can neither migrate nor restart the VM until it is gone",
+        "pod {pod} is being deleted, so KubeVirt can neither migrate nor restart the VM until it is gone"
     )
     VM_SHARE_MANAGER_POD_GONE = (
-        "VmShareManagerPodGone",
-        "claim {claim}: its share-manager's pod is gone; ShareManager {volume} still says {state}",
+        "claim {claim}: its share-manager's pod is gone; ShareManager {volume} still says {state}"
     )
 
     # What made a VM apart from a share-manager, by the times and annotations of both pods.
-    VM_SHARE_MANAGER_MOVED = (
-        "VmShareManagerMoved",
-        "{before}; since then the share-manager of claim {claim} has taken node {other}{since}",
-    )
+    VM_SHARE_MANAGER_MOVED = "{before}; since then the share-manager of claim {claim} has taken node {other}{since}"
     VM_SHARE_MANAGER_LATER = (
-        "VmShareManagerLater",
-        (
-            "the share-manager of claim {claim} took node {other} at {since}, after the VM had taken node {node} at "
-            "{at}; {steering}"
-        ),
+        "the share-manager of claim {claim} took node {other} at {since}, after the VM had taken node {node} at "
+        "{at}; {steering}"
     )
-    VM_SHARE_MANAGERS_SPREAD = (
-        "VmShareManagersSpread",
-        "the VM's share-managers are on nodes {nodes}, and the VM can be on only one of them",
-    )
+    VM_SHARE_MANAGERS_SPREAD = "the VM's share-managers are on nodes {nodes}, and the VM can be on only one of them"
     VM_LIVE_MIGRATED = (
-        "VmLiveMigrated",
-        (
-            "the VM was live-migrated to node {node} at {at}, and the share-manager of claim {claim} stayed on node "
-            "{other}; {decision}"
-        ),
+        "the VM was live-migrated to node {node} at {at}, and the share-manager of claim {claim} stayed on node "
+        "{other}; {decision}"
     )
     VM_PREFERRED = (
-        "VmPreferred",
-        (
-            "at the VM's start the webhook preferred {on} and did not require it, because {because}; kube-scheduler "
-            "chose node {node}"
-        ),
+        "at the VM's start the webhook preferred {on} and did not require it, because {because}; kube-scheduler "
+        "chose node {node}"
     )
-    VM_LEFT_UNCHANGED = (
-        "VmLeftUnchanged",
-        "at the VM's start the webhook left the pod unchanged, because {because}",
-    )
+    VM_LEFT_UNCHANGED = "at the VM's start the webhook left the pod unchanged, because {because}"
     VM_WEBHOOK_NOT_ASKED = (
-        "VmWebhookNotAsked",
-        (
-            "the VM's pod has no decision of the webhook: at the VM's start the API server did not call the webhook, "
-            "or got no answer"
-        ),
+        "the VM's pod has no decision of the webhook: at the VM's start the API server did not call the webhook, "
+        "or got no answer"
     )
-    VM_CAUSE_NOT_KNOWN = "VmCauseNotKnown", "it is not known why: {facts}"
+    VM_CAUSE_NOT_KNOWN = "it is not known why: {facts}"
 
 
 CHAIN_ORDER: Final = {reason: rank for rank, reason in enumerate(Reason)}
