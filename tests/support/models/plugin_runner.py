@@ -12,14 +12,23 @@ from support.models.scheduler_model import REQUIRED, Object, Situation
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.plugins import inter_pod_affinity
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, PodNode
 from webhook.core.scheduler.state.pod_requests import Usage
-from webhook.core.scheduler.status import Status, merge
 
+UNKNOWN: Final = {
+    Reason.INTER_POD_AFFINITY,
+    Reason.MAY_BE_EXCLUDED_BY_POD,
+    Reason.POD_AFFINITY_UNMET,  # the pod can be the first of its kind
+    Reason.HOSTNAME_NOT_UNIQUE,
+    Reason.NAMESPACES_UNKNOWN,
+    Reason.MATCH_LABEL_KEYS,
+}
+"""With these kube-scheduler may accept the node. With any other reason it rejects the node."""
 _NONE: Final[Object] = {}
 
 
@@ -36,14 +45,14 @@ class PluginRunner:
         for pod in expected:
             add(self.scheduler_cache, pod, bound=False)
 
-    def inter_pod_affinity(self) -> Status:
-        """Return the status of InterPodAffinity: what rejects the node, else what can't be known of it."""
+    def inter_pod_affinity(self) -> Why | None:
+        """Return what InterPodAffinity has against the node, or against any node."""
         nodes = snapshot(self.nodes, self.scheduler_cache)
-        status = inter_pod_affinity.filter_node(CycleState(self.incoming, nodes), nodes.node_info(self.candidate))
-        return merge((status, self.pre_filter()))
+        why = inter_pod_affinity.filter_node(CycleState(self.incoming, nodes), nodes.node_info(self.candidate))
+        return why or self.pre_filter()
 
-    def pre_filter(self) -> Status:
-        """Return the status of InterPodAffinity for the pod, whatever the node."""
+    def pre_filter(self) -> Why | None:
+        """Return what InterPodAffinity has against any node."""
         return inter_pod_affinity.pre_filter(CycleState(self.incoming, snapshot(self.nodes, self.scheduler_cache)))
 
 

@@ -32,10 +32,10 @@ from support.strategies.inter_pod_situations import Maker, Setting
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.api.node import Node
+from webhook.core.reasons import Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.plugins import inter_pod_affinity, pod_topology_spread
 from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.status import Passed, Status, merge
 
 BY_NAME: Final = "by name"
 BY_TAINTS: Final = "by taints"
@@ -60,24 +60,24 @@ class Outcome(NamedTuple):
 
     name: str
     way: str
-    core: Status
+    core: Why | None
     model: Sequence[str]
     scheduler: str | None
 
     @property
     def unsafe(self) -> bool:
         """Whether a pin of ours would have stranded the pod."""
-        return isinstance(self.core, Passed) and self.scheduler is not None
+        return self.core is None and self.scheduler is not None
 
     @property
     def overcautious(self) -> bool:
         """Whether we would have left out a pin that could have been."""
-        return not isinstance(self.core, Passed) and self.scheduler is None
+        return self.core is not None and self.scheduler is None
 
     @property
     def said(self) -> str:
         """ALLOWED, or the code of core's cause."""
-        return PASSED if isinstance(self.core, Passed) else self.core.cause.code
+        return PASSED if self.core is None else self.core.reason.code
 
 
 class Asked(NamedTuple):
@@ -150,13 +150,13 @@ class Parity:
             list(writers.map(self._put_there, [pod for each in situations for pod in each.pods]))
             self._until_seen()
             core = Core(nodes.values(), self._api.items("v1", "Pod"))
-            statuses = [core.status(each) for each in situations]
+            ruled = [core.why_not(each) for each in situations]
             list(writers.map(self._api.create, [each.pod for each in asked]))
         done = self._judged(len(asked))
         names = [_key(situation.incoming_pod) for situation in situations]
         return [
-            Outcome(name, each.way, status, refusals(self._stored(each), pinned=each.way == BY_NAME), done[name])
-            for name, each, status in zip(names, asked, statuses, strict=True)
+            Outcome(name, each.way, why, refusals(self._stored(each), pinned=each.way == BY_NAME), done[name])
+            for name, each, why in zip(names, asked, ruled, strict=True)
         ]
 
     def _stored(self, asked: Asked) -> Situation:
@@ -218,13 +218,13 @@ class Core:
             if pod["spec"].get("nodeName"):
                 add(self._scheduler_cache, pod)
 
-    def status(self, situation: Situation) -> Status:
-        """Return the status of both plugins together."""
+    def why_not(self, situation: Situation) -> Why | None:
+        """Return what the two plugins have against the node, or against any node."""
         nodes = snapshot(self._nodes, self._scheduler_cache)
         cycle = CycleState(incoming_pod(situation.incoming_pod), nodes)
         node = nodes.node_info(situation.candidate)
-        pre_filters = (inter_pod_affinity.pre_filter(cycle), pod_topology_spread.pre_filter(cycle))
-        return merge((inter_pod_affinity.filter_node(cycle, node), *pre_filters))
+        why = inter_pod_affinity.filter_node(cycle, node) or inter_pod_affinity.pre_filter(cycle)
+        return why or pod_topology_spread.pre_filter(cycle)
 
 
 def _name(described: Object) -> str:

@@ -7,8 +7,6 @@ Invariant: kube-scheduler's filters accept a node that is feasible here, for the
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
-
 from webhook.core import refs
 from webhook.core.api.node import Node
 from webhook.core.decision import NodeFit
@@ -16,23 +14,10 @@ from webhook.core.placement import longhorn_node, node_health, replica_share
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler import registry
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.registry import Filter, PreFilter, VolumeFilter
+from webhook.core.scheduler.registry import Filter, PodFilter, VolumeFilter
 from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo
 from webhook.core.scheduler.state.snapshot import NoSnapshot, NotCounted, SnapshotUnavailable
-from webhook.core.scheduler.status import Passed, Rejected, Unknown
 from webhook.core.view import ClusterView, NoObject, Ref
-
-_NotPassed: TypeAlias = Rejected | Unknown
-
-# As tuples: a walk over a tuple is the fastest, and one admission walks over them for hundreds of nodes.
-_PRE_ENQUEUE: Final = tuple(registry.PRE_ENQUEUE.values())
-_PRE_FILTER: Final = tuple(registry.PRE_FILTER.values())
-_FILTER_NODE: Final = tuple(registry.FILTER_NODE.values())
-_FILTER_VOLUME: Final = tuple(registry.FILTER_VOLUME.values())
-_FILTER_BY_AFFINITY: Final = tuple(registry.FILTER_BY_AFFINITY.values())
-_FILTER_BY_REQUESTS: Final = tuple(registry.FILTER_BY_REQUESTS.values())
-_FILTER_VOLUME_LIMITS: Final = tuple(registry.FILTER_VOLUME_LIMITS.values())
-_FILTER_BETWEEN_PODS: Final = tuple(registry.FILTER_BETWEEN_PODS.values())
 
 
 def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
@@ -57,9 +42,7 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
     why = _why_not_alone(cycle, info)
     if why is None and longhorn is NoObject.UNAVAILABLE:
         why = _unread(refs.longhorn_node(name), view)
-    if why is None:
-        refused = _filter(_FILTER_BY_AFFINITY, cycle, info)
-        why = refused.why if refused else None
+    why = why or _filter(registry.FILTER_BY_AFFINITY, cycle, info)
     node_fit = NodeFit(name, why) if why else _evaluate_beside_pods(name, cycle, beside_pods)
     no_client = longhorn_node.why_no_nfs_client(name, longhorn, cycle.incoming) if node_fit.fits else None
     return NodeFit(name, no_client) if no_client else node_fit
@@ -68,7 +51,7 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
 def could_run(node: Node, cycle: CycleState) -> bool:
     """Whether kube-scheduler could choose this node for the pod, whatever other pods there are."""
     info = NodeInfo(node)
-    if _why_not_alone(cycle, info) or _filter(_FILTER_BY_AFFINITY, cycle, info):
+    if _why_not_alone(cycle, info) or _filter(registry.FILTER_BY_AFFINITY, cycle, info):
         return False
     return longhorn_node.why_no_driver(info.name, _drivers(_beside_pods(info.name, cycle)), cycle.incoming) is None
 
@@ -88,29 +71,29 @@ def _unread(ref: Ref, view: ClusterView) -> Why:
 
 def _why_not_alone(cycle: CycleState, node: NodeInfo) -> Why | None:
     """Return why the node is rejected whatever other pods there are, the pod's required node affinity apart."""
-    why = node_health.why_unhealthy(node)
-    if why:
-        return why
-    refused = _filter(_FILTER_NODE, cycle, node) or _filter_volumes(_FILTER_VOLUME, cycle, node)
-    return refused.why if refused else None
+    return (
+        node_health.why_unhealthy(node)
+        or _filter(registry.FILTER_NODE, cycle, node)
+        or _filter_volumes(registry.FILTER_VOLUME, cycle, node)
+    )
 
 
-def _filter(filters: tuple[Filter, ...], cycle: CycleState, node: NodeInfo) -> _NotPassed | None:
-    """Return the status of the first filter that does not pass the node; None if all pass the node."""
+def _filter(filters: tuple[Filter, ...], cycle: CycleState, node: NodeInfo) -> Why | None:
+    """Return the reason of the first filter that does not pass the node; None if all pass the node."""
     for filter_node in filters:
-        status = filter_node(cycle, node)
-        if not isinstance(status, Passed):
-            return status
+        why = filter_node(cycle, node)
+        if why:
+            return why
     return None
 
 
-def _filter_volumes(filters: tuple[VolumeFilter, ...], cycle: CycleState, node: NodeInfo) -> _NotPassed | None:
+def _filter_volumes(filters: tuple[VolumeFilter, ...], cycle: CycleState, node: NodeInfo) -> Why | None:
     """Ask about one volume after the other, so that the reason names the first volume that can't be used."""
     for volume in cycle.incoming.volumes:
         for filter_volume in filters:
-            status = filter_volume(volume, node)
-            if not isinstance(status, Passed):
-                return status
+            why = filter_volume(volume, node)
+            if why:
+                return why
     return None
 
 
@@ -123,35 +106,30 @@ def _evaluate_beside_pods(name: str, cycle: CycleState, node: NodeInfo | None) -
         return NodeFit(name, Reason.FREE_RESOURCES_UNKNOWN.why(node=name, problem=snapshot.problem))
     if node is None or node.node is UNLISTED:
         return NodeFit(name, Reason.FREE_RESOURCES_UNKNOWN.why(node=name, problem="the node was not listed yet"))
-    refused = _filter(_FILTER_BY_REQUESTS, cycle, node)
-    if refused:
-        return replica_share.verdict_if_scarce(name, refused.why, node)
-    refused = _filter_volumes(_FILTER_VOLUME_LIMITS, cycle, node)
-    if refused:
-        return NodeFit(name, refused.why)
-    refused = _filter(_FILTER_BETWEEN_PODS, cycle, node)
-    if refused:
+    why = _filter(registry.FILTER_BY_REQUESTS, cycle, node)
+    if why:
+        return replica_share.verdict_if_scarce(name, why, node)
+    why = _filter_volumes(registry.FILTER_VOLUME_LIMITS, cycle, node)
+    if why:
+        return NodeFit(name, why)
+    why = _filter(registry.FILTER_BETWEEN_PODS, cycle, node)
+    if why:
         # A VM waits for this node alone. If this pod were there first, its anti-affinity would reject that VM.
-        preferable = not (node.waited_for and refused.cause is Reason.DEPENDS_ON_UNSCHEDULED_POD)
-        return NodeFit(name, refused.why, preferable=preferable)
+        preferable = not (node.waited_for and why.reason is Reason.DEPENDS_ON_UNSCHEDULED_POD)
+        return NodeFit(name, why, preferable=preferable)
     verdict = replica_share.verdict_if_shared(name, cycle.incoming.usage, node, snapshot)
     return verdict or NodeFit(name, Reason.NODE_FEASIBLE.why(node=name))
 
 
 def why_undecidable(cycle: CycleState) -> Why | None:
     """Return why no node may be required for this pod: a scheduling gate, or a plugin that can't be evaluated."""
-    return _why_not_filtered(_PRE_ENQUEUE, cycle) or why_not_evaluated(cycle)
+    return _first(registry.PRE_ENQUEUE, cycle) or why_not_evaluated(cycle)
 
 
 def why_not_evaluated(cycle: CycleState) -> Why | None:
     """Return the rule of the pod that could reject any node, and that no plugin here can evaluate; None if none is."""
-    return _why_not_filtered(_PRE_FILTER, cycle)
+    return _first(registry.PRE_FILTER, cycle)
 
 
-def _why_not_filtered(plugins: tuple[PreFilter, ...], cycle: CycleState) -> Why | None:
-    """Return the reason of the first plugin that does not pass the pod, whatever the node."""
-    for plugin in plugins:
-        status = plugin(cycle)
-        if not isinstance(status, Passed):
-            return status.why
-    return None
+def _first(filters: tuple[PodFilter, ...], cycle: CycleState) -> Why | None:
+    return next(filter(None, (plugin(cycle) for plugin in filters)), None)

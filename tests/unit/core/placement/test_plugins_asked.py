@@ -20,7 +20,7 @@ from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
 
 TABLES = [table for name, table in vars(registry).items() if name.isupper()]
 FUNCTIONS: dict[CodeType, str] = {
-    function.__code__: f"{name}.{function.__name__}" for table in TABLES for name, function in table.items()
+    function.__code__: f"{function.__module__}.{function.__name__}" for table in TABLES for function in table
 }
 
 

@@ -15,7 +15,6 @@ from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.plugins import inter_pod_affinity
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.scheduler.status import Passed
 
 WEB = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
 NODES = {f"n{i}": convert(builders.node(f"n{i}"), Node) for i in range(4)}
@@ -31,7 +30,7 @@ def causes(cycle: CycleState, scheduler_cache: SchedulerCache) -> dict[str, Reas
     """Why nodes are rejected."""
     nodes = snapshot(NODES, scheduler_cache)
     found = {name: inter_pod_affinity.filter_node(cycle, nodes.node_info(name)) for name in NODES}
-    return {name: status.cause for name, status in found.items() if not isinstance(status, Passed)}
+    return {name: why.reason for name, why in found.items() if why}
 
 
 def test_what_is_read_of_the_incoming_pod_is_read_once() -> None:

@@ -6,11 +6,10 @@ known: the webhook reads no ResourceSlice and no ResourceClaim.
 
 from __future__ import annotations
 
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.status import PASSED, Status, Unknown
 
 
-def pre_filter(cycle: CycleState) -> Status:
-    """Return Unknown for a pod that claims devices, because only some nodes may have them."""
-    return Unknown(Reason.RESOURCE_CLAIMS, {}) if cycle.incoming.pod.spec.resource_claims else PASSED
+def pre_filter(cycle: CycleState) -> Why | None:
+    """Return that the pod claims devices, because only some nodes may have them."""
+    return Reason.RESOURCE_CLAIMS.why() if cycle.incoming.pod.spec.resource_claims else None

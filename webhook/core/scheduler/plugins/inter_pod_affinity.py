@@ -2,7 +2,7 @@
 
 Required pod affinity and anti-affinity, of the incoming pod and of the pods that are on nodes. Rules over
 kubernetes.io/hostname are evaluated, from the pods of the node. Other topologies have pods of other nodes: a term over
-one of them is Unknown for every node. Only pods on nodes count, also those that are being deleted.
+one of them is not evaluated. Only pods on nodes count, also those that are being deleted.
 Invariant: the plugin does not reject a node that passes both functions here, for these pods and nodes. Labels of
 namespaces other than their names are not known, and neither is a node that no watch has shown yet.
 """
@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.api.kubevirt import HOSTNAME
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.matching.label_selector import Term, parse_terms
 from webhook.core.scheduler.matching.pod_matcher import PodMatcher
@@ -23,7 +23,6 @@ from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.node_info import NodeInfo
 from webhook.core.scheduler.state.pod_info import PodHandle
 from webhook.core.scheduler.state.snapshot import NoSnapshot, NotCounted
-from webhook.core.scheduler.status import PASSED, Rejected, Status, Unknown, merge
 
 _AFFINITY: Final = "required pod affinity"
 _ANTI_AFFINITY: Final = "required pod anti-affinity"
@@ -33,65 +32,62 @@ EXISTING_TERMS_MAX: Final = 1_000  # 0.4 us for each comparison: a tenth of the 
 
 
 class PreFilterState(Struct, frozen=True):
-    """The pod's own terms, without those with label keys. `matching_self`: it matches all terms of its affinity."""
+    """The pod's own terms, without those with label keys."""
 
     affinity: Sequence[Term]
     near: PodMatcher
-    matching_self: bool
     anti_affinity: Sequence[tuple[Term, PodMatcher]]
     unreadable: str | None
 
 
-def pre_filter(cycle: CycleState) -> Status:
-    """Return Unknown for a pod with a rule, its own or another pod's, that the pods of one node don't decide."""
+def pre_filter(cycle: CycleState) -> Why | None:
+    """Return the rule, of the pod or of another pod, that the pods of one node don't decide."""
     incoming, snapshot = cycle.incoming, cycle.snapshot
     for which, terms in (("affinity", incoming.affinity), ("anti-affinity", incoming.anti_affinity)):
         for term in terms:
             if term.topology_key != HOSTNAME or isinstance(snapshot, NotCounted):
-                return Unknown(Reason.INTER_POD_AFFINITY, {"which": which, "key": term.topology_key})
+                return Reason.INTER_POD_AFFINITY.why(which=which, key=term.topology_key)
             # The API server merges the keys into the selector, or drops them after admission: Kubernetes 1.30 does so
             # by default (pkg/api/pod/util.go, dropDisabledMatchLabelKeysFieldInPodAffinity).
             if term.has_label_keys:
-                return Unknown(Reason.MATCH_LABEL_KEYS, {"which": which})
+                return Reason.MATCH_LABEL_KEYS.why(which=which)
     if isinstance(snapshot, NoSnapshot):
-        return PASSED
+        return None
     count = snapshot.existing_terms.count(incoming.namespace)
     if count > EXISTING_TERMS_MAX:
-        return Unknown(Reason.TOO_MANY_EXISTING_TERMS, {"count": count, "most": EXISTING_TERMS_MAX})
+        return Reason.TOO_MANY_EXISTING_TERMS.why(count=count, most=EXISTING_TERMS_MAX)
     existing = next(snapshot.existing_terms.about(incoming.namespace, incoming.labels), None)
     if existing is not None:
-        return Unknown(Reason.MAY_BE_EXCLUDED_BY_POD, {"key": existing.topology_key, "pods": existing})
-    return PASSED
+        return Reason.MAY_BE_EXCLUDED_BY_POD.why(key=existing.topology_key, pods=existing)
+    return None
 
 
-def filter_node(cycle: CycleState, node: NodeInfo) -> Status:
-    """Return whether the pod may join the pods on the node."""
+def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
+    """Return why the pod may not join the pods on the node, or why that is not known."""
     state = cycle.state(_read)
     if state.unreadable:
-        return Rejected(Reason.SELECTOR_UNREADABLE, {"rule": state.unreadable})
-    return merge(_statuses(cycle, state, node))
+        return Reason.SELECTOR_UNREADABLE.why(rule=state.unreadable)
+    return next(filter(None, _reasons(cycle, state, node)), None)
 
 
 def _read(incoming: IncomingPod) -> PreFilterState:
-    namespace, labels = incoming.namespace, incoming.labels
     plain = [
         [term for term in terms if not term.has_label_keys] for terms in (incoming.affinity, incoming.anti_affinity)
     ]
-    affinity, anti_affinity = (parse_terms(terms, namespace, of_incoming_pod=True) for terms in plain)
+    affinity, anti_affinity = (parse_terms(terms, incoming.namespace, of_incoming_pod=True) for terms in plain)
     return PreFilterState(
         affinity=affinity or (),
         near=PodMatcher(affinity or ()),
-        matching_self=all(term.matches(namespace, labels) is not False for term in affinity or ()),
         anti_affinity=[(term, PodMatcher((term,))) for term in anti_affinity or ()],
         unreadable=_AFFINITY if affinity is None else _ANTI_AFFINITY if anti_affinity is None else None,
     )
 
 
-def _statuses(cycle: CycleState, state: PreFilterState, node: NodeInfo) -> Iterator[Status]:
+def _reasons(cycle: CycleState, state: PreFilterState, node: NodeInfo) -> Iterator[Why | None]:
     labels, snapshot = node.labels, cycle.snapshot
     hostname = labels.get(HOSTNAME)
     if not isinstance(snapshot, NoSnapshot) and hostname is not None and snapshot.hostnames.get(hostname, 0) > 1:
-        yield Unknown(Reason.HOSTNAME_NOT_UNIQUE, {"node": node.name, "key": HOSTNAME, "value": hostname})
+        yield Reason.HOSTNAME_NOT_UNIQUE.why(node=node.name, key=HOSTNAME, value=hostname)
     elif state.affinity:
         yield _affinity(state, node, labels)
     for term, matcher in state.anti_affinity:
@@ -101,7 +97,7 @@ def _statuses(cycle: CycleState, state: PreFilterState, node: NodeInfo) -> Itera
         yield from _existing(cycle.incoming, node, labels)
 
 
-def _affinity(state: PreFilterState, node: NodeInfo, labels: Mapping[str, str]) -> Status:
+def _affinity(state: PreFilterState, node: NodeInfo, labels: Mapping[str, str]) -> Why | None:
     """Compare the pods of the node with all terms (satisfyPodAffinity).
 
     A term over another topology can be met by pods of other nodes. Whether the incoming pod is the first of its kind,
@@ -110,22 +106,21 @@ def _affinity(state: PreFilterState, node: NodeInfo, labels: Mapping[str, str]) 
     keys = {term.topology_key for term in state.affinity}
     missing = min(keys - labels.keys(), default=None)
     if missing is not None:
-        return Rejected(Reason.TOPOLOGY_LABEL_MISSING, {"node": node.name, "rule": _AFFINITY, "key": missing})
+        return Reason.TOPOLOGY_LABEL_MISSING.why(node=node.name, rule=_AFFINITY, key=missing)
     present = _present(state.near, node.pods)
     if present is True or HOSTNAME not in keys:
-        return PASSED
+        return None
     if present is not False:
-        return Unknown(present, {"node": node.name, "rule": _AFFINITY})
-    status = Unknown if state.matching_self else Rejected
-    return status(Reason.POD_AFFINITY_UNMET, {"node": node.name, "key": HOSTNAME, "pods": state.near.selector})
+        return present.why(node=node.name, rule=_AFFINITY)
+    return Reason.POD_AFFINITY_UNMET.why(node=node.name, key=HOSTNAME, pods=state.near.selector)
 
 
-def _anti_affinity(term: Term, matcher: PodMatcher, node: NodeInfo) -> Status:
+def _anti_affinity(term: Term, matcher: PodMatcher, node: NodeInfo) -> Why | None:
     """Look for a pod on the node that the term excludes: it is in the same topology (satisfyPodAntiAffinity)."""
     present = _present(matcher, node.pods)
     if present is True:
-        return Rejected(Reason.POD_ANTI_AFFINITY, {"node": node.name, "key": term.topology_key, "pods": term})
-    return Unknown(present, {"node": node.name, "rule": _ANTI_AFFINITY}) if present else PASSED
+        return Reason.POD_ANTI_AFFINITY.why(node=node.name, key=term.topology_key, pods=term)
+    return present.why(node=node.name, rule=_ANTI_AFFINITY) if present else None
 
 
 def _present(matcher: PodMatcher, pods: Sequence[PodHandle]) -> bool | Reason:
@@ -140,17 +135,17 @@ def _present(matcher: PodMatcher, pods: Sequence[PodHandle]) -> bool | Reason:
     return unknown
 
 
-def _existing(incoming: IncomingPod, node: NodeInfo, labels: Mapping[str, str]) -> Iterator[Status]:
+def _existing(incoming: IncomingPod, node: NodeInfo, labels: Mapping[str, str]) -> Iterator[Why]:
     """Compare the incoming pod with the terms of the node's pods (satisfyExistingPodsAntiAffinity)."""
     terms = [(pod, term) for pod in node.pods_with_anti_affinity for term in pod.anti_affinity.terms]
     if len(terms) > EXISTING_TERMS_MAX:
-        yield Unknown(Reason.TOO_MANY_EXISTING_TERMS, {"count": len(terms), "most": EXISTING_TERMS_MAX})
+        yield Reason.TOO_MANY_EXISTING_TERMS.why(count=len(terms), most=EXISTING_TERMS_MAX)
         return
     for pod, term in terms:
         matches = term.matches(incoming.namespace, incoming.labels) if term.topology_key in labels else False
         if matches is None:
-            yield Unknown(Reason.NAMESPACES_UNKNOWN, {"node": node.name, "rule": _EXISTING})
+            yield Reason.NAMESPACES_UNKNOWN.why(node=node.name, rule=_EXISTING)
         elif matches and pod.expected:
-            yield Unknown(Reason.DEPENDS_ON_UNSCHEDULED_POD, {"node": node.name, "rule": _EXISTING})
+            yield Reason.DEPENDS_ON_UNSCHEDULED_POD.why(node=node.name, rule=_EXISTING)
         elif matches:
-            yield Rejected(Reason.EXCLUDED_BY_POD, {"node": node.name, "key": term.topology_key, "pods": term})
+            yield Reason.EXCLUDED_BY_POD.why(node=node.name, key=term.topology_key, pods=term)

@@ -8,27 +8,26 @@ explains more than a rule that the pod's owner wrote on purpose.
 
 from __future__ import annotations
 
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.matching.node_selector import matches_node_selector
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.status import PASSED, Rejected, Status
 
 
-def filter_by_labels(cycle: CycleState, node: NodeInfo) -> Status:
+def filter_by_labels(cycle: CycleState, node: NodeInfo) -> Why | None:
     """Reject a node that lacks a label of `spec.nodeSelector`."""
     selector = cycle.incoming.node_selector
     if selector:
         labels = node.labels
         for key, value in selector.items():
             if labels.get(key) != value:
-                return Rejected(Reason.NODE_SELECTOR_MISMATCH, {"node": node.name, "label": f"{key}={value}"})
-    return PASSED
+                return Reason.NODE_SELECTOR_MISMATCH.why(node=node.name, label=f"{key}={value}")
+    return None
 
 
-def filter_node(cycle: CycleState, node: NodeInfo) -> Status:
+def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
     """Reject a node that no term of the pod's required node affinity matches."""
     required = cycle.incoming.node_affinity
     if required is None or matches_node_selector(required, node.labels, node.name):
-        return PASSED
-    return Rejected(Reason.NODE_AFFINITY_MISMATCH, {"node": node.name})
+        return None
+    return Reason.NODE_AFFINITY_MISMATCH.why(node=node.name)

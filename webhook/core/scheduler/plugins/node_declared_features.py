@@ -9,15 +9,14 @@ Invariant: the plugin rejects no node for a pod that passes here. What the nodes
 from __future__ import annotations
 
 from webhook.core.api.pod import Pod
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.status import PASSED, Status, Unknown
 
 
-def pre_filter(cycle: CycleState) -> Status:
-    """Return Unknown for a pod that may need a feature of its node."""
+def pre_filter(cycle: CycleState) -> Why | None:
+    """Return which field of the pod may need a feature of its node."""
     needed = _needed(cycle.incoming.pod)
-    return Unknown(Reason.NODE_FEATURES, {"field": needed}) if needed else PASSED
+    return Reason.NODE_FEATURES.why(field=needed) if needed else None
 
 
 def _needed(pod: Pod) -> str | None:

@@ -5,21 +5,19 @@ Invariant: the plugin does not reject a node that passes here, for the pods that
 
 from __future__ import annotations
 
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.node_info import NodeInfo, NodeRequests
 from webhook.core.scheduler.state.pod_requests import HostPort, Usage
-from webhook.core.scheduler.status import PASSED, Rejected, Status
 
 
-def filter_node(cycle: CycleState, node: NodeInfo) -> Status:
+def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
     """Reject a node on which another pod has one of the pod's host ports."""
     usage = cycle.incoming.usage
     port = find_taken(usage, node.requested) if usage.ports else None
     if port is None:
-        return PASSED
-    text = f"{port.protocol} {port.address}:{port.port}"
-    return Rejected(Reason.PORT_TAKEN, {"node": node.name, "port": text})
+        return None
+    return Reason.PORT_TAKEN.why(node=node.name, port=f"{port.protocol} {port.address}:{port.port}")
 
 
 def find_taken(usage: Usage, requested: NodeRequests) -> HostPort | None:

@@ -11,11 +11,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.node_info import MORE_THAN_ANY, NO_HEADROOM, NodeInfo
 from webhook.core.scheduler.state.pod_requests import CPU, PODS, Usage
-from webhook.core.scheduler.status import PASSED, Rejected, Status
 
 _IN_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
 _MEBIBYTE: Final = 2**20
@@ -37,10 +36,10 @@ class InsufficientResource(Struct, frozen=True):
         return {"resource": self.resource, "headroom": kept, **amounts}
 
 
-def filter_node(cycle: CycleState, node: NodeInfo) -> Status:
+def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
     """Reject a node that has too little of a resource left beside its pods and the headroom."""
     insufficient = next(insufficient_resources(cycle.incoming.usage, node, cycle.headroom), None)
-    return PASSED if insufficient is None else Rejected(Reason.NO_ROOM, {"node": node.name, **insufficient.names()})
+    return None if insufficient is None else Reason.NO_ROOM.why(node=node.name, **insufficient.names())
 
 
 def insufficient_resources(

@@ -6,13 +6,12 @@ node for a pod that tolerates the taint node.kubernetes.io/unschedulable. The we
 
 from __future__ import annotations
 
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.status import PASSED, Rejected, Status
 
 
-def filter_node(_: CycleState, node: NodeInfo) -> Status:
+def filter_node(_: CycleState, node: NodeInfo) -> Why | None:
     """Reject a cordoned node (`spec.unschedulable`)."""
     spec = node.node.spec
-    return Rejected(Reason.NODE_CORDONED, {"node": node.name}) if spec and spec.unschedulable else PASSED
+    return Reason.NODE_CORDONED.why(node=node.name) if spec and spec.unschedulable else None

@@ -7,20 +7,16 @@ that sets a limit for a driver passes for no pod that uses the driver.
 
 from __future__ import annotations
 
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.status import PASSED, Status, Unknown
 
 
-def filter_volume(volume: ClaimVolume, node: NodeInfo) -> Status:
-    """Return Unknown if the node limits the number of volumes of this volume's driver."""
+def filter_volume(volume: ClaimVolume, node: NodeInfo) -> Why | None:
+    """Return that the node limits the number of volumes of this volume's driver."""
     spec = volume.volume.spec
     csi = spec.csi if spec else None
-    if csi is None:
-        return PASSED
-    limit = (node.csi_drivers or {}).get(csi.driver or "")
-    if limit is None:
-        return PASSED
-    names = {"node": node.name, "driver": csi.driver, "limit": limit, "claim": volume.claim}
-    return Unknown(Reason.VOLUME_COUNT_UNKNOWN, names)
+    limit = (node.csi_drivers or {}).get(csi.driver or "") if csi else None
+    if csi is None or limit is None:
+        return None
+    return Reason.VOLUME_COUNT_UNKNOWN.why(node=node.name, driver=csi.driver, limit=limit, claim=volume.claim)

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.status import PASSED, Status, Unknown
 
 _SOFT: Final = "ScheduleAnyway"
 
 
-def pre_filter(cycle: CycleState) -> Status:
-    """Return Unknown for a pod with a constraint that can reject a node."""
+def pre_filter(cycle: CycleState) -> Why | None:
+    """Return the constraint of the pod that can reject a node."""
     for constraint in cycle.incoming.pod.spec.topology_spread_constraints or ():
         if constraint.when_unsatisfiable != _SOFT:
-            return Unknown(Reason.TOPOLOGY_SPREAD, {"key": constraint.topology_key})
-    return PASSED
+            return Reason.TOPOLOGY_SPREAD.why(key=constraint.topology_key)
+    return None

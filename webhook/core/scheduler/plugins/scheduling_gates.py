@@ -6,13 +6,11 @@ nodes have by then, is not known.
 
 from __future__ import annotations
 
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.status import PASSED, Rejected, Status
 
 
-def pre_enqueue(cycle: CycleState) -> Status:
+def pre_enqueue(cycle: CycleState) -> Why | None:
     """Reject a pod with a scheduling gate: kube-scheduler ignores the pod until all gates are removed."""
     gates = cycle.incoming.pod.spec.scheduling_gates
-    gate = gates[0].name if gates else None
-    return PASSED if gate is None else Rejected(Reason.SCHEDULING_GATED, {"gate": gate})
+    return Reason.SCHEDULING_GATED.why(gate=gates[0].name) if gates else None

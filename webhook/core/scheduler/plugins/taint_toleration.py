@@ -15,10 +15,9 @@ from typing import Final
 from webhook.core.api.node import Node, Taint
 from webhook.core.api.pod import Toleration
 from webhook.core.api.quantity import parse_int64
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.status import PASSED, Rejected, Status
 
 _AVOIDED: Final = "PreferNoSchedule"
 _REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")
@@ -36,18 +35,18 @@ DRAIN_TAINTS: Final = frozenset(
 """Taints of nodes that the cluster is about to lose."""
 
 
-def filter_node(cycle: CycleState, node: NodeInfo) -> Status:
+def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
     """Reject a node with one of DRAIN_TAINTS, or a taint NoSchedule or NoExecute that the pod does not tolerate."""
     spec = node.node.spec
     if not (spec and spec.taints):
-        return PASSED
+        return None
     for taint in spec.taints:
         if taint.key in DRAIN_TAINTS:
-            return Rejected(Reason.NODE_LEAVING, {"node": node.name, "taint": taint_text(taint)})
+            return Reason.NODE_LEAVING.why(node=node.name, taint=taint_text(taint))
     untolerated = find_untolerated(spec.taints, cycle.incoming.tolerations)
     if untolerated is None:
-        return PASSED
-    return Rejected(Reason.TAINT_NOT_TOLERATED, {"node": node.name, "taint": taint_text(untolerated)})
+        return None
+    return Reason.TAINT_NOT_TOLERATED.why(node=node.name, taint=taint_text(untolerated))
 
 
 def count_prefer_no_schedule(node: Node, tolerations: Iterable[Toleration]) -> int:

@@ -9,22 +9,19 @@ that driver's topology, and NodeVolumeLimits counts it against the driver's limi
 
 from __future__ import annotations
 
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.matching.node_selector import matches_node_selector
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.status import PASSED, Rejected, Status, Unknown
 
 
-def filter_volume(volume: ClaimVolume, node: NodeInfo) -> Status:
-    """Reject a node that the volume's `spec.nodeAffinity` does not match; Unknown if the volume is an in-tree one."""
-    spec = volume.volume.spec
+def filter_volume(volume: ClaimVolume, node: NodeInfo) -> Why | None:
+    """Reject a node that the volume's `spec.nodeAffinity` does not match; or that the volume is an in-tree one."""
+    spec, name = volume.volume.spec, volume.volume.metadata.name
     source = spec.in_tree() if spec else None
     if source:
-        names = {"volume": volume.volume.metadata.name, "claim": volume.claim, "source": source, "node": node.name}
-        return Unknown(Reason.IN_TREE_VOLUME, names)
+        return Reason.IN_TREE_VOLUME.why(volume=name, claim=volume.claim, source=source, node=node.name)
     affinity = spec.node_affinity if spec else None
     if not affinity or matches_node_selector(affinity.required, node.labels, None):
-        return PASSED
-    names = {"node": node.name, "volume": volume.volume.metadata.name, "claim": volume.claim}
-    return Rejected(Reason.VOLUME_AFFINITY_MISMATCH, names)
+        return None
+    return Reason.VOLUME_AFFINITY_MISMATCH.why(volume=name, claim=volume.claim, node=node.name)

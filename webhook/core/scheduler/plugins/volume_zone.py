@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.status import PASSED, Rejected, Status
 
 TOPOLOGY_LABELS: Final = {  # each with the label that has replaced it
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
@@ -21,13 +20,13 @@ TOPOLOGY_LABELS: Final = {  # each with the label that has replaced it
 }
 
 
-def filter_volume(volume: ClaimVolume, node: NodeInfo) -> Status:
+def filter_volume(volume: ClaimVolume, node: NodeInfo) -> Why | None:
     """Reject a node whose zone or region is not among those in the labels of the PersistentVolume."""
     labels = volume.volume.metadata.labels
     if not labels or not _is_elsewhere(labels, node.labels):
-        return PASSED
-    names = {"node": node.name, "volume": volume.volume.metadata.name, "claim": volume.claim}
-    return Rejected(Reason.VOLUME_ZONE_MISMATCH, names)
+        return None
+    name = volume.volume.metadata.name
+    return Reason.VOLUME_ZONE_MISMATCH.why(volume=name, claim=volume.claim, node=node.name)
 
 
 def _is_elsewhere(volume_labels: Mapping[str, str], node_labels: Mapping[str, str]) -> bool:

@@ -2,13 +2,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from support.models.plugin_runner import PluginRunner, add
+from support.models.plugin_runner import UNKNOWN, PluginRunner, add
 from support.models.scheduler_model import REQUIRED, Object, Situation, refusals
 from support.objects import builders
 
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.plugins.inter_pod_affinity import EXISTING_TERMS_MAX
-from webhook.core.scheduler.status import Passed, Rejected, Status, Unknown
 
 HOST = "kubernetes.io/hostname"
 NAMESPACES = {name: {"kubernetes.io/metadata.name": name} for name in ("vms", "other")}
@@ -42,19 +41,19 @@ def pod(
     }
 
 
-def status(incoming_pod: Object, *there: Object, candidate: str = "n1", expected: Sequence[Object] = ()) -> Status:
+def why_not(incoming_pod: Object, *there: Object, candidate: str = "n1", expected: Sequence[Object] = ()) -> Why | None:
     """What is ruled; the model must not say otherwise of what is settled, if nothing is merely expected."""
     situation = Situation(NODES, there, NAMESPACES, incoming_pod, candidate)
     ruled = PluginRunner(situation, expected=expected).inter_pod_affinity()
     if not expected:
         refused = bool(refusals(situation, pinned=False))
-        assert isinstance(ruled, Unknown) or isinstance(ruled, Rejected) is refused
+        assert (ruled and ruled.reason in UNKNOWN) or (ruled is not None) is refused
     return ruled
 
 
-def cause(ruled: Status) -> Reason | None:
+def cause(ruled: Why | None) -> Reason | None:
     """Why the node is not accepted, None if it is."""
-    return None if isinstance(ruled, Passed) else ruled.cause
+    return ruled and ruled.reason
 
 
 NEAR, SELFISH = pod(app="web", near=[term()]), pod(near=[term()])
@@ -62,56 +61,45 @@ ZONE_TOO = pod(app="web", near=[term(), term("zone")])
 
 
 @pytest.mark.parametrize(
-    ("incoming_pod", "there", "kind", "why"),
+    ("incoming_pod", "there", "why"),
     [
-        pytest.param(SELFISH, [], Unknown, Reason.POD_AFFINITY_UNMET, id="perhaps the first of its kind"),
-        pytest.param(
-            pod(near=[term(namespaces=["other"])]), [], Rejected, Reason.POD_AFFINITY_UNMET, id="never the first"
-        ),
-        pytest.param(
-            pod(near=[term(**BY_TEAM)]), [pod("n1")], Unknown, Reason.NAMESPACES_UNKNOWN, id="if its namespace counts"
-        ),
-        pytest.param(
-            pod(near=[term(namespaces=["vms"], **BY_TEAM)]), [pod("n1")], Passed, None, id="whatever else counts"
-        ),
+        pytest.param(SELFISH, [], Reason.POD_AFFINITY_UNMET, id="perhaps the first of its kind"),
+        pytest.param(pod(near=[term(namespaces=["other"])]), [], Reason.POD_AFFINITY_UNMET, id="never the first"),
+        pytest.param(pod(near=[term(**BY_TEAM)]), [pod("n1")], Reason.NAMESPACES_UNKNOWN, id="if its namespace counts"),
+        pytest.param(pod(near=[term(namespaces=["vms"], **BY_TEAM)]), [pod("n1")], None, id="whatever else counts"),
         pytest.param(
             pod(near=[term("zone")]),
             [pod("n2")],
-            Unknown,
             Reason.INTER_POD_AFFINITY,
             id="over zones, though one is there",
         ),
     ],
 )
-def test_required_affinity(incoming_pod: Object, there: list[Object], kind: type[Status], why: Reason | None) -> None:
+def test_required_affinity(incoming_pod: Object, there: list[Object], why: Reason | None) -> None:
     """The incoming pod must have, on the node, a pod that matches all terms."""
-    ruled = status(incoming_pod, *there)
-    assert (type(ruled), cause(ruled)) == (kind, why)
+    assert cause(why_not(incoming_pod, *there)) is why
 
 
 APART = pod(apart=[term()])
 
 
 @pytest.mark.parametrize(
-    ("incoming_pod", "there", "kind", "why"),
+    ("incoming_pod", "there", "why"),
     [
-        pytest.param(APART, [pod("bare")], Passed, None, id="on a node without the label"),
-        pytest.param(APART, [pod("gone")], Passed, None, id="on a node that is not known"),
+        pytest.param(APART, [pod("bare")], None, id="on a node without the label"),
+        pytest.param(APART, [pod("gone")], None, id="on a node that is not known"),
         pytest.param(
-            pod(apart=[term(**BY_TEAM)]), [pod("n1")], Unknown, Reason.NAMESPACES_UNKNOWN, id="if its namespace counts"
+            pod(apart=[term(**BY_TEAM)]), [pod("n1")], Reason.NAMESPACES_UNKNOWN, id="if its namespace counts"
         ),
-        pytest.param(pod(apart=[term(**BY_TEAM)]), [pod("n2")], Passed, None, id="apart, whichever namespaces count"),
+        pytest.param(pod(apart=[term(**BY_TEAM)]), [pod("n2")], None, id="apart, whichever namespaces count"),
         pytest.param(
-            pod(apart=[term("disk")]), [pod("n1")], Unknown, Reason.INTER_POD_AFFINITY, id="over what the node has not"
+            pod(apart=[term("disk")]), [pod("n1")], Reason.INTER_POD_AFFINITY, id="over what the node has not"
         ),
     ],
 )
-def test_required_anti_affinity(
-    incoming_pod: Object, there: list[Object], kind: type[Status], why: Reason | None
-) -> None:
+def test_required_anti_affinity(incoming_pod: Object, there: list[Object], why: Reason | None) -> None:
     """The incoming pod must have, on the node, no pod that matches a term."""
-    ruled = status(incoming_pod, *there)
-    assert (type(ruled), cause(ruled)) == (kind, why)
+    assert cause(why_not(incoming_pod, *there)) is why
 
 
 def keeper(node: str, **fields: Any) -> Object:
@@ -134,7 +122,7 @@ def keeper(node: str, **fields: Any) -> Object:
 )
 def test_anti_affinity_of_those_there(incoming_pod: Object, there: Object, why: Reason | None) -> None:
     """A pod on a node can keep away an incoming pod that has no rules itself."""
-    assert cause(status(incoming_pod, there)) is why
+    assert cause(why_not(incoming_pod, there)) is why
 
 
 @pytest.mark.parametrize(
@@ -155,15 +143,15 @@ def test_anti_affinity_of_those_there(incoming_pod: Object, there: Object, why: 
 )
 def test_a_pod_that_is_expected(incoming_pod: Object, coming: Object, why: Reason | None) -> None:
     """A pod that is not bound yet is no reason to allow what it alone would allow, nor to risk what it would refuse."""
-    assert cause(status(incoming_pod, expected=[coming])) is why
+    assert cause(why_not(incoming_pod, expected=[coming])) is why
 
 
 def test_a_pod_that_is_leaving_counts() -> None:
     """A terminating pod has its place until it is gone, for the scheduler too."""
     leaving = pod("n1")
     leaving["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
-    assert status(NEAR, leaving) == Passed()
-    assert cause(status(APART, leaving)) is Reason.POD_ANTI_AFFINITY
+    assert why_not(NEAR, leaving) is None
+    assert cause(why_not(APART, leaving)) is Reason.POD_ANTI_AFFINITY
 
 
 @pytest.mark.parametrize(
@@ -175,17 +163,16 @@ def test_a_pod_that_is_leaving_counts() -> None:
 )
 def test_a_node_without_a_hostname(incoming_pod: Object, why: Reason | None) -> None:
     """No pod is in the same topology as such a node."""
-    assert cause(status(incoming_pod, pod("bare"), keeper("bare"), candidate="bare")) is why
+    assert cause(why_not(incoming_pod, pod("bare"), keeper("bare"), candidate="bare")) is why
 
 
 @pytest.mark.parametrize("incoming_pod", [pod(), APART, NEAR], ids=["no rules", "apart", "near"])
 def test_two_nodes_with_one_hostname(incoming_pod: Object) -> None:
-    """They are one topology, so that the pods of one of them decide nothing; only what is in the way is in the way."""
-    assert cause(status(incoming_pod, candidate="twin-1")) is Reason.HOSTNAME_NOT_UNIQUE
+    """They are one topology, so that the pods of one of them decide nothing."""
+    assert cause(why_not(incoming_pod, candidate="twin-1")) is Reason.HOSTNAME_NOT_UNIQUE
     assert (
-        cause(status(incoming_pod, pod("twin-2"), keeper("twin-2"), candidate="twin-1")) is Reason.HOSTNAME_NOT_UNIQUE
+        cause(why_not(incoming_pod, pod("twin-2"), keeper("twin-2"), candidate="twin-1")) is Reason.HOSTNAME_NOT_UNIQUE
     )
-    assert cause(status(APART, pod("twin-1"), candidate="twin-1")) is Reason.POD_ANTI_AFFINITY
 
 
 @pytest.mark.parametrize(
@@ -197,17 +184,9 @@ def test_two_nodes_with_one_hostname(incoming_pod: Object) -> None:
 )
 def test_label_keys_are_not_decided(incoming_pod: Object, which: str) -> None:
     """Kubernetes 1.30 drops the keys after admission, and a later one merges them. So no pod on the node rejects."""
-    assert cause(status(incoming_pod, pod("n1"), pod("n1", app="web"))) is Reason.MATCH_LABEL_KEYS
-    assert PluginRunner(Situation(NODES, (), NAMESPACES, incoming_pod, "n2")).pre_filter() == Unknown(
-        Reason.MATCH_LABEL_KEYS, {"which": which}
-    )
-
-
-def test_a_refusal_outweighs_what_is_not_known() -> None:
-    """If one rule rejects and another is unknown, the status is Rejected."""
-    incoming_pod = pod(apart=[term(**BY_TEAM), term(selector={"matchLabels": {"app": "web"}})])
-    assert cause(status(incoming_pod, pod("n1"))) is Reason.NAMESPACES_UNKNOWN
-    assert cause(status(incoming_pod, pod("n1"), pod("n1", app="web"))) is Reason.POD_ANTI_AFFINITY
+    assert cause(why_not(incoming_pod, pod("n1"), pod("n1", app="web"))) is Reason.MATCH_LABEL_KEYS
+    runner = PluginRunner(Situation(NODES, (), NAMESPACES, incoming_pod, "n2"))
+    assert runner.pre_filter() == Reason.MATCH_LABEL_KEYS.why(which=which)
 
 
 @pytest.mark.parametrize("key", [HOST, "zone"])
@@ -216,23 +195,23 @@ def test_only_so_many_terms_of_others_are_compared(key: str) -> None:
     runner = PluginRunner(Situation(NODES, (), NAMESPACES, pod(), "n1"))
     for number in range(EXISTING_TERMS_MAX):
         add(runner.scheduler_cache, keeper("n1", key=key, selector={"matchLabels": {"app": str(number)}}))
-    assert runner.inter_pod_affinity() == Passed()
+    assert runner.inter_pod_affinity() is None
     add(runner.scheduler_cache, keeper("n1", key=key, selector={"matchLabels": {"app": "one more"}}))
     told = runner.inter_pod_affinity()
-    assert isinstance(told, Unknown)
-    assert (told.cause, "1001" in told.why.sentence) == (Reason.TOO_MANY_EXISTING_TERMS, True)
+    assert told
+    assert (told.reason, "1001" in told.sentence) == (Reason.TOO_MANY_EXISTING_TERMS, True)
 
 
 def test_a_sentence_names_its_evidence() -> None:
     """Node, topology and pods are in it."""
-    told = status(pod(), keeper("n1"))
-    assert isinstance(told, Rejected)
-    assert told.why.sentence == (
+    told = why_not(pod(), keeper("n1"))
+    assert told
+    assert told.sentence == (
         f"a pod in the same {HOST} as node n1 has a required anti-affinity that excludes this pod (app=db)"
     )
-    told = status(pod(), keeper("n2", key="zone"))
-    assert isinstance(told, Unknown)
-    assert "over zone that can exclude this pod (app=db)" in told.why.sentence
+    told = why_not(pod(), keeper("n2", key="zone"))
+    assert told
+    assert "over zone that can exclude this pod (app=db)" in told.sentence
 
 
 def test_bound_and_expected_pods_differ() -> None:

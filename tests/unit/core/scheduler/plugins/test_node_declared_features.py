@@ -9,7 +9,6 @@ from support.models.plugin_input import cycle_of
 
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.plugins import node_declared_features
-from webhook.core.scheduler.status import PASSED, Unknown
 
 _RULES = {"restartPolicyRules": [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}]}
 _MOUNTS = {"volumeMounts": [{"name": "a", "mountPath": "/a"}, {"name": "b", "bindMountOptions": ["noexec"]}]}
@@ -35,4 +34,4 @@ _MOUNTS = {"volumeMounts": [{"name": "a", "mountPath": "/a"}, {"name": "b", "bin
 def test_a_pod_that_may_need_a_feature_is_not_decided(spec: dict[str, Any], field: str | None) -> None:
     """By the fields from which Kubernetes 1.37 infers a feature for scheduling."""
     found = node_declared_features.pre_filter(cycle_of(**spec))
-    assert found == (PASSED if field is None else Unknown(Reason.NODE_FEATURES, {"field": field}))
+    assert found == (None if field is None else Reason.NODE_FEATURES.why(field=field))

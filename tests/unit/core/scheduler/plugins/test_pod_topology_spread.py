@@ -12,7 +12,6 @@ from webhook.core.api.pod import Pod
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.plugins.pod_topology_spread import pre_filter
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot
-from webhook.core.scheduler.status import PASSED, Unknown
 
 HARD = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
 SOFT = {**HARD, "topologyKey": "rack", "whenUnsatisfiable": "ScheduleAnyway"}
@@ -38,5 +37,5 @@ def pod(*constraints: dict[str, Any]) -> Pod:
 def test_a_hard_spread_is_never_decided(snapshot: AnySnapshot, constraints: list[dict[str, Any]], key: str) -> None:
     """A node that is required, or a list of nodes, would change what the constraint counts."""
     assert convert(constraints, list[TopologySpreadConstraint]) is not None
-    expected = PASSED if key is None else Unknown(Reason.TOPOLOGY_SPREAD, {"key": key})
+    expected = None if key is None else Reason.TOPOLOGY_SPREAD.why(key=key)
     assert pre_filter(cycle(snapshot, pod(*constraints))) == expected

@@ -14,7 +14,6 @@ from webhook.core.api.pod import Toleration
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.plugins import taint_toleration
 from webhook.core.scheduler.plugins.taint_toleration import count_prefer_no_schedule
-from webhook.core.scheduler.status import Rejected
 
 KEY_A = [{"key": "a", "operator": "Exists"}]
 EVERYTHING = [{"operator": "Exists"}]
@@ -32,7 +31,7 @@ LEAVING = [
 def test_a_node_that_is_being_drained_is_rejected_whatever_the_pod_tolerates(key: str, effect: str) -> None:
     """Before a taint that the pod does not tolerate."""
     taint = f"{key}:{effect}"
-    leaving = Rejected(Reason.NODE_LEAVING, {"node": "n1", "taint": taint})
+    leaving = Reason.NODE_LEAVING.why(node="n1", taint=taint)
     node = node_of(builders.node("n1", taints=["x:NoSchedule", taint]))
     assert taint_toleration.filter_node(cycle_of(tolerations=EVERYTHING), node) == leaving
     assert taint_toleration.filter_node(cycle_of(), node) == leaving

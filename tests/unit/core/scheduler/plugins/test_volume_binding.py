@@ -8,10 +8,9 @@ from support.models.plugin_input import node_of, volume_of
 from support.objects import builders
 
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.plugins import volume_binding
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.scheduler.status import PASSED, Unknown
 
 NODE = node_of(builders.node("n1", labels={"zone": "a"}))
 ZONE_A = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
@@ -35,11 +34,11 @@ def test_a_source_that_kube_scheduler_translates_is_not_evaluated(name: str, *, 
     """Those of csi-translation-lib; also if the PersistentVolume has a node affinity that the node meets."""
     bound = volume_of(driver=None, source={name: {"fsType": "ext4"}}, terms=[ZONE_A])
     names = {"volume": "pv", "claim": "disk", "source": name, "node": "n1"}
-    expected = Unknown(Reason.IN_TREE_VOLUME, names) if unknown else PASSED
+    expected = Why(Reason.IN_TREE_VOLUME, names) if unknown else None
     assert volume_binding.filter_volume(bound, NODE) == expected
 
 
 def test_a_volume_without_a_spec_passes() -> None:
     """On every node."""
     bound = ClaimVolume("disk", convert({"metadata": {}}, PersistentVolume))
-    assert volume_binding.filter_volume(bound, NODE) is PASSED
+    assert volume_binding.filter_volume(bound, NODE) is None
