@@ -93,7 +93,8 @@ def admit_function(
             raise
         except Exception as error:  # noqa: BLE001 - the request boundary: the VM starts whatever fails here
             why = Reason.INTERNAL_ERROR.why(problem=type(error).__name__)
-            answer = core.unchanged(admission_review.decode(body), why)
+            request = admission_review.decode(body)
+            answer = core.unchanged(request, why, request.pod())
             LOGGER.error("admission failed", extra={"fields": {"uid": answer.request.uid, **failure(error)}})
         us = (perf_counter_ns() - started) // 1000
         on_record(admission_record(answer, us, spent.reads, entry, read_us=spent.read_ns // 1000))

@@ -124,7 +124,7 @@ def read(body: bytes, entry: Entry) -> PodCreation | Answer:
     pod = request.pod()
     why = pod_limits.why_too_large(pod)
     if why:
-        return unchanged(request, why)
+        return unchanged(request, why, pod)
     before, reverting = unpatch.without_applied_patch(pod)
     return PodCreation(request, entry, pod, before, reverting)
 
@@ -172,15 +172,15 @@ def proven_answer(creation: PodCreation, decision: Decision, adding: Sequence[Op
     try:
         json_patch.apply(after, operations)
     except NotApplicable as problem:
-        return unchanged(creation.request, Reason.PATCH_DOES_NOT_APPLY.why(problem=problem))
+        return unchanged(creation.request, Reason.PATCH_DOES_NOT_APPLY.why(problem=problem), creation.pod)
     if creation.reverting and unpatch.is_same(json_patch.tree_of(creation.pod), after):
         operations = []
     return _encode(creation.request, creation.pod, decision, operations)
 
 
-def unchanged(request: AdmissionRequest, why: Why) -> Answer:
-    """Return the answer that admits the object of `request` as it is."""
-    return _encode(request, None, Leave(why=why), [])
+def unchanged(request: AdmissionRequest, why: Why, pod: Pod | None = None) -> Answer:
+    """Return the answer that admits the object of `request` as it is; `pod` is that object, if a pod is created."""
+    return _encode(request, pod, Leave(why=why), [])
 
 
 def _encode(request: AdmissionRequest, pod: Pod | None, decision: Decision, operations: Sequence[Operation]) -> Answer:

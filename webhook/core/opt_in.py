@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args
 from msgspec import Struct
 
 from webhook.core import refs
-from webhook.core.api.admission_review import POD_KIND, RequestHead
+from webhook.core.api.admission_review import POD_KIND, AdmissionRequest
 from webhook.core.api.kubevirt import (
     ANNOTATION_PROVISIONING,
     ANNOTATION_RECEIVER,
@@ -71,7 +71,7 @@ class Policy(Struct, frozen=True):
     shortlist: bool = True
 
 
-def not_a_pod_creation(request: RequestHead) -> Why | None:
+def not_a_pod_creation(request: AdmissionRequest) -> Why | None:
     """Rule 1: return why the request does not create a pod, None if it does."""
     if request.kind != POD_KIND:
         return Reason.NOT_A_POD.why(kind=str(request.kind) or "nothing")

@@ -13,11 +13,10 @@ from support.fakes.views import cluster
 from support.objects import builders
 
 from webhook.core.admit import Answer, Entry, admit
-from webhook.core.api.admission_review import WHOLE_BYTES_MAX
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave
 from webhook.core.opt_in import Policy
-from webhook.core.pod_limits import _LIMITS, why_too_large
+from webhook.core.pod_limits import _LIMITS, WHOLE_BYTES_MAX, why_too_large
 from webhook.core.reasons import Reason
 
 Object = dict[str, Any]

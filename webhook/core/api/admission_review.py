@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from webhook.core.api.pod import Pod
 
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
 _UID_CHARS: Final = 128  # the API server's have 36
-WHOLE_BYTES_MAX: Final = 768 * 1024
-"""Of a longer review only the head is decoded. A launcher pod has 10 to 20 KB and 256 KiB of annotations at most, which
-escapes can double. The slowest 768 KiB, deeply nested objects, take 30 ms to decode."""
+_T = TypeVar("_T")
 
 
 class BadReview(Exception):
@@ -41,45 +39,33 @@ class GroupVersionKind(Struct, frozen=True):
 POD_KIND: Final = GroupVersionKind(version="v1", kind="Pod")
 
 
-class RequestHead(Struct, rename="camel", frozen=True, kw_only=True):
-    """admission/v1 AdmissionRequest without its object, with the fields that core reads."""
+class AdmissionRequest(Struct, rename="camel", frozen=True, kw_only=True):
+    """admission/v1 AdmissionRequest, with the fields that core reads. `object` is JSON until `pod` is called."""
 
-    uid: str
+    uid: str = ""
     kind: GroupVersionKind = GroupVersionKind()
     sub_resource: str | None = None
     namespace: str | None = None
     operation: str | None = None
     dry_run: bool | None = None
-
-    @property
-    def creates_pod(self) -> bool:
-        """Whether the object is a v1 Pod that is being created."""
-        return self.operation == "CREATE" and self.kind == POD_KIND
-
-
-class AdmissionRequest(RequestHead, rename="camel", frozen=True, kw_only=True):
-    """admission/v1 AdmissionRequest. `object` is None if the request has none, or one that is not a Pod."""
-
-    object: Pod | None = None
+    object: Raw = Raw(b"null")
 
     def pod(self) -> Pod:
         """Return the pod that is created.
 
         Raises:
-            BadReview: the request has no object.
+            BadReview: the request has no object, or one that is not a Pod.
         """
-        if self.object is None:
+        pod = _decoded(_pod_decoder, self.object, "request.object")
+        if pod is None:
             raise BadReview("request.object: got nothing, expected a v1 Pod")
-        return self.object
+        return pod
 
 
-_Request = TypeVar("_Request")
-
-
-class _Review(Struct, Generic[_Request], rename="camel", frozen=True):
+class _Review(Struct, rename="camel", frozen=True):
     api_version: str | None = None
     kind: str | None = None
-    request: _Request | None = None
+    request: AdmissionRequest | None = None
 
 
 class _Response(Struct, rename="camel", frozen=True, kw_only=True):
@@ -106,13 +92,13 @@ class _Mark(Struct, frozen=True):
 
 
 _mark_decoder: Final = msgspec.json.Decoder(_Mark)
-_decoder: Final = msgspec.json.Decoder(_Review[AdmissionRequest])
-_head_decoder: Final = msgspec.json.Decoder(_Review[RequestHead])
+_decoder: Final = msgspec.json.Decoder(_Review)
+_pod_decoder: Final[msgspec.json.Decoder[Pod | None]] = msgspec.json.Decoder(Pod | None)
 _encoder: Final = msgspec.json.Encoder()
 
 
 def decode(body: bytes) -> AdmissionRequest:
-    """Return the request in an AdmissionReview, without its object if the review is longer than WHOLE_BYTES_MAX.
+    """Return the request in an AdmissionReview.
 
     Args:
         body: the HTTP body, JSON.
@@ -120,12 +106,7 @@ def decode(body: bytes) -> AdmissionRequest:
     Raises:
         BadReview: not JSON, another kind or version, no request, no uid, or a field of the wrong type.
     """
-    try:
-        review = _decoder.decode(body) if len(body) <= WHOLE_BYTES_MAX else _without_object(_head_decoder.decode(body))
-    except msgspec.ValidationError as error:
-        review = _foreign(body, error)
-    except (ValueError, RecursionError) as error:
-        raise BadReview(f"the body is not an AdmissionReview: {_explain(error)}") from None
+    review = _decoded(_decoder, body)
     if review.kind != KIND:
         raise BadReview(f"kind: got {_quoted(review.kind)}, expected {KIND}")
     if review.api_version != API_VERSION:
@@ -140,22 +121,14 @@ def decode(body: bytes) -> AdmissionRequest:
     return review.request
 
 
-def _foreign(body: bytes, error: msgspec.ValidationError) -> _Review[AdmissionRequest]:
-    """Return the review without its object, if the object is not a Pod or the operation is not CREATE."""
+def _decoded(decoder: msgspec.json.Decoder[_T], data: bytes | Raw, path: str = "") -> _T:
+    """Decode the part of a review at `path`."""
     try:
-        review = _head_decoder.decode(body)
-    except msgspec.ValidationError:
-        raise BadReview(_explain(error)) from None
-    except (ValueError, RecursionError) as worse:
-        raise BadReview(f"the body is not an AdmissionReview: {_explain(worse)}") from None
-    if review.request is None or review.request.creates_pod:
-        raise BadReview(_explain(error))
-    return _without_object(review)
-
-
-def _without_object(review: _Review[RequestHead]) -> _Review[AdmissionRequest]:
-    request = AdmissionRequest(**msgspec.structs.asdict(review.request)) if review.request else None
-    return _Review(review.api_version, review.kind, request)
+        return decoder.decode(data)
+    except msgspec.ValidationError as error:
+        raise BadReview(_explain(error, path)) from None
+    except (ValueError, RecursionError) as error:
+        raise BadReview(f"the body is not an AdmissionReview: {_explain(error, path)}") from None
 
 
 def uid_of(body: bytes) -> str | None:
@@ -167,14 +140,14 @@ def uid_of(body: bytes) -> str | None:
     return marked.request.uid[:_UID_CHARS] if marked.request and marked.request.uid else None
 
 
-def _explain(error: Exception) -> str:
-    """Return a decoder's error as a sentence, with the field first if the error names one."""
+def _explain(error: Exception, path: str) -> str:
+    """Return the error of a decoder at `path` as a sentence, with the field first if there is one."""
     if isinstance(error, RecursionError):
         return "nested too deeply"
     if isinstance(error, UnicodeDecodeError):
         return "not valid UTF-8"
-    what, _, path = str(error).partition(" - at `$")
-    field = path.strip(".`")
+    what, _, below = str(error).partition(" - at `$")
+    field = f"{path}{below}".strip(".`")
     return f"{field}: {what[:1].lower()}{what[1:]}" if field else what
 
 

@@ -73,8 +73,7 @@ def events_for(answer: Answer, entry: Entry) -> list[Event]:
 
 
 def _of_virt_launcher(answer: Answer) -> Iterator[Event]:
-    request, decision = answer.request, answer.decision
-    pod = answer.pod or request.object
+    request, decision, pod = answer.request, answer.decision, answer.pod
     owner = kubevirt.owner(pod) if pod else None
     if pod is None or owner is None:
         return
