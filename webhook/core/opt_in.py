@@ -82,35 +82,23 @@ def not_a_pod_creation(request: AdmissionRequest) -> Why | None:
     return None
 
 
-def opt_in_of_start(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why:
-    """Rules 2 to 4: return how the VM of this pod is opted in, or why the webhook does not place the pod."""
+def opt_in_of_new(pod: Pod, namespace: str, view: ClusterView, policy: Policy, *, migrates: bool) -> OptIn | Why:
+    """Rules 2 to 4: return how the VM of this pod is opted in, or why the webhook does not place the pod.
+
+    `migrates`: the entry is for targets of live migrations, not for VMs that start.
+    """
     meta = pod.metadata
     if meta.label(LABEL_APP) != VIRT_LAUNCHER:
         return Reason.NOT_VIRT_LAUNCHER.why()
-    if meta.label(LABEL_MIGRATION_JOB_UID) is not None:
-        return Reason.MIGRATION_TARGET.why()
-    return _why_not_scheduled(pod) or opt_in_of(pod, namespace, view, policy)
-
-
-def opt_in_of_target(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why:
-    """Rules 2 to 4 for the target of a live migration: as `opt_in_of_start`."""
-    if pod.metadata.label(LABEL_APP) != VIRT_LAUNCHER:
-        return Reason.NOT_VIRT_LAUNCHER.why()
-    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None:
-        return Reason.NOT_MIGRATION_TARGET.why()
-    return _why_not_scheduled(pod) or opt_in_of(pod, namespace, view, policy)
-
-
-def _why_not_scheduled(pod: Pod) -> Why | None:
-    """Rule 3: return why kube-scheduler does not choose a node for the VM by this pod."""
-    meta = pod.metadata
+    if (meta.label(LABEL_MIGRATION_JOB_UID) is not None) is not migrates:
+        return Reason.NOT_MIGRATION_TARGET.why() if migrates else Reason.MIGRATION_TARGET.why()
     if meta.annotation(ANNOTATION_RECEIVER) == "true":
         return Reason.MIGRATION_RECEIVER.why()
     if meta.annotation(ANNOTATION_PROVISIONING) == "true":
         return Reason.EPHEMERAL_PROVISIONING.why()
     if pod.spec.node_name:
         return Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name)
-    return None
+    return opt_in_of(pod, namespace, view, policy)
 
 
 def opt_in_of(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why:

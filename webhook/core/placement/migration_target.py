@@ -19,7 +19,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, weigh
 from webhook.core.evidence import share_managers
 from webhook.core.evidence.finding import Finding
-from webhook.core.opt_in import Policy, opt_in_of_target
+from webhook.core.opt_in import Policy, opt_in_of_new
 from webhook.core.placement import feasibility
 from webhook.core.placement.virt_launcher import no_share_manager, rank_share_managers, with_opted_in_by
 from webhook.core.reasons import Reason, Why
@@ -30,7 +30,7 @@ from webhook.core.view import ClusterView, NoObject
 
 def place_migration_target(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision:
     """Decide for a pod that is being created in `namespace`. Never raises."""
-    opt_in = opt_in_of_target(pod, namespace, view, policy)
+    opt_in = opt_in_of_new(pod, namespace, view, policy, migrates=True)
     if isinstance(opt_in, Why):
         return Leave(why=opt_in)
     return with_opted_in_by(_place(pod, namespace, view), opt_in)

@@ -16,7 +16,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, rank, weigh
 from webhook.core.evidence import share_managers, vm_facts
 from webhook.core.evidence.finding import ClaimUse, Finding
-from webhook.core.opt_in import Mode, OptedInBy, OptIn, Policy, opt_in_of_start
+from webhook.core.opt_in import Mode, OptedInBy, OptIn, Policy, opt_in_of_new
 from webhook.core.placement import feasibility, replica_share, shortlist
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
@@ -26,7 +26,7 @@ from webhook.core.view import ClusterView
 
 def place_virt_launcher(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision:
     """Decide for a pod that is being created in `namespace`. Never raises."""
-    opt_in = opt_in_of_start(pod, namespace, view, policy)
+    opt_in = opt_in_of_new(pod, namespace, view, policy, migrates=False)
     if isinstance(opt_in, Why):
         return Leave(why=opt_in)
     return with_opted_in_by(_place(pod, namespace, opt_in, view, allowed=policy.shortlist), opt_in)
