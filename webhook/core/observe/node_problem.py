@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 from webhook.core import refs
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.placement import longhorn_node, node_health
+from webhook.core.placement import feasibility, longhorn_node
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.state.node_info import NodeInfo
 from webhook.core.view import ClusterView, NoObject
 
 
@@ -24,7 +23,7 @@ def why_no_vm_starts(name: str, view: ClusterView) -> Why | None:
         return Reason.NODE_NOT_FOUND.why(node=name)
     if isinstance(node, NoObject):
         return Reason.NODE_LOOKUP_FAILED.why(node=name, kind=ref.kind, problem=view.read_error(ref))
-    unhealthy = node_health.why_unhealthy(NodeInfo(node))
+    unhealthy = feasibility.why_unhealthy(node)
     if unhealthy:
         return unhealthy
     if node.spec and node.spec.unschedulable:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from webhook.core import refs
 from webhook.core.api.node import Node
 from webhook.core.decision import NodeFit
-from webhook.core.placement import longhorn_node, node_health, replica_share
+from webhook.core.placement import longhorn_node, replica_share
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler import registry
 from webhook.core.scheduler.cycle_state import CycleState
@@ -48,14 +48,6 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
     return NodeFit(name, no_client) if no_client else node_fit
 
 
-def could_run(node: Node, cycle: CycleState) -> bool:
-    """Whether kube-scheduler could choose this node for the pod, whatever other pods there are."""
-    info = NodeInfo(node)
-    if _why_not_alone(cycle, info) or _filter(registry.FILTER_BY_AFFINITY, cycle, info):
-        return False
-    return longhorn_node.why_no_driver(info.name, _drivers(_beside_pods(info.name, cycle)), cycle.incoming) is None
-
-
 def _beside_pods(name: str, cycle: CycleState) -> NodeInfo | None:
     """Return the node with its pods; None if pods are not known."""
     return None if isinstance(cycle.snapshot, NoSnapshot) else cycle.snapshot.node_info(name)
@@ -69,10 +61,17 @@ def _unread(ref: Ref, view: ClusterView) -> Why:
     return Reason.NODE_LOOKUP_FAILED.why(node=ref.name, kind=ref.kind, problem=view.read_error(ref))
 
 
+def why_unhealthy(node: Node) -> Why | None:
+    """Return why the node runs no new pods, although kube-scheduler might accept it: it is deleted, or not Ready."""
+    if node.metadata.deletion_timestamp:
+        return Reason.NODE_BEING_DELETED.why(node=node.metadata.name)
+    return None if node.status and node.status.ready else Reason.NODE_NOT_READY.why(node=node.metadata.name)
+
+
 def _why_not_alone(cycle: CycleState, node: NodeInfo) -> Why | None:
     """Return why the node is rejected whatever other pods there are, the pod's required node affinity apart."""
     return (
-        node_health.why_unhealthy(node)
+        why_unhealthy(node.node)
         or _filter(registry.FILTER_NODE, cycle, node)
         or _filter_volumes(registry.FILTER_VOLUME, cycle, node)
     )

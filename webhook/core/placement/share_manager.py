@@ -85,7 +85,7 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
 def _shortlist(
     cycle: CycleState, fitting: Sequence[str], view: ClusterView, *, volume: str, listed: bool
 ) -> tuple[tuple[str, ...], bool]:
-    """Return the short list, and whether taints of the preferred node outweigh a preferred pod affinity.
+    """Return the short list, and whether taints of the preferred node can outweigh a preferred pod affinity.
 
     PreferNoSchedule taints do beside a node that has fewer of them (TaintToleration has weight 3, InterPodAffinity and
     NodeAffinity 2). Pod affinity and node affinity together outweigh the taints. In a short list of nodes with as many
@@ -97,8 +97,7 @@ def _shortlist(
     names = shortlist.pick(cycle, fitting, view, seed=volume, least_taints=taints) if listed else ()
     if names or not taints:
         return names, False
-    names = shortlist.pick(cycle, fitting, view, seed=volume) if listed else ()
-    return names, shortlist.are_taints_fewer(cycle, fitting, view, seed=volume, listed=names)
+    return shortlist.pick(cycle, fitting, view, seed=volume) if listed else (), True
 
 
 def volume_of(pod: Pod) -> str:

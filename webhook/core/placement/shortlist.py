@@ -13,7 +13,7 @@ Invariant: the pod fits every node of a list, and a list has LEAST_NODES nodes o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import gcd
 from typing import Final
 from zlib import crc32
@@ -22,17 +22,15 @@ from webhook.core import refs
 from webhook.core.api.node_selector import (
     MAX_TERMS,
     NodeSelectorTerm,
-    PreferredSchedulingTerm,
     most_nodes,
     names_some_nodes,
 )
 from webhook.core.api.pod import Pod
-from webhook.core.placement.capacity import count_displaced, count_fitting
-from webhook.core.placement.feasibility import could_run, evaluate, why_undecidable
+from webhook.core.placement.feasibility import evaluate, why_undecidable
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.matching.node_selector import expression_holds, field_holds
 from webhook.core.scheduler.plugins.taint_toleration import count_prefer_no_schedule
-from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.state.pod_requests import PODS, Usage
 from webhook.core.scheduler.state.snapshot import NoSnapshot, Snapshot
 from webhook.core.view import ClusterView, NoObject
 
@@ -99,15 +97,26 @@ def _needed(cycle: CycleState) -> int:
 
 
 def _displaced(usage: Usage, snapshot: Snapshot, *, assumed: bool) -> int:
-    pods = snapshot.shortlisted(assumed=assumed)
-    return sum(count * count_displaced(usage, other) for other, count in pods.items())
+    """Return how many pods that request `usage` the unbound pods on short lists displace at most, on any node."""
+    displaced = 0
+    for other, count in snapshot.shortlisted(assumed=assumed).items():
+        amounts = dict(other.requests)
+        displaced += count * max([1, *(-(-amounts.get(name, 0) // amount) for name, amount in usage.requests)])
+    return displaced
 
 
 def _capacity(name: str, cycle: CycleState) -> int:
-    snapshot = cycle.snapshot
+    """Return for how many pods of this shape a node that fits one has enough; 0 if pods are not known."""
+    snapshot, usage = cycle.snapshot, cycle.incoming.usage
     if isinstance(snapshot, NoSnapshot):
         return 0
-    return count_fitting(cycle.incoming.usage, snapshot.node_info(name), snapshot.headroom)
+    if usage.ports:
+        return 1
+    node, kept = snapshot.node_info(name), snapshot.headroom.get
+    has, requested = node.allocatable.get, node.requested.amounts.get
+    free = (has(each, 0) - requested(each, 0) - kept(each, 0) for each, _ in usage.requests)
+    counts = (left // amount for left, (_, amount) in zip(free, usage.requests, strict=True))
+    return min([has(PODS, 0) - node.requested.pods - kept(PODS, 0), *counts])
 
 
 def _spread(names: Sequence[str], seed: str) -> Iterator[str]:
@@ -129,43 +138,16 @@ def count_taints(name: str, pod: Pod, view: ClusterView) -> int:
     return 0 if isinstance(node, NoObject) else count_prefer_no_schedule(node, pod.spec.tolerations or ())
 
 
-def are_taints_fewer(
-    cycle: CycleState, preferred: Sequence[str], view: ClusterView, *, seed: str, listed: Sequence[str]
-) -> bool:
-    """Whether another node on which the pod could run has fewer taints (`count_taints`) than the best preferred node.
-
-    Only the nodes of the short list count, if there is one. Of a cluster with more than _CANDIDATES_MAX nodes that many
-    are looked at. The answer is yes if the nodes are not known.
-    """
-    names, than = view.node_names(), count_taints(preferred[0], cycle.incoming.pod, view)
-    if not names:
-        return True
-    view = view.without_reads()
-    for name in listed or _spread(names, seed):
-        node = view.get(refs.node(name))
-        if name in preferred or isinstance(node, NoObject):
-            continue
-        if count_prefer_no_schedule(node, cycle.incoming.tolerations) >= than:
-            continue
-        if could_run(node, cycle) and not pod_prefers_against(name, cycle.incoming.pod, view):
-            return True
-    return False
-
-
 def pod_prefers_against(name: str, pod: Pod, view: ClusterView) -> bool:
-    """Whether a preferred term of the pod's own node affinity is against this node."""
+    """Whether the pod's own node affinity prefers other nodes by NotIn, as Longhorn's against a delinquent node."""
     affinity = pod.spec.node_affinity
     if affinity is None or not affinity.preferred:
         return False
     node = view.get(refs.node(name))
-    return prefers_against(affinity.preferred, None if isinstance(node, NoObject) else node.metadata.labels, name)
-
-
-def prefers_against(preferred: Iterable[PreferredSchedulingTerm], labels: Mapping[str, str] | None, name: str) -> bool:
-    """Whether one of the preferred terms is against a node by NotIn; Longhorn writes one against a delinquent node."""
-    for preference in (term.preference or NodeSelectorTerm() for term in preferred):
+    labels = {} if isinstance(node, NoObject) else node.metadata.labels or {}
+    for preference in (term.preference or NodeSelectorTerm() for term in affinity.preferred):
         for expression in preference.match_expressions or ():
-            if expression.operator == "NotIn" and not expression_holds(expression, labels or {}):
+            if expression.operator == "NotIn" and not expression_holds(expression, labels):
                 return True
         for field in preference.match_fields or ():
             if field.operator == "NotIn" and not field_holds(field, name):

@@ -4,10 +4,13 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.objects.builders import on_node
+from support.fakes.views import cluster
+from support.objects.builders import node, on_node, vm_pod
 
-from webhook.core.api.node_selector import NodeSelector, PreferredSchedulingTerm, names_some_nodes, only_node
-from webhook.core.placement.shortlist import prefers_against
+from webhook.core.api.affinity import PREFERRED
+from webhook.core.api.node_selector import NodeSelector, names_some_nodes, only_node
+from webhook.core.api.pod import Pod
+from webhook.core.placement.shortlist import pod_prefers_against
 
 Object = dict[str, Any]
 FREE = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
@@ -24,7 +27,7 @@ def field(operator: str, *names: str) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("terms", "node"),
+    ("terms", "only"),
     [
         pytest.param([], None, id="no term"),
         pytest.param([on_node("n1")], "n1", id="one term that names a node"),
@@ -39,9 +42,9 @@ def field(operator: str, *names: str) -> Object:
         pytest.param([field("In", "n1", "n2")], None, id="two names in one requirement"),
     ],
 )
-def test_the_one_node_that_a_selector_leaves(terms: list[Object], node: str | None) -> None:
+def test_the_one_node_that_a_selector_leaves(terms: list[Object], only: str | None) -> None:
     """Every term that can match must name that node. Without a selector every node is left."""
-    assert only_node(selector(*terms)) == node
+    assert only_node(selector(*terms)) == only
     assert only_node(None) is None
 
 
@@ -84,7 +87,9 @@ def label(operator: str, *values: str) -> Object:
 )
 def test_a_preference_against_a_node(preference: Object | None, against: bool) -> None:  # noqa: FBT001 - a column
     """Only NotIn is against a node. A node whose labels are unknown is matched by its name alone."""
-    terms = [PreferredSchedulingTerm(weight=1), convert({"preference": preference}, PreferredSchedulingTerm)]
-    assert prefers_against(terms, {"zone": "a"}, "n1") is against
-    assert prefers_against(terms, None, "n3") is False
-    assert prefers_against([], {"zone": "a"}, "n1") is False
+    view = cluster(node("n1", labels={"zone": "a"}))
+    terms: list[Object] = [{"weight": 1}, {"weight": 1, "preference": preference}]
+    pod = convert(vm_pod("vm", affinity={"nodeAffinity": {PREFERRED: terms}}), Pod)
+    assert pod_prefers_against("n1", pod, view) is against
+    assert pod_prefers_against("n3", pod, view) is False
+    assert pod_prefers_against("n1", convert(vm_pod("vm"), Pod), view) is False

@@ -15,7 +15,7 @@ from support.objects.builders import longhorn_node, node, node_affinity, on_node
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.placement.shortlist import _spread, are_taints_fewer, pick
+from webhook.core.placement.shortlist import _spread, pick
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
@@ -188,10 +188,10 @@ def test_while_many_nodes_are_unusable_there_is_no_list(
     assert len(picked(cluster(*map(node, NAMES[: nodes - unusable]), *unfit))) == listed
 
 
-def listed_pods(count: int, cpu: str) -> list[Object]:
+def listed_pods(count: int, cpu: str, ports: Sequence[Object] = ()) -> list[Object]:
     """Pods that wait, each on a list of its own."""
     own = node_affinity(required=map(on_node, ("m0001", "m0002")), preferred={"m0001": 100})
-    containers = [{"name": "x", "resources": {"requests": {"cpu": cpu}}}]
+    containers = [{"name": "x", "resources": {"requests": {"cpu": cpu}}, "ports": list(ports)}]
     return [vm_pod(f"vm-{index}", affinity=own, containers=containers) for index in range(count)]
 
 
@@ -214,6 +214,15 @@ def test_a_list_has_room_for_all_that_are_on_their_way(waiting: int, cpu: str, l
     assert len(picked(view, pod=pod, wished=("m0000",))) == listed
 
 
+@pytest.mark.parametrize(("waiting", "listed"), [(63, LIST), (64, 0)])
+def test_a_node_takes_one_pod_with_a_host_port(waiting: int, listed: int) -> None:
+    """However much the node has left."""
+    port = [{"hostPort": 80}]
+    view = cluster(*map(node, NAMES[:200]), *listed_pods(waiting, "1m", port))
+    pod = convert(vm_pod("new", containers=[{"name": "x", "ports": port}]), Pod)
+    assert len(picked(view, pod=pod, wished=("m0000",))) == listed
+
+
 def test_a_list_of_nodes_that_are_avoided_as_much() -> None:
     """With a reluctance to keep, only nodes with as many soft taints are on the list; the preferred one in any case."""
     soft = NAMES[::4]
@@ -222,50 +231,3 @@ def test_a_list_of_nodes_that_are_avoided_as_much() -> None:
     assert len(found) > ceil(LOOKED_AT / 8)
     assert set(found) <= {"m0001", *soft}
     assert not set(picked(view)) <= {"m0001", *soft}
-
-
-def fewer(view: ClusterView, *, preferred: Sequence[str] = ("m0001",), listed: Sequence[str] = ()) -> bool:
-    """Whether another node has fewer soft taints."""
-    cycle = CycleState(IncomingPod.of(POD, "longhorn-system"), view.snapshot())
-    return are_taints_fewer(cycle, preferred, view, seed="h", listed=listed)
-
-
-def soft_but(*names: str, of: int = len(NAMES), **parts: Any) -> Manifests:
-    """A cluster of this many nodes that have a soft taint each, but these, which are as `parts` says."""
-    return cluster(*(node(name, **(parts if name in names else {"taints": SOFT})) for name in NAMES[:of]))
-
-
-@pytest.mark.parametrize("of", [2, 3, 100])
-def test_the_first_node_with_fewer_taints_is_enough(of: int) -> None:
-    """Wherever it is. The preferred nodes do not count, nor do those on which the pod can't run."""
-    last = NAMES[of - 1 if of > 2 else 0]
-    assert fewer(soft_but(last, of=of))
-    assert not fewer(soft_but(of=of))
-    assert not fewer(soft_but(last, of=of), preferred=("m0001", last))
-    assert not fewer(soft_but(last, of=of, cordoned=True))
-    assert not fewer(soft_but(last, of=of, taints=HARD))
-
-
-def test_the_nodes_of_a_list_alone_count_if_there_is_one() -> None:
-    """kube-scheduler compares no others."""
-    view = soft_but("m0002", of=20)
-    assert fewer(view, listed=NAMES[:16])
-    assert not fewer(view, listed=[name for name in NAMES[:17] if name != "m0002"])
-
-
-def test_for_taints_few_nodes_are_looked_at_too() -> None:
-    """In a large cluster the search ends after some, and if all have fewer taints, after one."""
-    view = Counting(soft_but())
-    assert not fewer(view)
-    assert len(view.asked - {"m0001"}) == LOOKED_AT
-    view = Counting(soft_but(*(name for name in NAMES if name != "m0001")))
-    assert fewer(view)
-    assert len(view.asked) <= 3
-
-
-def test_nodes_that_are_not_known_count_as_nodes_with_fewer_taints() -> None:
-    """A preference too many does less harm than one too few. One node that is missing says nothing."""
-    assert fewer(cluster(), preferred=("gone",))
-    gone = {ObjectRef(Kind.NODE, NamespacedName("", "m0002")): NoObject.UNAVAILABLE}
-    assert not fewer(ViewWithGaps(soft_but("m0002", of=9), gone))
-    assert not fewer(soft_but(*NAMES[2:40], of=100, cordoned=True))

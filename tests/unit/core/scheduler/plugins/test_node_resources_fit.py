@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from webhook.core.api.quantity import UNREADABLE
-from webhook.core.placement.capacity import count_fitting
 from webhook.core.scheduler.plugins.node_ports import find_taken
 from webhook.core.scheduler.plugins.node_resources_fit import (
     InsufficientResource,
@@ -186,23 +185,3 @@ def test_an_amount_is_written_as_kubernetes_writes_it(resource: str, amount: int
 def test_a_refusal_names_what_is_missing(found: InsufficientResource, names: dict[str, str]) -> None:
     """For a sentence about it."""
     assert found.names() == names
-
-
-@pytest.mark.parametrize(
-    ("asked", "has", "found"),
-    [
-        pytest.param(Usage((("cpu", 300),), ()), {"pods": 10, "cpu": 1000}, 3, id="as often as what is free holds it"),
-        pytest.param(Usage((("cpu", 300),), ()), {"pods": 3, "cpu": 10_000}, 2, id="as many pods as a node takes"),
-        pytest.param(
-            Usage((("cpu", 1001),), ()), {"pods": 10, "cpu": 1000}, 0, id="nowhere on a node that is too small"
-        ),
-        pytest.param(
-            Usage((), (HostPort("TCP", 80, ANY_ADDRESS),)), {"pods": 10}, 1, id="once where it takes a host port"
-        ),
-    ],
-)
-def test_a_node_has_places_for_so_many_pods(asked: Usage, has: Mapping[str, int], found: int) -> None:
-    """Beside the one that is there, and asks for nothing."""
-    load = NodeRequests()
-    load.add(Usage((), ()))
-    assert count_fitting(asked, NodeInfo(UNLISTED, has, load)) == found
