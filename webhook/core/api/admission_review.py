@@ -42,7 +42,7 @@ POD_KIND: Final = GroupVersionKind(version="v1", kind="Pod")
 class AdmissionRequest(Struct, rename="camel", frozen=True, kw_only=True):
     """admission/v1 AdmissionRequest, with the fields that core reads. `object` is JSON until `pod` is called."""
 
-    uid: str = ""
+    uid: str
     kind: GroupVersionKind = GroupVersionKind()
     sub_resource: str | None = None
     namespace: str | None = None
