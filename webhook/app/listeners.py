@@ -62,7 +62,7 @@ async def run_listeners(settings: ServeSettings, sources: Sources, background: B
 def _health_handler(settings: ServeSettings, health: Handler, sources: Sources, decisions: Decisions) -> Handler:
     if not settings.page:
         return health
-    about = About(platform.node(), sources.cluster, sources.from_files, sources.reunite_messages)
+    about = About(platform.node(), sources.cluster, str(settings.manifests or ""), sources.reunite_messages)
     return page_handler(Feed(sources.vm_statuses, decisions, about), health)
 
 

@@ -50,7 +50,6 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
             cluster,
             cluster.objects.origin(settings.manifests.name),
             {"objects": cluster.objects.size, "ignored": dict(cluster.objects.ignored)},
-            from_files=True,
             vm_statuses=lambda: vm_statuses,
             reunite_messages=lambda: messages,
         )

@@ -40,7 +40,6 @@ class Sources(Struct, frozen=True):
         log_fields: fields of the log line that reports the start.
         checks: returns the checks of the caches for /readyz.
         metrics: what /metrics also shows.
-        from_files: whether `facts` are files, which do not change.
         vm_statuses: returns the states of the VMs for the page; None if the process watches no pods.
         reunite_messages: returns what `reunite` last said of VMs, for the page.
         on_answer: called with each answer, to write Events; None if the process writes none.
@@ -51,7 +50,6 @@ class Sources(Struct, frozen=True):
     log_fields: Mapping[str, Any]
     checks: Callable[[], Iterable[Check]] = tuple
     metrics: Sequence[MetricSource] = ()
-    from_files: bool = False
     vm_statuses: Callable[[], VMStatuses] | None = None
     reunite_messages: Callable[[], Messages] = dict
     on_answer: OnAnswer | None = None

@@ -76,7 +76,7 @@ class Manifests:
     def load(
         cls, path: Path, *, longhorn_namespace: str, headroom: Mapping[str, int] | None = NO_HEADROOM
     ) -> Manifests:
-        """Return the cluster of a file, or of a directory's .yaml, .yml and .json files, without subdirectories.
+        """Return the cluster of a file, or of the .yaml, .yml and .json files of a directory and of those in it.
 
         Raises:
             BadDocument: there is no file, or objects can't be read. Each message has file and line.

@@ -6,6 +6,7 @@ once.
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -96,7 +97,7 @@ class ObjectStore:
 
 
 def load_objects(path: Path) -> ObjectStore:
-    """Return the objects of a file, or of a directory's .yaml, .yml and .json files, without subdirectories.
+    """Return the objects of a file, or of the .yaml, .yml and .json files of a directory and of those in it.
 
     Raises:
         BadDocument: there is no file, or objects can't be read. Each message has file and line.
@@ -173,12 +174,23 @@ def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]  # a file, or what a shell makes of <(...)
     try:
-        files = sorted(f for f in path.iterdir() if f.suffix in _SUFFIXES and f.name not in _KUSTOMIZATIONS)
+        files = sorted(f for f in _below(path) if f.suffix in _SUFFIXES and f.name not in _KUSTOMIZATIONS)
     except OSError as error:
         raise BadDocument(f"{path}: {error.strerror}; expected a directory of manifests") from None
     if not files:
         raise BadDocument(f"{path}: no .yaml, .yml or .json file in this directory; expected manifests of a cluster")
     return files
+
+
+def _below(path: Path) -> Iterator[Path]:
+    """The files of a directory and of its subdirectories, but those with a dot, as a mounted ConfigMap and git have."""
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    for directory, below, names in os.walk(path, onerror=refuse):
+        below[:] = [each for each in below if not each.startswith(".")]
+        yield from (Path(directory, name) for name in names)
 
 
 def _is_other_config_map(kind: APIResource[Any], document: Document) -> bool:

@@ -36,13 +36,13 @@ class About(NamedTuple):
     Attributes:
         replica: the name of this process.
         cluster: the address of the API server, or the files.
-        from_files: whether the rows come from files.
+        manifests: the value of --manifests; empty for a live cluster.
         reunite_messages: returns what `reunite` last said of VMs.
     """
 
     replica: str
     cluster: str
-    from_files: bool = False
+    manifests: str = ""
     reunite_messages: Callable[[], Messages] = dict
 
 
@@ -106,7 +106,7 @@ class Feed:
             "cluster": self._about.cluster,
             "replica": self._about.replica,
             "follows": snapshot is not None,
-            "source": "files" if self._about.from_files else "cluster",
+            "manifests": self._about.manifests,
             "known": snapshot is not None and snapshot.known,
             "at": snapshot.at if snapshot else None,
             "asOf": snapshot.as_of if snapshot else None,

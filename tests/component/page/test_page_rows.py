@@ -53,6 +53,16 @@ async def test_a_command_is_copied_with_one_click(tab: Tab) -> None:
     assert await tab.value("navigator.clipboard.readText()") == "virtctl restart web -n vms"
 
 
+async def test_a_command_for_a_cluster_in_files_names_the_files(tmp_path: Path, browser: Browser) -> None:
+    """As the user named them, in quotes where a shell needs them."""
+    async with paged(tmp_path, vm("web", "node-a", "node-b"), files=True) as page, browser.tab() as tab:
+        await tab.open(page.url)
+        await tab.until("document.querySelectorAll('#rows tr').length === 1")
+        await tab.value(OPEN_WEB)
+        commands = await tab.texts(".command code")
+    assert commands[0] == "kubevirt-coschedule explain vm/web -n vms --manifests 'my cluster'"
+
+
 async def test_an_open_row_stays_open_while_the_page_changes(page: Paged, tab: Tab) -> None:
     """A new row above does not close it, and the focus stays in it."""
     await tab.value(OPEN_WEB)

@@ -80,7 +80,7 @@ class Paged:
         self.decisions = Decisions()
         self._fleet = fleet
         self.words: dict[tuple[str, str], str] = {}
-        about = About(REPLICA, "https://api.example", from_files=files, reunite_messages=lambda: self.words)
+        about = About(REPLICA, "https://api.example", "my cluster" if files else "", lambda: self.words)
         self.feed = Feed((lambda: fleet.snapshot) if fleet else None, self.decisions, about)
         self.listener: Listener
         self.port = 0

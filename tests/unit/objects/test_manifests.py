@@ -164,15 +164,16 @@ def test_one_name_in_two_kinds_is_two_objects() -> None:
 
 
 def test_a_directory_is_read_whole(tmp_path: Path) -> None:
-    """Its .yaml, .yml and .json files, but no kustomizations, no other files and no subdirectories."""
+    """Its .yaml, .yml and .json files, with those below it, but no kustomizations, no other files and no `.git`."""
     write(tmp_path, "a.yaml", node("n1"))
     write(tmp_path, "b.yml", node("n2"))
     (tmp_path / "c.json").write_text('{\n\t"apiVersion": "v1",\n\t"kind": "Node", "metadata": {"name": "n3"}}')
     for name in ("kustomization.yaml", "kustomization.yml", "README.md"):
         (tmp_path / name).write_text("resources: [a.yaml]\n")
-    (tmp_path / "below").mkdir()
-    write(tmp_path / "below", "d.yaml", node("n4"))
-    assert load(tmp_path).node_names() == ["n1", "n2", "n3"]
+    for name, hidden in (("below", "n4"), (".git", "n5")):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, "d.yaml", node(hidden))
+    assert load(tmp_path).node_names() == ["n1", "n2", "n3", "n4"]
 
 
 def test_a_single_file_is_read_whatever_its_name(tmp_path: Path) -> None:
@@ -206,15 +207,14 @@ def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_every_problem_of_every_file_is_reported_at_once(tmp_path: Path) -> None:
     """Broken files, wrong fields and duplicate objects: each with its file and line."""
     (tmp_path / "a.yaml").write_text("x: [\n")
-    (tmp_path / "b.yaml").mkdir()
     (tmp_path / "c.yaml").write_bytes(b"\xff")
     write(tmp_path, "d.yaml", node("n1"), {**node("n2"), "spec": []})
     write(tmp_path, "e.yaml", node("n3"), node("n1"))
     told = [text.removeprefix(f"{tmp_path}/") for text in problems(tmp_path)]
-    assert [text.split(":")[0] for text in told] == ["a.yaml", "b.yaml", "c.yaml", "d.yaml", "e.yaml"]
-    assert "spec" in told[3]
-    assert "described twice, first in" in told[4]
-    assert f"{tmp_path}/d.yaml:1" in told[4]
+    assert [text.split(":")[0] for text in told] == ["a.yaml", "c.yaml", "d.yaml", "e.yaml"]
+    assert "spec" in told[2]
+    assert "described twice, first in" in told[3]
+    assert f"{tmp_path}/d.yaml:1" in told[3]
 
 
 def test_a_file_that_is_only_broken_is_reported(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ function verdict(name, problems) {
   return problem ? { words: problem, bad: true, glyph: "▲" } : { words: "Ready, not cordoned", bad: false, glyph: "✓" };
 }
 
-export function detail(row, { decision, problems, now }) {
+export function detail(row, { decision, problems, manifests, now }) {
   return el(
     "div",
     { class: "detail" },
@@ -39,7 +39,7 @@ export function detail(row, { decision, problems, now }) {
     row.reunite ? part("reunite", ...breakable(row.reunite)) : null,
     el("section", {}, el("h4", {}, "Decision"), ...decided(row, decision)),
     el("section", {}, el("h4", {}, "Nodes"), ...places(row, problems, now)),
-    el("section", {}, el("h4", {}, "Commands"), ...commandsOf(row).map(command)),
+    el("section", {}, el("h4", {}, "Commands"), ...commandsOf(row, manifests).map(command)),
   );
 }
 
@@ -84,14 +84,18 @@ function places(row, problems, now) {
 
 const serving = ({ claim, since }, now) => `share-manager of claim ${claim}${since ? `, for ${ago(since, now)}` : ""}`;
 
-function commandsOf({ namespace, name, state }) {
-  const commands = [["Explain: what would be decided now, and why", `kubevirt-coschedule explain vm/${name} -n ${namespace}`]];
+// Return a word as a shell takes it.
+const quoted = (word) => (/^[\w./@:=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
+
+function commandsOf({ namespace, name, state }, manifests) {
+  const where = `-n ${namespace}${manifests ? ` --manifests ${quoted(manifests)}` : ""}`;
+  const commands = [["Explain: what would be decided now, and why", `kubevirt-coschedule explain vm/${name} ${where}`]];
   if (state === "apart" || state === "stuck") {
     commands.push(
-      ["Plan: what brings it together, without a change", `kubevirt-coschedule status --plan ${name} -n ${namespace}`],
+      ["Plan: what brings it together, without a change", `kubevirt-coschedule status --plan ${name} ${where}`],
       ["Restart: the webhook decides again for the new pod. KubeVirt refuses it for runStrategy Once: the plan has the command for that", `virtctl restart ${name} -n ${namespace}`],
     );
-  } else commands.push(["Status: this VM in a terminal", `kubevirt-coschedule status ${name} -n ${namespace}`]);
+  } else commands.push(["Status: this VM in a terminal", `kubevirt-coschedule status ${name} ${where}`]);
   return commands;
 }
 

@@ -18,7 +18,7 @@ export function problemsOf(head, { lostWhy, silentMs, paused, now }) {
   if (!head?.follows) return problems;
   if (!head.known) problems.push(`The server has not read the VMs${head.late.length ? `: ${head.late.join("; ")}` : " yet"}.`);
   else if (head.late.length) problems.push(`Not up to date: ${head.late.join("; ")}.`);
-  const old = head.source === "cluster" && head.known && !paused && now - Date.parse(head.at) > OLD_MS;
+  const old = !head.manifests && head.known && !paused && now - Date.parse(head.at) > OLD_MS;
   if (old) problems.push(`The server has not refreshed the VMs since ${utc(head.at)}.`);
   if (problems.length && head.known) problems.push(`This page shows the state of ${utc(certain(head))}, which can have changed.`);
   return problems;
@@ -27,7 +27,7 @@ export function problemsOf(head, { lostWhy, silentMs, paused, now }) {
 // Return why the page shows less than a page can, without any problem, as sentences.
 export function limitsOf(head, paused) {
   const limits = [];
-  if (head?.source === "files") limits.push("This server answers from files (--manifests) and watches no cluster.");
+  if (head?.manifests) limits.push("This server answers from files (--manifests) and watches no cluster.");
   if (head && !head.follows) limits.push("It shows its decisions only, and no VMs.");
   if (paused) limits.push(`Paused: the page shows the state of ${clock(head.now)} UTC.`);
   return limits;
@@ -36,7 +36,7 @@ export function limitsOf(head, paused) {
 // Return one sentence on all VMs. `stale`: the rows can have changed.
 export function headline(head, stale) {
   if (!head) return stale ? "The VMs are not known: the server does not answer" : "Not known yet";
-  if (!head.follows) return head.source === "files" ? "No VMs are shown: this server answers from files" : "No VMs are shown: this server watches no pods";
+  if (!head.follows) return head.manifests ? "No VMs are shown: this server answers from files" : "No VMs are shown: this server watches no pods";
   if (!head.known) return "The VMs are not known: the server has not read the cluster";
   const words = counted(head.counts, stale);
   return stale ? `Not up to date. At ${utc(certain(head))}: ${words}` : words;
