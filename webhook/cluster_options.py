@@ -56,8 +56,8 @@ def manifests_option(*short: str) -> Any:
         *short,
         metavar="DIR",
         type=FILE,
-        help="File, or directory of .yaml, .yml and .json files at any depth, that describes a cluster. The program reads it "
-        "instead of a live cluster: a file that `bundle` wrote, or nodes, claims, volumes, ShareManagers, "
+        help="File, or directory of .yaml, .yml and .json files at any depth, that describes a cluster. The program "
+        "reads it instead of a live cluster: a file that `bundle` wrote, or nodes, claims, volumes, ShareManagers, "
         "VolumeAttachments, pods and CSINodes.",
     )
 
