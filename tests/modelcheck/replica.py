@@ -197,7 +197,7 @@ class Replica:
             tuple((name, each.shown, each.starting_together, order[each.since]) for name, each in nodes),
             (order[cache._answers], order[cache._last_shown]),
             tuple(
-                sorted((vm, tuple((each.node, order[_answer(each)]) for each in handles)) for vm, handles in assumed)
+                sorted((vm, tuple((each.on.node, order[_answer(each)]) for each in handles)) for vm, handles in assumed)
             ),
             tuple(sorted((vm, *label) for vm, label in self._shown.items())),
             tuple(sorted(self._others.items())),
@@ -207,8 +207,8 @@ class Replica:
 
 def _answer(handle: PodHandle) -> int:
     """Return the number of the answer for an assumed pod."""
-    assert handle.expected
-    return handle.expected.answer
+    assert handle.on.assumed
+    return handle.answer
 
 
 def pod_key(vm: int) -> str:

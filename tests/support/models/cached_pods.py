@@ -73,7 +73,7 @@ def says(scheduler_cache: SchedulerCache) -> Any:
     shortlisted = [scheduler_cache.shortlisted(assumed=assumed) for assumed in (False, True)]
     pods = Counter(
         (
-            each.node,
+            each.on.node,
             each.expected and (each.expected.queued, each.expected.pinned, each.expected.shortlisted),
             each.group.namespace,
             each.group.keys,

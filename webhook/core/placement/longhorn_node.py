@@ -114,7 +114,8 @@ def is_instance_manager_seen(name: str, namespace: str, snapshot: AnySnapshot) -
         return False
     wanted = {LABEL_LONGHORN_COMPONENT: INSTANCE_MANAGER, LABEL_LONGHORN_NODE: name}.items()
     return any(
-        not (pod.expected or pod.terminating)
+        pod.on.bound
+        and not pod.on.terminating
         and pod.group.namespace == namespace
         and wanted <= dict(zip(pod.group.keys, pod.values, strict=True)).items()
         for pod in snapshot.node_info(name).pods

@@ -129,7 +129,7 @@ def _present(matcher: PodMatcher, pods: Sequence[PodHandle]) -> bool | Reason:
     for pod in pods:
         matches = matcher.matches(pod.group, pod.values)
         if matches is not False:
-            if matches and not pod.expected:
+            if matches and pod.on.bound:
                 return True
             unknown = unknown or (Reason.DEPENDS_ON_UNSCHEDULED_POD if matches else Reason.NAMESPACES_UNKNOWN)
     return unknown
@@ -145,7 +145,7 @@ def _existing(incoming: IncomingPod, node: NodeInfo, labels: Mapping[str, str]) 
         matches = term.matches(incoming.namespace, incoming.labels) if term.topology_key in labels else False
         if matches is None:
             yield Reason.NAMESPACES_UNKNOWN.why(node=node.name, rule=_EXISTING)
-        elif matches and pod.expected:
+        elif matches and not pod.on.bound:
             yield Reason.DEPENDS_ON_UNSCHEDULED_POD.why(node=node.name, rule=_EXISTING)
         elif matches:
             yield Reason.EXCLUDED_BY_POD.why(node=node.name, key=term.topology_key, pods=term)

@@ -33,7 +33,7 @@ from webhook.core.scheduler.matching.label_selector import Term, parse_terms
 from webhook.core.scheduler.matching.pod_matcher import PodGroup
 from webhook.core.scheduler.state.existing_terms import ExistingTerms
 from webhook.core.scheduler.state.node_info import NO_AMOUNTS, UNLISTED, CSIDrivers, NodeInfo, NodeRequests
-from webhook.core.scheduler.state.pod_info import NO_TERMS, AntiAffinity, Expectation, PodHandle, PodInfo, PodNode
+from webhook.core.scheduler.state.pod_info import NO_TERMS, AntiAffinity, PodHandle, PodInfo
 from webhook.core.scheduler.state.pod_requests import Usage
 
 _SEVERAL: Final = 2  # VMs that are queued for one node: a single VM may still be pinned
@@ -142,15 +142,15 @@ class SchedulerCache:
 
     def add(self, pod: PodInfo) -> PodHandle:
         """Count a pod on one node."""
-        node, labels = intern(pod.on.node), sorted((pod.labels or {}).items())
+        node, labels = pod.on.node, sorted((pod.labels or {}).items())
+        self._answers += pod.on.assumed
         handle = PodHandle(
-            node=node,
+            on=pod.on,
             usage=pod.usage,
             group=self._group(intern(pod.namespace), tuple(intern(key) for key, _ in labels)),
             values=tuple(intern(value) for _, value in labels),
             anti_affinity=self._terms(pod) if pod.anti_affinity else NO_TERMS,
-            expected=None if pod.on.bound else self._expectation(pod.on),
-            terminating=pod.on.terminating,
+            answer=self._answers if pod.on.assumed else 0,
         )
         pods = self._nodes.get(node)
         if pods is None:
@@ -162,32 +162,27 @@ class SchedulerCache:
         self._sum_up(handle, pods, 1)
         return handle
 
-    def _expectation(self, on: PodNode) -> Expectation:
-        self._answers += on.assumed
-        shown = on.is_vm and on.queued and not on.assumed
-        return Expectation(on.queued, on.pinned, on.shortlisted, shown, self._answers if on.assumed else 0)
-
     def confirm(self, handle: PodHandle) -> None:
         """Stop counting an assumed pod, because a watch has shown it."""
-        self._last_shown = max(self._last_shown, handle.expected.answer if handle.expected else 0)
+        self._last_shown = max(self._last_shown, handle.answer)
         self.remove(handle)
 
     def remove(self, handle: PodHandle) -> None:
         """Stop counting a pod on one node."""
-        pods = self._nodes[handle.node]
+        pods = self._nodes[handle.on.node]
         pods.pods.remove(handle)
         if handle.anti_affinity.terms:
             pods.with_anti_affinity.remove(handle)
             self.existing_terms.remove(handle.anti_affinity.wide)
         self._sum_up(handle, pods, -1)
         if not pods.pods:
-            del self._nodes[handle.node]
+            del self._nodes[handle.on.node]
 
     def _sum_up(self, handle: PodHandle, pods: _NodePods, change: int) -> None:
         pods.sum_up(handle, change)
         expected = handle.expected
         if expected and expected.shortlisted:
-            counts = self._shortlisted[expected.answer > 0]
+            counts = self._shortlisted[expected.assumed]
             counts[handle.usage] += change
             if not counts[handle.usage]:
                 del counts[handle.usage]

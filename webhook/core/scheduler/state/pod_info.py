@@ -7,6 +7,7 @@ this way a replica of the webhook sees what another replica has written into a p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -42,6 +43,11 @@ class PodNode(Struct, frozen=True, kw_only=True, gc=False):
     is_vm: bool = False
     assumed: bool = False
 
+    @property
+    def shown(self) -> bool:
+        """Whether a watch has shown this VM's pod, and the pod is queued."""
+        return self.is_vm and self.queued and not self.assumed
+
 
 class PodInfo(Struct, frozen=True):
     """A pod on one of the nodes on which it counts. `anti_affinity` are its required terms."""
@@ -63,32 +69,23 @@ class AntiAffinity(Struct, frozen=True, eq=False, weakref=True):
 NO_TERMS: Final = AntiAffinity((), ())
 
 
-class Expectation(Struct, frozen=True, gc=False):
-    """What is known of a pod that is not bound yet: `queued`, `pinned` and `shortlisted` are those of PodNode.
-
-    `shown`: a watch has shown this VM's pod, and the pod is queued. `answer`: the number of an assumed pod, else 0.
-    """
-
-    queued: bool
-    pinned: bool
-    shortlisted: bool
-    shown: bool
-    answer: int
-
-
 class PodHandle(Struct, frozen=True, eq=False, gc=False):
     """What `SchedulerCache.add` returns; `confirm` and `remove` take it.
 
-    `values`: those of the labels whose keys `group` has. `expected`: None for a bound pod.
+    `values`: those of the labels whose keys `group` has. `answer`: the number of an assumed pod, else 0.
     """
 
-    node: str
+    on: PodNode
     usage: Usage
     group: PodGroup
     values: tuple[str, ...]
     anti_affinity: AntiAffinity
-    expected: Expectation | None
-    terminating: bool
+    answer: int
+
+    @property
+    def expected(self) -> PodNode | None:
+        """How the pod counts if it is not bound; None if it is."""
+        return None if self.on.bound else self.on
 
 
 class Spec(Protocol):
@@ -130,7 +127,7 @@ def pod_nodes(
     if is_over(status.phase if status else None):
         return ()
     if spec.node_name:
-        return (PodNode(node=spec.node_name, bound=True, terminating=terminating),)
+        return _bound(spec.node_name, terminating)
     if spec.scheduling_gates:
         return ()
     node_affinity = spec.node_affinity
@@ -154,6 +151,11 @@ def pod_nodes(
         )
         for index, name in enumerate(sorted(nodes))
     )
+
+
+@lru_cache(maxsize=16_384)  # the largest clusters have 5,000 nodes, and many pods share one of these
+def _bound(node: str, terminating: bool) -> tuple[PodNode]:  # noqa: FBT001 - lru_cache takes it so
+    return (PodNode(node=node, bound=True, terminating=terminating),)
 
 
 def _preferred(terms: Sequence[PreferredSchedulingTerm]) -> frozenset[str]:
