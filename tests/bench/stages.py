@@ -31,7 +31,7 @@ def stages(body: bytes, view: ClusterView, repeats: int) -> Iterator[tuple[str, 
     answer = admit.admit(body, view, Policy())
     audit = answer.audit_annotations
     measured: dict[str, Callable[[], Any]] = {
-        "decode the review": lambda: admission_review.decode(body),
+        "decode the review": lambda: admission_review.decode(body).pod(),
         "decide": lambda: virt_launcher.place_virt_launcher(pod, request.namespace or "", view, Policy()),
         "build the patch": lambda: decision_patch.for_decision(pod, decision),
         "prove the patch": lambda: json_patch.apply(json_patch.tree_of(pod), operations),

@@ -8,12 +8,13 @@ Invariant: a pod beyond these limits is admitted within 50 ms of CPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from webhook.core.api.affinity import InterPodTerms
-from webhook.core.api.meta import LabelSelector
-from webhook.core.api.node_selector import NodeSelectorTerm
+from webhook.core.api.container import Container
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import Reason, Why
 
@@ -22,95 +23,57 @@ WHOLE_BYTES_MAX: Final = 768 * 1024
 escapes can double. The slowest 768 KiB, deeply nested objects, take 30 ms to decode."""
 
 
-def _length(items: Sized | None) -> int:
-    return len(items) if items else 0
+def _items(value: object) -> int:
+    """Return how many items the lists and mappings of a struct have, with those of the structs in them."""
+    if isinstance(value, Struct):
+        return sum(_items(getattr(value, field)) for field in value.__struct_fields__)
+    if isinstance(value, list):
+        return len(value) + sum(map(_items, value))
+    return len(value) if isinstance(value, dict) else 0
 
 
-def _volumes(pod: Pod) -> int:
-    return _length(pod.spec.volumes)
-
-
-def _containers(pod: Pod) -> int:
-    return _length(pod.spec.containers) + _length(pod.spec.init_containers)
+def _containers(pod: Pod) -> Sequence[Container]:
+    return *(pod.spec.containers or ()), *(pod.spec.init_containers or ())
 
 
 def _amounts(pod: Pod) -> int:
-    containers = *(pod.spec.containers or ()), *(pod.spec.init_containers or ())
+    containers = _containers(pod)
     resources = [pod.spec.resources, *(container.resources for container in containers)]
-    amounts = (_length(each.requests) + _length(each.limits) for each in resources if each)
-    return _length(pod.spec.overhead) + sum(amounts) + sum(_length(container.ports) for container in containers)
+    amounts = sum(len(each.requests or ()) + len(each.limits or ()) for each in resources if each)
+    return len(pod.spec.overhead or ()) + amounts + sum(len(container.ports or ()) for container in containers)
 
 
-def _metadata(pod: Pod) -> int:
-    return _length(pod.metadata.labels) + _length(pod.metadata.annotations)
-
-
-def _node_affinity(pod: Pod) -> int:
-    affinity = pod.spec.node_affinity
-    if affinity is None:
-        return 0
-    required = (affinity.required.node_selector_terms if affinity.required else None) or []
-    preferred = [each.preference or NodeSelectorTerm() for each in affinity.preferred or ()]
-    return sum(map(_term, required)) + sum(map(_term, preferred))
-
-
-def _term(term: NodeSelectorTerm) -> int:
-    requirements = *(term.match_expressions or ()), *(term.match_fields or ())
-    return 1 + len(requirements) + sum(_length(each.values) for each in requirements)
-
-
-def _kinds(pod: Pod) -> Iterable[InterPodTerms]:
+def _between_pods(pod: Pod) -> Iterable[InterPodTerms]:
     affinity = pod.spec.affinity
-    kinds = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ()
-    return (kind for kind in kinds if kind)
-
-
-def _inter_pod_terms(pod: Pod) -> int:
-    return sum(_length(kind.required) for kind in _kinds(pod))
-
-
-def _inter_pod_preferences(pod: Pod) -> int:
-    return sum(_length(kind.preferred) for kind in _kinds(pod))
-
-
-def _inter_pod_values(pod: Pod) -> int:
-    return sum(
-        _length(term.namespaces) + _selector(term.label_selector) + _selector(term.namespace_selector)
-        for kind in _kinds(pod)
-        for term in kind.required or ()
-    )
-
-
-def _selector(selector: LabelSelector | None) -> int:
-    if selector is None:
-        return 0
-    expressions = selector.match_expressions or ()
-    return _length(selector.match_labels) + sum(1 + _length(each.values) for each in expressions)
+    return filter(None, (affinity.pod_affinity, affinity.pod_anti_affinity)) if affinity else ()
 
 
 _LIMITS: Final[Mapping[str, tuple[int, Callable[[Pod], int]]]] = {
     # A VirtualMachineInstance has 256 volumes at most (kubevirt pkg/virt-operator, the CRD's maxItems), and KubeVirt
     # adds fewer of its own. Each volume and each of 256 interfaces can bring one container.
-    "volumes": (512, _volumes),
-    "containers": (600, _containers),
+    "volumes": (512, lambda pod: len(pod.spec.volumes or ())),
+    "containers": (600, lambda pod: len(_containers(pod))),
     # Two requests and two limits for each container, and the devices and ports of the VM: at 0.5 us each.
     "requests, limits and ports": (4_000, _amounts),
     # Copied once, and sorted once. Users write some tens.
-    "labels and annotations": (4_000, _metadata),
+    "labels and annotations": (4_000, lambda pod: len(pod.metadata.labels or ()) + len(pod.metadata.annotations or ())),
     # These are compared with up to 160 nodes (webhook.core.placement.shortlist), at 0.15 us each. KubeVirt writes one
     # label for each feature of a CPU, 200 for a host model.
-    "labels of the nodeSelector": (1_000, lambda pod: _length(pod.spec.node_selector)),
+    "labels of the nodeSelector": (1_000, lambda pod: len(pod.spec.node_selector or ())),
     # A list of all nodes by name is the longest that is met. The webhook itself writes 64 terms.
-    "requirements of the node affinity": (2_000, _node_affinity),
+    "requirements of the node affinity": (2_000, lambda pod: _items(pod.spec.node_affinity)),
     # Compared with the taints of a node, of which it has some: 0.3 us each. KubeVirt writes none.
-    "tolerations": (64, lambda pod: _length(pod.spec.tolerations)),
+    "tolerations": (64, lambda pod: len(pod.spec.tolerations or ())),
     # Compared with up to 110 pods of each node, at 0.15 us each. KubeVirt writes one, into a migration's target.
-    "required terms between pods": (16, _inter_pod_terms),
-    "labels and namespaces in terms between pods": (1_000, _inter_pod_values),
+    "required terms between pods": (16, lambda pod: sum(len(each.required or ()) for each in _between_pods(pod))),
+    "labels and namespaces in terms between pods": (
+        1_000,
+        lambda pod: sum(_items(term) for each in _between_pods(pod) for term in each.required or ()),
+    ),
     # Compared once with what an earlier answer wrote. The webhook writes 8.
-    "preferred terms between pods": (256, _inter_pod_preferences),
+    "preferred terms between pods": (256, lambda pod: sum(len(each.preferred or ()) for each in _between_pods(pod))),
     # Searched once for a hard one.
-    "topology spread constraints": (64, lambda pod: _length(pod.spec.topology_spread_constraints)),
+    "topology spread constraints": (64, lambda pod: len(pod.spec.topology_spread_constraints or ())),
 }
 
 
