@@ -15,8 +15,6 @@ from msgspec import Struct
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector, LabelSelectorRequirement
 
-NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"  # a label of every namespace: its name (SetDefaults_Namespace)
-
 
 class Requirement(Struct, frozen=True, order=True, gc=False):
     """One condition on a label: its value is one of `values`. Without values: the label exists.
@@ -97,30 +95,17 @@ def _requirement(expression: LabelSelectorRequirement) -> Requirement | None:
 
 
 class Scope(Struct, frozen=True, gc=False):
-    """The namespaces that a term between pods is about: by name, and by a selector of their labels.
+    """The namespaces that a term between pods is about. The labels of namespaces are not known.
 
-    `of_incoming_pod`: the term is one of the pod under admission. kube-scheduler 1.36 compares the selector of such a
-    term also with no labels (interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty, changes a copy). NotIn
-    and DoesNotExist then match every namespace. 1.30 and 1.37 do not. So the answer for it is Unknown.
+    `others`: whether the namespaces without a name in `names` are among them; None if that depends on their labels.
     """
 
     names: tuple[str, ...]
-    selector: Selector = NOTHING
-    of_incoming_pod: bool = False
+    others: bool | None = False
 
     def covers(self, namespace: str) -> bool | None:
-        """Whether a namespace is one of them; None if that depends on a label other than its name."""
-        if namespace in self.names:
-            return True
-        if self.selector.nothing:
-            return False
-        named, certain = {NAMESPACE_NAME: namespace}, True
-        for requirement in self.selector.requirements:
-            if requirement.key != NAMESPACE_NAME:
-                certain = False
-            elif not requirement.holds(named):
-                return None if self.of_incoming_pod and self.selector.matches({}) else False
-        return True if certain else None
+        """Whether a namespace is one of them; None if that depends on its labels."""
+        return True if namespace in self.names else self.others
 
 
 class Term(Struct, frozen=True, gc=False):
@@ -138,9 +123,7 @@ class Term(Struct, frozen=True, gc=False):
         return str(self.selector)
 
 
-def parse_terms(
-    terms: Iterable[PodAffinityTerm], namespace: str, *, of_incoming_pod: bool = False
-) -> Sequence[Term] | None:
+def parse_terms(terms: Iterable[PodAffinityTerm], namespace: str) -> Sequence[Term] | None:
     """Return the terms of a pod in `namespace`; None if one does not parse: kube-scheduler then ignores all of them."""
     parsed = []
     for term in terms:
@@ -150,6 +133,6 @@ def parse_terms(
         names = tuple(sorted(set(term.namespaces or ())))
         if not names and term.namespace_selector is None:
             names = (namespace,)
-        scope = Scope(names, namespaces, of_incoming_pod=of_incoming_pod)
-        parsed.append(Term(selector, scope, term.topology_key or ""))
+        others = False if namespaces.nothing else None if namespaces.requirements else True
+        parsed.append(Term(selector, Scope(names, others), term.topology_key or ""))
     return parsed

@@ -4,7 +4,7 @@ Required pod affinity and anti-affinity, of the incoming pod and of the pods tha
 kubernetes.io/hostname are evaluated, from the pods of the node. Other topologies have pods of other nodes: a term over
 one of them is not evaluated. Only pods on nodes count, also those that are being deleted.
 Invariant: the plugin does not reject a node that passes both functions here, for these pods and nodes. Labels of
-namespaces other than their names are not known, and neither is a node that no watch has shown yet.
+namespaces are not known, and neither is a node that no watch has shown yet.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _read(incoming: IncomingPod) -> PreFilterState:
     plain = [
         [term for term in terms if not term.has_label_keys] for terms in (incoming.affinity, incoming.anti_affinity)
     ]
-    affinity, anti_affinity = (parse_terms(terms, incoming.namespace, of_incoming_pod=True) for terms in plain)
+    affinity, anti_affinity = (parse_terms(terms, incoming.namespace) for terms in plain)
     return PreFilterState(
         affinity=affinity or (),
         near=PodMatcher(affinity or ()),

@@ -52,5 +52,5 @@ class ExistingTerms:
 def _by_namespace(terms: Iterable[Term]) -> Iterator[tuple[str, Term]]:
     """Return each term with each namespace that it is about."""
     for term in terms:
-        for namespace in term.scope.names if term.scope.selector.nothing else (_ANY,):
+        for namespace in term.scope.names if term.scope.others is False else (_ANY,):
             yield namespace, term

@@ -148,7 +148,7 @@ def test_it_reads_as_kubectl_writes_it(described: Object | None, text: str) -> N
     assert str(Term(selector(described), Scope(()), "zone")) == text
 
 
-NAME, TEAM = "kubernetes.io/metadata.name", "team"
+TEAM = "team"
 
 
 @pytest.mark.parametrize(
@@ -161,26 +161,15 @@ NAME, TEAM = "kubernetes.io/metadata.name", "team"
         pytest.param(None, {}, True, True, id="an empty selector: all"),
         pytest.param(None, {"matchLabels": {TEAM: "a"}}, None, None, id="by a label: not known"),
         pytest.param(["vms"], {"matchLabels": {TEAM: "a"}}, True, None, id="by name or by a label"),
-        pytest.param(None, {"matchLabels": {NAME: "other"}}, False, True, id="by the label of the name"),
-        pytest.param(None, {"matchLabels": {NAME: "other", TEAM: "a"}}, False, None, id="the name and a label"),
         pytest.param(None, expression(TEAM, "DoesNotExist"), None, None, id="without a label: not known"),
     ],
 )
 def test_the_namespaces_of_a_term(
     namespaces: list[str] | None, namespace_selector: Object | None, *, at_home: bool | None, abroad: bool | None
 ) -> None:
-    """Names and selector are ORed. Of a selector only the requirements on the namespace's name can be evaluated."""
+    """Names and selector are ORed. A selector with requirements can't be evaluated."""
     term = {"namespaces": namespaces, "namespaceSelector": namespace_selector, "labelSelector": {}}
-    for own in (False, True):
-        found = parse_terms([convert(term, PodAffinityTerm)], "vms", of_incoming_pod=own)
-        assert found
-        assert (found[0].scope.covers("vms"), found[0].scope.covers("other")) == (at_home, abroad)
-        assert found[0].matches("other", LABELS) is abroad
-
-
-def test_a_selector_of_the_incoming_pod_that_matches_no_labels() -> None:
-    """kube-scheduler takes it for all namespaces, so that the answer is Unknown; not so for a pod on a node."""
-    term = [convert({"namespaceSelector": expression(NAME, "NotIn", "vms")}, PodAffinityTerm)]
-    [own], [theirs] = parse_terms(term, "vms", of_incoming_pod=True) or (), parse_terms(term, "vms") or ()
-    assert (own.scope.covers("vms"), own.scope.covers("other")) == (None, True)
-    assert (theirs.scope.covers("vms"), theirs.scope.covers("other")) == (False, True)
+    found = parse_terms([convert(term, PodAffinityTerm)], "vms")
+    assert found
+    assert (found[0].scope.covers("vms"), found[0].scope.covers("other")) == (at_home, abroad)
+    assert found[0].matches("other", LABELS) is abroad
