@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -131,12 +132,7 @@ def audited(pin: Pin) -> Leave:
 
 def rank(nodes: Iterable[str]) -> dict[str, int]:
     """Return node -> how often it occurs among `nodes`; the most frequent first, equal ones by name."""
-    occurrences: dict[str, int] = {}
-    for node in nodes:
-        occurrences[node] = occurrences.get(node, 0) + 1
-    if len(occurrences) <= 1:
-        return occurrences
-    return dict(sorted(occurrences.items(), key=lambda item: (-item[1], item[0])))
+    return dict(sorted(Counter(nodes).items(), key=lambda item: (-item[1], item[0])))
 
 
 def weigh(ranked: Mapping[str, int]) -> tuple[WeightedNode, ...]:

@@ -13,10 +13,9 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.existing_terms import ExistingTerms
 from webhook.core.scheduler.state.node_info import NO_HEADROOM, UNLISTED, CSIDrivers, NodeInfo, allocatable
 from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, pod_nodes
-from webhook.core.scheduler.state.pod_requests import Usage, usage
+from webhook.core.scheduler.state.pod_requests import usage
 
 QUEUED_SECONDS: Final = 54.0
 """How long a pod that no scheduler has evaluated is queued, from when a replica of the webhook has seen the pod first.
@@ -47,13 +46,12 @@ class ListedSnapshot:
         self._csi_drivers = csi_drivers
         self._pods = tuple(pods)
         self._newest_at = max((at for pod in self._pods if (at := _created_at(pod)) is not None), default=0.0)
-        self._cache = SchedulerCache()
-        self._handles: dict[NamespacedName, list[PodHandle]] = {}
         self.leave_out(lambda _: False)
 
     def leave_out(self, is_gone: Callable[[Pod], bool]) -> None:
         """Count all pods except those for which `is_gone` returns True; an earlier call has no effect any more."""
-        self._cache, self._handles = SchedulerCache(), {}
+        self.scheduler_cache = SchedulerCache()
+        self._handles: dict[NamespacedName, list[PodHandle]] = {}
         for pod in self._pods:
             if not is_gone(pod):
                 self._add(pod)
@@ -61,7 +59,7 @@ class ListedSnapshot:
     def add(self, pod: Pod) -> None:
         """Count one pod more, beside the listed ones."""
         for pod_info in pod_infos(pod):
-            self._cache.add(pod_info)
+            self.scheduler_cache.add(pod_info)
 
     def _is_new(self, pod: Pod) -> bool:
         """Whether a pod may still be queued: no other listed pod was created much later."""
@@ -69,7 +67,7 @@ class ListedSnapshot:
         return at is None or at + QUEUED_SECONDS > self._newest_at
 
     def _add(self, pod: Pod) -> None:
-        self._handles[_key(pod)] = [self._cache.add(each) for each in pod_infos(pod, is_new=self._is_new(pod))]
+        self._handles[_key(pod)] = [self.scheduler_cache.add(each) for each in pod_infos(pod, is_new=self._is_new(pod))]
 
     @contextmanager
     def without(self, pods: Iterable[Pod]) -> Iterator[None]:
@@ -77,27 +75,18 @@ class ListedSnapshot:
         gone = [pod for pod in pods if _key(pod) in self._handles]
         for pod in gone:
             for handle in self._handles.pop(_key(pod)):
-                self._cache.remove(handle)
+                self.scheduler_cache.remove(handle)
         try:
             yield
         finally:
             for pod in gone:
                 self._add(pod)
 
-    @property
-    def existing_terms(self) -> ExistingTerms:
-        """Those of the pods that are counted."""
-        return self._cache.existing_terms
-
     def node_info(self, name: str) -> NodeInfo:
         """Return the node of that name with its pods."""
         node = self._nodes.get(name, UNLISTED)
         has = allocatable(node.status.allocatable if node.status else None)
-        return self._cache.node_info(name, has, self._csi_drivers.get(name), node)
-
-    def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
-        """Return those among the listed pods; none of them is assumed."""
-        return self._cache.shortlisted(assumed=assumed)
+        return self.scheduler_cache.node_info(name, has, self._csi_drivers.get(name), node)
 
 
 def _created_at(pod: Pod) -> float | None:

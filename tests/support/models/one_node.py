@@ -12,9 +12,7 @@ from support.objects import builders
 from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.node import Node
 from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.existing_terms import ExistingTerms
 from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo
-from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import NoObject, Ref
 
@@ -36,18 +34,9 @@ class OneNodeSnapshot(Struct):
         """The number of nodes by hostname."""
         return Counter(node.metadata.label(HOSTNAME) or "" for node in self.nodes.values())
 
-    @property
-    def existing_terms(self) -> ExistingTerms:
-        """Those of the pods that were added to the cache."""
-        return self.scheduler_cache.existing_terms
-
     def node_info(self, name: str) -> NodeInfo:
         """Return the node; any name has the same allocatable."""
         return self.scheduler_cache.node_info(name, self.has, self.csi_drivers, self.nodes.get(name, UNLISTED))
-
-    def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
-        """Return what the cache has."""
-        return self.scheduler_cache.shortlisted(assumed=assumed)
 
 
 class ViewWithSnapshot(ViewWithGaps):

@@ -83,24 +83,26 @@ def pinned_nodes(term: NodeSelectorTerm) -> frozenset[str]:
     )
 
 
-def only_node(selector: NodeSelector | None) -> str | None:
-    """Return the one node that every term of the selector names; None if the terms name none or several nodes."""
-    terms = (selector.node_selector_terms or ()) if selector else ()
-    named = [pinned_nodes(term) for term in terms if not term.is_empty]
-    return min(named[0]) if named and all(each == named[0] for each in named) and len(named[0]) == 1 else None
+def _usable(selector: NodeSelector | None) -> list[NodeSelectorTerm]:
+    """Return the terms that can match a node."""
+    return [term for term in (selector.node_selector_terms or () if selector else ()) if not term.is_empty]
 
 
 def named_nodes(selector: NodeSelector | None) -> frozenset[str]:
     """Return the nodes that the terms name, if every term names at least one; otherwise an empty set."""
-    terms = (selector.node_selector_terms or ()) if selector else ()
-    named = [pinned_nodes(term) for term in terms if not term.is_empty]
+    named = [pinned_nodes(term) for term in _usable(selector)]
     return frozenset().union(*named) if named and all(named) else frozenset()
+
+
+def only_node(selector: NodeSelector | None) -> str | None:
+    """Return the one node that every term of the selector names; None if the terms name none or several nodes."""
+    named = named_nodes(selector)
+    return next(iter(named)) if len(named) == 1 else None
 
 
 def names_some_nodes(selector: NodeSelector | None) -> bool:
     """Whether some terms of a selector name nodes and others name none."""
-    terms = (selector.node_selector_terms or ()) if selector else ()
-    return len({bool(pinned_nodes(term)) for term in terms if not term.is_empty}) > 1
+    return len({bool(pinned_nodes(term)) for term in _usable(selector)}) > 1
 
 
 def most_nodes(selector: NodeSelector | None, wanted: int) -> int:
@@ -109,8 +111,7 @@ def most_nodes(selector: NodeSelector | None, wanted: int) -> int:
     Only terms that name no node yet are multiplied, so a selector that already names nodes takes up to MAX_TERMS. The
     result is 0 if even one node is too many.
     """
-    terms = (selector.node_selector_terms or ()) if selector else ()
-    usable = [term for term in terms if not term.is_empty]
+    usable = _usable(selector)
     free = [term for term in usable if not pinned_nodes(term)]
     if not free:
         return min(wanted, MAX_TERMS)

@@ -99,7 +99,7 @@ def _needed(cycle: CycleState) -> int:
 def _displaced(usage: Usage, snapshot: Snapshot, *, assumed: bool) -> int:
     """Return how many pods that request `usage` the unbound pods on short lists displace at most, on any node."""
     displaced = 0
-    for other, count in snapshot.shortlisted(assumed=assumed).items():
+    for other, count in snapshot.scheduler_cache.shortlisted(assumed=assumed).items():
         amounts = dict(other.requests)
         displaced += count * max([1, *(-(-amounts.get(name, 0) // amount) for name, amount in usage.requests)])
     return displaced

@@ -16,10 +16,9 @@ from webhook.core.api import kubevirt
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.placement.replica_share import REPLICA_LABELS
-from webhook.core.scheduler.state.existing_terms import ExistingTerms
+from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_info import NO_AMOUNTS, UNLISTED, NodeInfo
 from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
-from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.nodes import NodeIndex
@@ -59,9 +58,9 @@ class CachedSnapshot:
         return nodes.hostnames
 
     @property
-    def existing_terms(self) -> ExistingTerms:
-        """Required anti-affinity of pods over other topologies than kubernetes.io/hostname."""
-        return self._pods.scheduler_cache.existing_terms
+    def scheduler_cache(self) -> SchedulerCache:
+        """The pods on their nodes, with those that are assumed."""
+        return self._pods.scheduler_cache
 
     @property
     def replicas(self) -> int:
@@ -73,11 +72,7 @@ class CachedSnapshot:
         cache = self._caches[Kind.NODE]
         has = cache.index.allocatable.get(name, NO_AMOUNTS) if isinstance(cache.index, NodeIndex) else NO_AMOUNTS
         drivers = self._caches[Kind.CSI_NODE].objects.get(name)
-        return self._pods.scheduler_cache.node_info(name, has, drivers, cache.objects.get(name, UNLISTED))
-
-    def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
-        """Return the number of pods of each shape that may run on a short list of nodes only, and are not bound."""
-        return self._pods.scheduler_cache.shortlisted(assumed=assumed)
+        return self.scheduler_cache.node_info(name, has, drivers, cache.objects.get(name, UNLISTED))
 
     def settle(self) -> None:
         """Bring the pods that were queued for too long up to date; call this before the pods are read."""

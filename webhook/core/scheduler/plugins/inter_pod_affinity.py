@@ -53,10 +53,11 @@ def pre_filter(cycle: CycleState) -> Why | None:
                 return Reason.MATCH_LABEL_KEYS.why(which=which)
     if isinstance(snapshot, NoSnapshot):
         return None
-    count = snapshot.existing_terms.count(incoming.namespace)
+    existing_terms = snapshot.scheduler_cache.existing_terms
+    count = existing_terms.count(incoming.namespace)
     if count > EXISTING_TERMS_MAX:
         return Reason.TOO_MANY_EXISTING_TERMS.why(count=count, most=EXISTING_TERMS_MAX)
-    existing = next(snapshot.existing_terms.about(incoming.namespace, incoming.labels), None)
+    existing = next(existing_terms.about(incoming.namespace, incoming.labels), None)
     if existing is not None:
         return Reason.MAY_BE_EXCLUDED_BY_POD.why(key=existing.topology_key, pods=existing)
     return None

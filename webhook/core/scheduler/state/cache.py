@@ -137,7 +137,10 @@ class SchedulerCache:
         return pods.node_info(node, allocatable, csi_drivers, self._last_shown)
 
     def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
-        """Return the number of unbound pods of each shape that may run on a short list of nodes only."""
+        """Return the number of unbound pods of each shape that may run on a short list of nodes only.
+
+        `assumed`: those that no watch has shown yet, or else those that one has shown.
+        """
         return self._shortlisted[assumed]
 
     def add(self, pod: PodInfo) -> PodHandle:

@@ -10,9 +10,8 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from webhook.core.scheduler.state.existing_terms import ExistingTerms
+from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.state.pod_requests import Usage
 
 
 class Snapshot(Protocol):
@@ -24,8 +23,8 @@ class Snapshot(Protocol):
         ...
 
     @property
-    def existing_terms(self) -> ExistingTerms:
-        """Required anti-affinity of pods over other topologies than kubernetes.io/hostname."""
+    def scheduler_cache(self) -> SchedulerCache:
+        """The pods on their nodes."""
         ...
 
     @property
@@ -40,13 +39,6 @@ class Snapshot(Protocol):
 
     def node_info(self, name: str) -> NodeInfo:
         """Return the node of that name with its pods; `UNLISTED` is the Node of an unknown one."""
-        ...
-
-    def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
-        """Return the number of unbound pods of each shape that may run on a short list of nodes only.
-
-        `assumed`: those that no watch has shown yet, or else those that one has shown.
-        """
         ...
 
 
