@@ -100,9 +100,6 @@ _encoder: Final = msgspec.json.Encoder()
 def decode(body: bytes) -> AdmissionRequest:
     """Return the request in an AdmissionReview.
 
-    Args:
-        body: the HTTP body, JSON.
-
     Raises:
         BadReview: not JSON, another kind or version, no request, no uid, or a field of the wrong type.
     """

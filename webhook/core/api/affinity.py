@@ -40,10 +40,16 @@ class InterPodTerms(Struct, rename="camel", frozen=True, kw_only=True, omit_defa
 
 
 class TopologySpreadConstraint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.TopologySpreadConstraint: the fields that show whether it can reject a node."""
+    """v1.TopologySpreadConstraint: how many more of the selected pods one domain may have than another."""
 
+    max_skew: int | None = None
     topology_key: str | None = None
     when_unsatisfiable: str | None = None
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: list[str] | None = None
 
 
 class NodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):

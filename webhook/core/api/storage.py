@@ -40,6 +40,10 @@ class CSIPersistentVolumeSource(Struct, rename="camel", frozen=True, kw_only=Tru
     volume_handle: str | None = None
     volume_attributes: dict[str, str] | None = None
 
+    def attribute(self, name: str) -> str | None:
+        """Return a StorageClass parameter, as Longhorn copies it (longhorn-manager csi/controller_server.go)."""
+        return (self.volume_attributes or {}).get(name)
+
 
 class VolumeNodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.VolumeNodeAffinity: the nodes from which a volume can be reached."""
@@ -90,11 +94,15 @@ class PersistentVolume(Struct, rename="camel", frozen=True, kw_only=True, gc=Fal
     metadata: ObjectMeta
     spec: PersistentVolumeSpec | None = None
 
+    @property
+    def longhorn_csi(self) -> CSIPersistentVolumeSource | None:
+        """The volume's CSI source, None if the volume is not of Longhorn's driver."""
+        csi = self.spec.csi if self.spec else None
+        return csi if csi and csi.driver == LONGHORN_CSI_DRIVER else None
+
 
 def claim_of(volume: PersistentVolume | None, handle: str) -> NamespacedName | None:
     """Return the claim of a PersistentVolume, None if that is not the PersistentVolume of this Longhorn volume."""
-    spec = volume.spec if volume else None
-    if not spec or not spec.csi or spec.csi.driver != LONGHORN_CSI_DRIVER or spec.csi.volume_handle != handle:
-        return None
-    claim = spec.claim_ref
+    csi = volume.longhorn_csi if volume else None
+    claim = volume.spec.claim_ref if csi and csi.volume_handle == handle and volume and volume.spec else None
     return NamespacedName(claim.namespace or "", claim.name) if claim and claim.name else None

@@ -12,12 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.core import refs
-from webhook.core.api.longhorn import (
-    ASSIGNED_STATES,
-    LABEL_LONGHORN_COMPONENT,
-    LONGHORN_CSI_DRIVER,
-    SHARE_MANAGER,
-)
+from webhook.core.api.longhorn import ASSIGNED_STATES, LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node_selector import is_node_name
 from webhook.core.api.pod import Pod
@@ -42,13 +37,7 @@ _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.
 
 
 def find_share_managers(pod: Pod, namespace: str, view: ClusterView) -> list[Finding]:
-    """Return one finding for each claim of the pod and each hotpluggable claim of its VM, ephemeral volumes last.
-
-    Args:
-        pod: the pod under admission.
-        namespace: the request's namespace, in which the claims are.
-        view: the cluster.
-    """
+    """Return one finding for each claim of the pod and each hotpluggable claim of its VM, ephemeral volumes last."""
     vm = vm_facts.vm_as_described(pod, namespace, view)
     followed: dict[str, Finding] = {}
     ephemeral: list[Finding] = []
@@ -88,7 +77,7 @@ def _follow(claim: str, namespace: str, view: ClusterView) -> Finding:
     ref = refs.persistent_volume_claim(NamespacedName(namespace, claim))
     persistent_volume_claim = view.get(ref)
     if persistent_volume_claim is NoObject.UNAVAILABLE:
-        return _lookup_failed(claim, ref, view)
+        return Finding(claim=claim, why=_lookup_failed(claim, ref, view))
     if isinstance(persistent_volume_claim, NoObject):
         return Finding(claim=claim, why=Reason.CLAIM_NOT_FOUND.why(claim=claim, namespace=namespace))
     name = persistent_volume_claim.spec.volume_name if persistent_volume_claim.spec else None
@@ -98,7 +87,7 @@ def _follow(claim: str, namespace: str, view: ClusterView) -> Finding:
     volume_ref = refs.persistent_volume(name)
     volume = view.get(volume_ref)
     if volume is NoObject.UNAVAILABLE:
-        return _lookup_failed(claim, volume_ref, view)
+        return Finding(claim=claim, why=_lookup_failed(claim, volume_ref, view))
     if isinstance(volume, NoObject):
         return Finding(claim=claim, why=Reason.VOLUME_NOT_FOUND.why(claim=claim, volume=name))
     return _share_manager(claim, persistent_volume_claim, volume, view)
@@ -108,13 +97,13 @@ def _share_manager(
     claim: str, persistent_volume_claim: PersistentVolumeClaim, volume: PersistentVolume, view: ClusterView
 ) -> Finding:
     """Follow the bound claim to its share-manager, if it can have one, and to the evidence."""
-    csi = volume.spec.csi if volume.spec else None
+    csi = volume.longhorn_csi
     modes = (persistent_volume_claim.spec.access_modes if persistent_volume_claim.spec else None) or ()
-    handle = csi.volume_handle if csi and csi.driver == LONGHORN_CSI_DRIVER else None
+    handle = csi.volume_handle if csi else None
     block = _block_kind(persistent_volume_claim, volume, csi) if csi else None
     shared = not _SHARED_MODES.isdisjoint(modes)
     node, firm = None, False
-    if handle and csi and (block or not shared) and _attribute(csi, "dataLocality") == _STRICT_LOCAL:
+    if handle and csi and (block or not shared) and csi.attribute("dataLocality") == _STRICT_LOCAL:
         why = Reason.VOLUME_STRICT_LOCAL.why(claim=claim, volume=handle)
     elif not shared:
         why = Reason.CLAIM_NOT_READ_WRITE_MANY.why(claim=claim, modes=", ".join(modes) or "none")
@@ -150,7 +139,7 @@ def _evidence(claim: str, handle: str, view: ClusterView) -> tuple[Why, str | No
         besides = f", which outweighs ShareManager ownerID {owner}" if owner and owner != node else ""
         return Reason.SHARE_MANAGER_POD.why(claim=claim, volume=handle, node=node, besides=besides), node, True
     if isinstance(share_manager, NoObject):
-        return _lookup_failed_why(claim, ref, view), None, False
+        return _lookup_failed(claim, ref, view), None, False
     if owner is None or state not in ASSIGNED_STATES:
         return Reason.SHARE_MANAGER_NO_NODE.why(claim=claim, volume=handle, state=state), None, False
     if pod is NoObject.UNAVAILABLE:
@@ -172,26 +161,17 @@ def _is_live(pod: Pod) -> bool:
     )
 
 
-def _lookup_failed(claim: str, ref: Ref, view: ClusterView) -> Finding:
-    return Finding(claim=claim, why=_lookup_failed_why(claim, ref, view))
-
-
-def _lookup_failed_why(claim: str, ref: Ref, view: ClusterView) -> Why:
+def _lookup_failed(claim: str, ref: Ref, view: ClusterView) -> Why:
     return Reason.CLAIM_LOOKUP_FAILED.why(claim=claim, kind=ref.kind, problem=view.read_error(ref))
 
 
 def _block_kind(
     persistent_volume_claim: PersistentVolumeClaim, volume: PersistentVolume, csi: CSIPersistentVolumeSource
 ) -> str | None:
-    if _attribute(csi, "migratable") in _GO_TRUE:
+    if csi.attribute("migratable") in _GO_TRUE:
         return "migratable"
     modes = (
         persistent_volume_claim.spec and persistent_volume_claim.spec.volume_mode,
         volume.spec and volume.spec.volume_mode,
     )
     return "volumeMode Block" if "Block" in modes else None
-
-
-def _attribute(csi: CSIPersistentVolumeSource, name: str) -> str | None:
-    """A StorageClass parameter, which Longhorn copies to the volume (longhorn-manager csi/controller_server.go)."""
-    return (csi.volume_attributes or {}).get(name)

@@ -44,27 +44,20 @@ def with_uses(
     `state_claims`: the claims that hold KubeVirt's state of the VM.
     """
     cdroms = {claim.name for claim in vm.claims if claim.cdrom} - {each.name for each in vm.claims if not each.cdrom}
-    return [_with_use(finding, state_claims, cdroms, vm, namespace, view) for finding in findings]
 
+    def with_use(finding: Finding) -> Finding:
+        if finding.claim in state_claims:
+            return replace(finding, use=ClaimUse.STATE)
+        if finding.claim in cdroms:
+            why = Reason.CDROM_CLAIM.why(claim=finding.claim) if finding.may_have_share_manager else finding.why
+            return replace(finding, use=ClaimUse.CDROM, why=why)
+        names = view.virtual_machines_of(NamespacedName(namespace, finding.claim))
+        others = () if isinstance(names, NoObject) else tuple(name for name in names if name != (vm.name or vm.vmi))
+        if others and vm.vmi:
+            return replace(finding, use=ClaimUse.SHARED, others=others)
+        return finding if finding.in_pod else replace(finding, use=ClaimUse.HOTPLUGGED)
 
-def _with_use(  # noqa: PLR0913, PLR0917 - what a use depends on
-    finding: Finding,
-    state_claims: Collection[str],
-    cdroms: Collection[str],
-    vm: DescribedVM,
-    namespace: str,
-    view: ClusterView,
-) -> Finding:
-    if finding.claim in state_claims:
-        return replace(finding, use=ClaimUse.STATE)
-    if finding.claim in cdroms:
-        why = Reason.CDROM_CLAIM.why(claim=finding.claim) if finding.may_have_share_manager else finding.why
-        return replace(finding, use=ClaimUse.CDROM, why=why)
-    names = view.virtual_machines_of(NamespacedName(namespace, finding.claim))
-    others = () if isinstance(names, NoObject) else tuple(name for name in names if name != (vm.name or vm.vmi))
-    if others and vm.vmi:
-        return replace(finding, use=ClaimUse.SHARED, others=others)
-    return finding if finding.in_pod else replace(finding, use=ClaimUse.HOTPLUGGED)
+    return list(map(with_use, findings))
 
 
 def start_failures(pod: Pod, namespace: str, view: ClusterView) -> Why | None:

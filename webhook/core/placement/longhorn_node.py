@@ -39,9 +39,7 @@ _V2: Final = "v2"
 def why_not_ready(name: str, node: LonghornNode | NoObject | None) -> Why | None:
     """Return why Longhorn attaches nothing on the node; None if it does, or if that could not be read.
 
-    Args:
-        name: the node's name.
-        node: Longhorn's object for the node; None in a cluster that has no such objects.
+    `node` is Longhorn's object; None in a cluster that has no such objects.
     """
     if node is None or node is NoObject.UNAVAILABLE:
         return None
@@ -57,11 +55,6 @@ def why_no_data_engine(name: str, node: Node, incoming: IncomingPod) -> Why | No
 
     A volume is needed on the pod's own node, or on the node of the share-manager that serves it. A share-manager pod
     itself names the volume that it serves.
-
-    Args:
-        name: the node's name.
-        node: the node.
-        incoming: the pod that may run there, with its volumes.
     """
     if node.metadata.label(_DISABLES_V2) != "true":
         return None
@@ -71,16 +64,10 @@ def why_no_data_engine(name: str, node: Node, incoming: IncomingPod) -> Why | No
 
 
 def why_no_driver(name: str, drivers: CSIDrivers | None, incoming: IncomingPod) -> Why | None:
-    """Return why kubelet on the node can mount no Longhorn volume, if the pod has one; None if that is not known.
-
-    Args:
-        name: the node's name.
-        drivers: the CSI drivers of the node; None if they are not known.
-        incoming: the pod that may run there, with its volumes.
-    """
+    """Return why kubelet on the node can mount no Longhorn volume, if the pod has one; None if that is not known."""
     if drivers is None or LONGHORN_CSI_DRIVER in drivers:
         return None
-    bound = next((each for each in incoming.volumes if _is_longhorns(each.volume)), None)
+    bound = next((each for each in incoming.volumes if each.volume.longhorn_csi), None)
     return Reason.DRIVER_MISSING.why(node=name, claim=bound.claim) if bound else None
 
 
@@ -103,12 +90,7 @@ def is_instance_manager_seen(name: str, namespace: str, snapshot: AnySnapshot) -
 
     After a power cut, a reboot or an upgrade of Longhorn a node has none for some time. The pod names its node itself,
     and is never restarted (longhorn-manager controller/instance_manager_controller.go). A pod that is being deleted
-    does not count. Where pods are not known, none is seen.
-
-    Args:
-        name: the node's name.
-        namespace: of the pod that has the affinity.
-        snapshot: the pods of the cluster.
+    does not count. Where pods are not known, none is seen. `namespace` is that of the pod that has the affinity.
     """
     if isinstance(snapshot, NoSnapshot):
         return False
@@ -123,17 +105,10 @@ def is_instance_manager_seen(name: str, namespace: str, snapshot: AnySnapshot) -
     )
 
 
-def _is_longhorns(volume: PersistentVolume) -> bool:
-    csi = volume.spec.csi if volume.spec else None
-    return csi is not None and csi.driver == LONGHORN_CSI_DRIVER
-
-
 def _v2_handle(volume: PersistentVolume) -> str | None:
     """Return the v2 Longhorn volume behind a PersistentVolume; a volume without the attribute is of v1."""
-    csi = volume.spec.csi if volume.spec else None
-    if csi is None or not _is_longhorns(volume) or (csi.volume_attributes or {}).get("dataEngine") != _V2:
-        return None
-    return csi.volume_handle
+    csi = volume.longhorn_csi
+    return csi.volume_handle if csi and csi.attribute("dataEngine") == _V2 else None
 
 
 def _served_by(pod: Pod) -> str | None:

@@ -16,7 +16,7 @@ from webhook.core.api.kubevirt import ANNOTATION_MIGRATION, HOSTNAME, LABEL_NODE
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node_selector import MAX_TERMS
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, weigh
+from webhook.core.decision import Decision, Leave, Pin, evidence_for, weigh
 from webhook.core.evidence import share_managers
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Policy, opt_in_of_new
@@ -76,17 +76,12 @@ def _prefer(
     if not preferable:
         return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
     return Pin(
-        why=_why_not_required(preferable[0]),
+        why=Reason.MIGRATION_TARGET_NOT_REQUIRED.why() if preferable[0].fits else preferable[0].why,
         preferred=weigh({node_fit.node: homes[node_fit.node] for node_fit in preferable})[:MAX_TERMS],
         requests=incoming.usage,
         findings=findings,
         node_fits=node_fits,
     )
-
-
-def _why_not_required(node_fit: NodeFit) -> Why:
-    """Return the reason against the node; if there is none, that the pod is a migration target."""
-    return Reason.MIGRATION_TARGET_NOT_REQUIRED.why() if node_fit.fits else node_fit.why
 
 
 def _why_stay_away(pod: Pod, namespace: str, source: str, findings: Sequence[Finding], view: ClusterView) -> Why | None:

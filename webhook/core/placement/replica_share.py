@@ -75,14 +75,7 @@ def verdict_if_scarce(name: str, why: Why, node: NodeInfo) -> NodeFit:
 
 
 def verdict_if_shared(name: str, usage: Usage, node: NodeInfo, snapshot: Snapshot) -> NodeFit | None:
-    """Return the verdict on a node that has enough for the pod, if other pods on their way there forbid a pin.
-
-    Args:
-        name: the node's name.
-        usage: what the pod requests.
-        node: the node.
-        snapshot: has the number of replicas and the headroom.
-    """
+    """Return the verdict on a node that has enough for the pod, if other pods on their way there forbid a pin."""
     if snapshot.replicas > 1:
         insufficient = next(insufficient_resources(usage, node, _margin(usage, node, snapshot)), None)
         if insufficient is not None:

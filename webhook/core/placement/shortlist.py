@@ -53,12 +53,8 @@ def pick(
     node for a pod that must run on nodes by metadata.name (provisioner.go, validateNodeSelectorTerm; and
     simulator/node_info_utils.go). Therefore there is none beside an autoscaler.
 
-    Args:
-        cycle: the pod under admission.
-        preferred: the preferred nodes; the pod fits each of them.
-        view: the cluster.
-        seed: makes the lists of different pods different, and that of one pod always the same.
-        least_taints: the least number of taints (`count_taints`) that a node must have if it is not preferred.
+    The pod fits each node of `preferred`. `seed` makes the lists of different pods different. A node that is not
+    preferred has at least `least_taints` taints (`count_taints`).
     """
     required, names, usable = cycle.incoming.node_affinity, view.node_names(), view.usable_nodes()
     most = most_nodes(required, MAX_TERMS)

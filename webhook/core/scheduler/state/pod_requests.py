@@ -181,14 +181,11 @@ def _is_infeasible(status: WorkloadStatus) -> bool:
 
 def _host_ports(spec: Workload) -> Iterator[HostPort]:
     """pkg/scheduler/util/utils.go, GetHostPorts: of sidecars and containers."""
-    for container in (*filter(_restarts, spec.init_containers or ()), *(spec.containers or ())):
+    sidecars = (container for container in spec.init_containers or () if container.restarts)
+    for container in (*sidecars, *(spec.containers or ())):
         for port in container.ports or ():
             if port.host_port and port.host_port > 0:
                 yield HostPort(port.protocol or "TCP", port.host_port, port.host_ip or ANY_ADDRESS)
-
-
-def _restarts(container: Container) -> bool:
-    return container.restarts
 
 
 def _sum(one: _Amounts, other: _Amounts) -> _Amounts:
