@@ -40,10 +40,17 @@ class ReuniteEvent(Struct, frozen=True, rename="camel"):
 
 
 def latest(events: Iterable[ReuniteEvent]) -> Messages:
-    """Return the last of these Events for each VM. Event names end with their time and order those of one second."""
+    """Return the last of these Events for each VM, with its time.
+
+    Event names end with their time, and so order the Events of one second.
+    """
     ours = (event for event in events if is_of_reunite(event))
     ordered = sorted(ours, key=lambda event: (event.last_timestamp or "", event.metadata.name or ""))
-    return {(event.involved_object.namespace, event.involved_object.name): event.message for event in ordered}
+    return {(event.involved_object.namespace, event.involved_object.name): _dated(event) for event in ordered}
+
+
+def _dated(event: ReuniteEvent) -> str:
+    return f"at {event.last_timestamp}: {event.message}" if event.last_timestamp else event.message
 
 
 def is_of_reunite(event: ReuniteEvent) -> bool:
