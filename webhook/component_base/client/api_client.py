@@ -19,6 +19,7 @@ from kubernetes_asyncio.config.config_exception import ConfigException
 from kubernetes_asyncio.config.incluster_config import SERVICE_TOKEN_FILENAME
 from yaml import YAMLError
 
+from webhook.component_base.client.proxy import proxy_of
 from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
 
 _SHOWN_CHARS: Final = 200  # of what a library says
@@ -30,7 +31,7 @@ async def load_kubeconfig(kubeconfig: Kubeconfig) -> tuple[Configuration, Contex
     """The configuration for a client, and where it leads.
 
     The service account is taken where this process runs as a pod and nobody names a kubeconfig; otherwise kubectl's
-    rules hold.
+    rules hold. A pod reaches its API server without a proxy.
 
     Raises:
         BadKubeconfig: there is none that can be used.
@@ -43,6 +44,7 @@ async def load_kubeconfig(kubeconfig: Kubeconfig) -> tuple[Configuration, Contex
             context = Context(namespace=_account_namespace(), in_pod=True)
         else:
             context = await _load_file(kubeconfig, configuration)
+            configuration.proxy = configuration.proxy or proxy_of(configuration.host or "")
     except (ConfigException, OSError, YAMLError, KeyError, TypeError, AttributeError, AssertionError) as error:
         raise BadKubeconfig(
             f"{_file_names(kubeconfig)}: {_problem(error)}; expected a kubeconfig with a usable context (or a pod's "

@@ -47,11 +47,10 @@ def open_streaming_client(configuration: Configuration, program: str) -> ApiClie
         BadKubeconfig: the certificates can't be read.
     """
     client = api_client.open_client(configuration, f"{program}/{__version__}")
-    # The library's session reads up to 4 MiB at once from a connection: for 10 ms no admission would run.
+    # The library's session reads up to 4 MiB at once from a connection: for 10 ms no admission would run. It also takes
+    # the proxy of the environment in its own way, and a password of ~/.netrc.
     session = client.rest_client.pool_manager
-    client.rest_client.pool_manager = aiohttp.ClientSession(
-        connector=session.connector, trust_env=session.trust_env, read_bufsize=_PIECE_BYTES
-    )
+    client.rest_client.pool_manager = aiohttp.ClientSession(connector=session.connector, read_bufsize=_PIECE_BYTES)
     session.detach()
     return client
 

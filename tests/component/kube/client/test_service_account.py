@@ -9,10 +9,10 @@ import pytest
 import trustme
 from kubernetes_asyncio.config import incluster_config
 from support.fakes.api_server import ApiServer, Cluster, tls_of
-from support.fakes.live import ITEM
+from support.fakes.live import ITEM, write_kubeconfig
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.component_base.client import api_client
+from webhook.component_base.client import api_client, proxy
 from webhook.component_base.client.api import Api
 from webhook.component_base.client.errors import ApiError
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
@@ -33,7 +33,11 @@ def service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_a_pod_takes_its_service_account(
     service_account: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a kubeconfig the client uses the pod's token, authority and API server. A renewed token file counts."""
+    """Without a kubeconfig the client uses the pod's token, authority and API server, and no proxy.
+
+    A renewed token file counts.
+    """
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
     cluster.token = "first"  # noqa: S105 - a test's
     server, authority = ApiServer(cluster), trustme.CA()
     server.tls = tls_of(authority)
@@ -75,5 +79,20 @@ async def test_an_empty_token_file_is_a_problem_in_words(
             with pytest.raises(ApiError, match="Token file exists but empty"):
                 async with api.stream(ITEM, [], silence_seconds=MAX_WAIT_SECONDS):
                     pass
+        finally:
+            await api.close()
+
+
+async def test_outside_of_a_pod_calls_take_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless NO_PROXY has the API server, also by a CIDR. Nothing listens at either of the addresses."""
+    kubeconfig = Kubeconfig(file=write_kubeconfig(tmp_path / "config", "https://127.1.2.3:1"))
+    monkeypatch.setattr(proxy, "_is_loopback", lambda _: False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:2")
+    for no_proxy, asked in (("10.0.0.0/8", "127.0.0.1:2"), ("127.1.0.0/16", "127.1.2.3:1")):
+        monkeypatch.setenv("NO_PROXY", no_proxy)
+        api = await Api.connect(kubeconfig)
+        try:
+            with pytest.raises(ApiError, match=f"can't connect to {asked}"):
+                await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
         finally:
             await api.close()
