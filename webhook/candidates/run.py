@@ -23,6 +23,7 @@ from webhook.core.observe.candidate import Candidate, candidate_of
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.explain.derive.notes import CLUSTER
+from webhook.objects.kinds import SHARE_MANAGER
 from webhook.objects.manifests import Manifests
 from webhook.objects.parts import parts_of_all
 from webhook.objects.vm_rows import misplaced_opt_ins, opt_in_all_in, owner_of_vm, pods_of_vms, require_pods, unread
@@ -41,7 +42,7 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
 
     Returns:
         0 if the report is complete, 1 if something that counts could not be read: the report says so. 2 if no VM has
-        one of the names.
+        one of the names, and if Longhorn's namespace has no ShareManager.
 
     Raises:
         UserError: no cluster can be reached, or its pods can't be read.
@@ -71,6 +72,12 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     stderr.writelines(f"{sentence}\n" for sentence in _remarks(found, settings))
     if not_known and not made:
         stderr.write(f"only VMs that run are shown: {not_known}\n")
+    if not candidates and not problems and not cluster.objects.within(SHARE_MANAGER, settings.longhorn_namespace):
+        stderr.write(
+            f"namespace {settings.longhorn_namespace} has no ShareManager at all; expected Longhorn's own namespace: "
+            "--longhorn-namespace\n"
+        )
+        return EXIT_MISSING
     shown = {each.name for each in candidates}
     missing = [name for name in names if name not in shown | {key.name for key in stopped.unreadable}]
     absent = f"no {vm} of this name {has} a disk with a share-manager"

@@ -70,7 +70,7 @@ async def get_or_list(api: Api, path: str) -> dict[str, Any]:
 
 
 def _object_in(reply: Reply) -> dict[str, Any]:
-    if reply.status == _NOT_FOUND:
+    if reply.status == _NOT_FOUND and reply.failure.absent:
         raise Missing(installed=reply.failure.names_object)
     if reply.status != _OK:
         raise ApiError(reply.failure.sentence)
@@ -105,7 +105,7 @@ async def get_all(  # noqa: PLR0913 - a query, by name
     while True:
         asked = [*query, ("continue", token)] if token else query
         reply = await _page(api, path, asked, deadline)
-        if reply.status == _NOT_FOUND:
+        if reply.status == _NOT_FOUND and reply.failure.absent:
             return []
         if reply.status != _OK:
             raise ApiError(reply.failure.sentence)
@@ -192,3 +192,9 @@ async def _greet(api: Api, origin: str) -> None:
         )
     if reply.status >= _SERVER_ERRORS:
         raise NoCluster(f"{origin}: {reply.failure.sentence}; expected an API server that is ready: try again")
+    answers = b'"gitVersion"' in reply.body if reply.status == _OK else not reply.failure.foreign
+    if not answers:
+        raise NoCluster(
+            f"{origin}: got {reply.failure.sentence}, which no API server answers to /version; expected an API server: "
+            "check the kubeconfig's server, and the proxies on the way to it"
+        )

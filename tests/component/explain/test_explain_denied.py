@@ -57,6 +57,24 @@ def test_an_answer_that_is_not_an_object_is_refused(explain: Explain, api: Stati
     assert ran.err.startswith("error: vm/db: got an answer that is not an object (")
 
 
+@pytest.mark.parametrize(("code", "body"), [(404, b"<html>not here"), (200, b"<html>log in"), (403, b"denied")])
+def test_what_is_no_api_server_is_named_at_once(explain: Explain, api: StaticApi, code: int, body: bytes) -> None:
+    """The sentence has what it answered, and no advice about permissions."""
+    api.refuse("/version", code, body=body)
+    ran = explain("vm/db")
+    assert ran.code == 2
+    assert f": got {code}: {body.decode()}, which no API server answers to /version; expected an API server" in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_a_404_of_something_on_the_way_is_not_an_absent_object(explain: Explain, api: StaticApi) -> None:
+    """The API server has its own words for both kinds of absence."""
+    api.refuse(f"{KUBEVIRT}/virtualmachines", 404, body=b"<html>not here")
+    ran = explain("vm/db")
+    assert ran.code == 2
+    assert "404: <html>not here" in ran.err
+
+
 def test_without_an_api_server_there_is_no_decision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The message has the address and the cause; exit code 2.
 

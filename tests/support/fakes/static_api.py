@@ -94,7 +94,7 @@ class StaticApi:
             if path == refused or path.startswith(f"{refused}/"):
                 return answer
         if path == "/version":
-            return Answer(200, b'{"major": "1", "minor": "36"}')
+            return Answer(200, b'{"major": "1", "minor": "36", "gitVersion": "v1.36.0"}')
         if path in self.objects:
             return Answer(200, _json(self.objects[path]))
         group = path.split("/")[2] if path.startswith("/apis/") else ""

@@ -19,6 +19,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     Attributes:
         code: the HTTP status, or the code of the Status in an ERROR event.
         sentence: code, reason and message on one line.
+        foreign: no API server sends such an answer: a proxy on the way, or another server, does.
         absent: the API server has no such object, or no such kind. A 404 of a proxy on the way is not `absent`.
         names_object: it says of which object. A 404 for an object has a name, and a 404 for a kind has none.
         too_new: the API server has not reached the resourceVersion of the request yet.
@@ -27,6 +28,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     code: int
     sentence: str
     retry_after_seconds: float = 0.0
+    foreign: bool = False
     absent: bool = False
     names_object: bool = False
     too_new: bool = False
@@ -58,6 +60,7 @@ class ApiStatus(Struct):
             code=code,
             sentence=_printable(f"{code} {self.reason}: {self.message}"),
             retry_after_seconds=details.retry_after_seconds,
+            foreign=not (self.reason or self.message),
             absent=code == _NOT_FOUND and self.reason == "NotFound",
             names_object=bool(details.name),
             too_new=any(cause.reason == "ResourceVersionTooLarge" for cause in details.causes or ()),
@@ -73,7 +76,8 @@ def read_failure(body: bytes, http_status: int) -> Failure:
         return _STATUS.decode(body).failure(http_status)
     except UNDECODABLE:
         absent = http_status == _NOT_FOUND and body.strip() == _NO_SUCH_KIND
-        return Failure(code=http_status, sentence=f"{http_status}: {_printable(body.decode('latin-1'))}", absent=absent)
+        sentence = f"{http_status}: {_printable(body.decode('latin-1'))}"
+        return Failure(code=http_status, sentence=sentence, foreign=not absent, absent=absent)
 
 
 def retry_after_seconds(header: str | None) -> float:
