@@ -135,8 +135,8 @@ the pods of all namespaces, and VirtualMachines for those that are stopped.""",
 {PROGRAM} bundle -o cluster.json
 {PROGRAM} candidates -A --manifests cluster.json -o json""",
         exit_codes="0 when the report is complete, 1 when something could not be read, which the report says. 2 for "
-        "bad input, for a VM that does not exist, for a namespace of Longhorn without a ShareManager, and for a cluster "
-        "that can't be reached.",
+        "bad input, for a VM that does not exist, for a namespace of Longhorn without a ShareManager, and for a "
+        "cluster that can't be reached.",
         params=parameters(CandidatesSettings, ENVIRONMENT_PREFIX),
         callback=commands.run_candidates,
     ),

@@ -58,7 +58,7 @@ def test_an_answer_that_is_not_an_object_is_refused(explain: Explain, api: Stati
 
 
 @pytest.mark.parametrize(("code", "body"), [(404, b"<html>not here"), (200, b"<html>log in"), (403, b"denied")])
-def test_what_is_no_api_server_is_named_at_once(explain: Explain, api: StaticApi, code: int, body: bytes) -> None:
+def test_another_server_is_named_at_once(explain: Explain, api: StaticApi, code: int, body: bytes) -> None:
     """The sentence has what it answered, and no advice about permissions."""
     api.refuse("/version", code, body=body)
     ran = explain("vm/db")
