@@ -107,7 +107,6 @@ def pod_infos(pod: Pod, *, is_new: bool = True) -> Iterator[PodInfo]:
     is_vm = meta.label(LABEL_APP) == VIRT_LAUNCHER
     nodes = pod_nodes(spec, status, terminating=bool(meta.deletion_timestamp), is_vm=is_vm, is_new=is_new)
     if nodes:
-        anti_affinity = spec.affinity.pod_anti_affinity if spec.affinity else None
-        terms, requested = anti_affinity.required if anti_affinity else None, usage(spec, status)
+        terms, requested = spec.required_pod_anti_affinity, usage(spec, status)
         for node in nodes:
             yield PodInfo(meta.namespace or "default", requested, meta.labels, terms, node)

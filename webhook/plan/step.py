@@ -24,7 +24,6 @@ from webhook.core.placement import feasibility
 from webhook.core.reasons import Reason, Why
 from webhook.core.reunite.migration import migration_object
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.snapshot import (
     NOT_COUNTED,
     AnySnapshot,
@@ -147,7 +146,7 @@ def hostname_of(name: str, nodes: ClusterView) -> str:
 
 def _cycle(pod: Pod, namespace: str, known: ClusterView, snapshot: AnySnapshot) -> CycleState:
     volumes = share_managers.bound_volumes(share_managers.find_share_managers(pod, namespace, known))
-    return CycleState(IncomingPod.of(pod, namespace, volumes), snapshot)
+    return CycleState(pod, namespace, snapshot, volumes)
 
 
 def _why_held(row: VMStatus, nodes: ClusterView) -> Why | None:
@@ -184,7 +183,7 @@ def _refusal(row: VMStatus, vm: VMDetails) -> str:
 
 def _not_evaluated(pod: Pod) -> list[str]:
     """A sentence for the rules between pods. If they forbid the node, the VM stays on its node."""
-    why = feasibility.why_not_evaluated(CycleState(IncomingPod.of(pod, ""), NOT_COUNTED))
+    why = feasibility.why_not_evaluated(CycleState(pod, "", NOT_COUNTED))
     return (
         [f"not evaluated: {why.sentence}; if that forbids the node, the migration fails and the VM stays"]
         if why

@@ -12,8 +12,7 @@ from support.objects import builders
 from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
 from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import AnySnapshot
@@ -44,7 +43,7 @@ def asking(cpu: str = "500m", **spec: Any) -> Pod:
 
 def cycle(snapshot: AnySnapshot, pod: Pod, volumes: Sequence[ClaimVolume] = ()) -> CycleState:
     """Return the state of the pod under admission."""
-    return CycleState(IncomingPod.of(pod, "vms", volumes), snapshot)
+    return CycleState(pod, "vms", snapshot, volumes)
 
 
 def verdict(snapshot: AnySnapshot, pod: Pod | None = None, volumes: Sequence[ClaimVolume] = ()) -> NodeFit:

@@ -10,8 +10,7 @@ from support.objects import builders
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
 from webhook.core.scheduler.state.node_info import NodeInfo
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED
 
@@ -21,7 +20,7 @@ Object = dict[str, Any]
 def cycle_of(**spec: Any) -> CycleState:
     """The state of a virt-launcher pod with these fields of its spec."""
     pod = convert(builders.virt_launcher_pod(**spec), Pod)
-    return CycleState(IncomingPod.of(pod, "vms"), NOT_COUNTED)
+    return CycleState(pod, "vms", NOT_COUNTED)
 
 
 def node_of(object_: Object, **counted: Any) -> NodeInfo:

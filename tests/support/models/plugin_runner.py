@@ -16,7 +16,6 @@ from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.plugins import inter_pod_affinity
 from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, PodNode
 from webhook.core.scheduler.state.pod_requests import Usage
 
@@ -38,7 +37,7 @@ class PluginRunner:
     def __init__(self, situation: Situation, *, expected: Iterable[Object] = ()) -> None:
         self.nodes = {node["metadata"]["name"]: convert(node, Node) for node in situation.nodes}
         self.candidate = situation.candidate
-        self.incoming = incoming_pod(situation.incoming_pod)
+        self.incoming_pod = situation.incoming_pod
         self.scheduler_cache = SchedulerCache()
         for pod in situation.pods:
             add(self.scheduler_cache, pod)
@@ -48,12 +47,12 @@ class PluginRunner:
     def inter_pod_affinity(self) -> Why | None:
         """Return what InterPodAffinity has against the node, or against any node."""
         nodes = snapshot(self.nodes, self.scheduler_cache)
-        why = inter_pod_affinity.filter_node(CycleState(self.incoming, nodes), nodes.node_info(self.candidate))
+        why = inter_pod_affinity.filter_node(cycle_of(self.incoming_pod, nodes), nodes.node_info(self.candidate))
         return why or self.pre_filter()
 
     def pre_filter(self) -> Why | None:
         """Return what InterPodAffinity has against any node."""
-        return inter_pod_affinity.pre_filter(CycleState(self.incoming, snapshot(self.nodes, self.scheduler_cache)))
+        return inter_pod_affinity.pre_filter(cycle_of(self.incoming_pod, snapshot(self.nodes, self.scheduler_cache)))
 
 
 def snapshot(nodes: Mapping[str, Node], scheduler_cache: SchedulerCache) -> OneNodeSnapshot:
@@ -61,9 +60,9 @@ def snapshot(nodes: Mapping[str, Node], scheduler_cache: SchedulerCache) -> OneN
     return OneNodeSnapshot(scheduler_cache=scheduler_cache, nodes=nodes)
 
 
-def incoming_pod(pod: Object) -> IncomingPod:
-    """Return a pod that is to be scheduled, as plugins read it."""
-    return IncomingPod.of(convert(pod, Pod), pod["metadata"]["namespace"])
+def cycle_of(pod: Object, nodes: OneNodeSnapshot) -> CycleState:
+    """Return what plugins are asked about a pod that is to be scheduled."""
+    return CycleState(convert(pod, Pod), pod["metadata"]["namespace"], nodes)
 
 
 def terms(pod: Object, kind: str) -> list[PodAffinityTerm]:

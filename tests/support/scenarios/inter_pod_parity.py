@@ -25,7 +25,7 @@ from msgspec import convert
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.scheduled import is_judged, refusal
 from support.models import oracle
-from support.models.plugin_runner import add, incoming_pod, snapshot
+from support.models.plugin_runner import add, cycle_of, snapshot
 from support.models.scheduler_model import REQUIRED, Situation, refusals
 from support.objects import builders
 from support.strategies.inter_pod_situations import Maker, Setting
@@ -33,7 +33,6 @@ from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.api.node import Node
 from webhook.core.reasons import Why
-from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.plugins import inter_pod_affinity, pod_topology_spread
 from webhook.core.scheduler.state.cache import SchedulerCache
 
@@ -221,7 +220,7 @@ class Core:
     def why_not(self, situation: Situation) -> Why | None:
         """Return what the two plugins have against the node, or against any node."""
         nodes = snapshot(self._nodes, self._scheduler_cache)
-        cycle = CycleState(incoming_pod(situation.incoming_pod), nodes)
+        cycle = cycle_of(situation.incoming_pod, nodes)
         node = nodes.node_info(situation.candidate)
         why = inter_pod_affinity.filter_node(cycle, node) or inter_pod_affinity.pre_filter(cycle)
         return why or pod_topology_spread.pre_filter(cycle)

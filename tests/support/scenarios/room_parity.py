@@ -28,8 +28,7 @@ from webhook.core.api.storage import PersistentVolume
 from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
 
 T = TypeVar("T")
 FITS: Final = "fits"
@@ -172,7 +171,7 @@ class Stored:
         volumes = [
             ClaimVolume(claim, convert(self._volumes[self._claims[claim]], PersistentVolume)) for claim in claims
         ]
-        cycle = CycleState(IncomingPod.of(pod, NAMESPACE, volumes), self._view.snapshot())
+        cycle = CycleState(pod, NAMESPACE, self._view.snapshot(), volumes)
         verdict = evaluate(name, cycle, self._view)
         assert isinstance(verdict, NodeFit)
         if verdict.feasible:

@@ -7,12 +7,12 @@ them (gc=False): the objects of a large cluster cost it no time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.api.affinity import Affinity, NodeAffinity, TopologySpreadConstraint
+from webhook.core.api.affinity import Affinity, NodeAffinity, PodAffinityTerm, TopologySpreadConstraint
 from webhook.core.api.container import PodCondition, Workload, WorkloadStatus
 from webhook.core.api.longhorn import near_nodes
 from webhook.core.api.meta import ObjectMeta
@@ -81,6 +81,18 @@ class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
         return self.affinity.node_affinity if self.affinity else None
 
     @property
+    def required_pod_affinity(self) -> Sequence[PodAffinityTerm]:
+        """The pod's own required terms about pods to be near to."""
+        terms = self.affinity.pod_affinity if self.affinity else None
+        return (terms.required if terms else None) or ()
+
+    @property
+    def required_pod_anti_affinity(self) -> Sequence[PodAffinityTerm]:
+        """The pod's own required terms about pods to be apart from."""
+        terms = self.affinity.pod_anti_affinity if self.affinity else None
+        return (terms.required if terms else None) or ()
+
+    @property
     def near_nodes(self) -> Iterator[str]:
         """The nodes that the pod prefers by a pod affinity to Longhorn's instance-manager pods."""
         pod_affinity = self.affinity.pod_affinity if self.affinity else None
@@ -89,8 +101,7 @@ class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     @property
     def required_node_affinity(self) -> NodeSelector | None:
         """The pod's own required node affinity, None if it has none."""
-        node_affinity = self.affinity.node_affinity if self.affinity else None
-        return node_affinity.required if node_affinity else None
+        return self.node_affinity.required if self.node_affinity else None
 
 
 class PodStatus(WorkloadStatus, rename="camel", frozen=True, kw_only=True, gc=False):

@@ -30,9 +30,9 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
     longhorn = view.get(refs.longhorn_node(name)) if view.has_longhorn_nodes() else None
     why = longhorn_node.why_not_ready(name, longhorn)
     if why is None and not isinstance(node, NoObject):
-        why = longhorn_node.why_no_data_engine(name, node, cycle.incoming)
+        why = longhorn_node.why_no_data_engine(name, node, cycle)
     beside_pods = _beside_pods(name, cycle)
-    why = why or longhorn_node.why_no_driver(name, _drivers(beside_pods), cycle.incoming)
+    why = why or longhorn_node.why_no_driver(name, _drivers(beside_pods), cycle)
     if why:
         return NodeFit(name, why, preferable=False)
     if isinstance(node, NoObject):
@@ -44,7 +44,7 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
         why = _unread(refs.longhorn_node(name), view)
     why = why or _filter(registry.FILTER_BY_AFFINITY, cycle, info)
     node_fit = NodeFit(name, why) if why else _evaluate_beside_pods(name, cycle, beside_pods)
-    no_client = longhorn_node.why_no_nfs_client(name, longhorn, cycle.incoming) if node_fit.fits else None
+    no_client = longhorn_node.why_no_nfs_client(name, longhorn, cycle) if node_fit.fits else None
     return NodeFit(name, no_client) if no_client else node_fit
 
 
@@ -88,7 +88,7 @@ def _filter(filters: tuple[Filter, ...], cycle: CycleState, node: NodeInfo) -> W
 
 def _filter_volumes(filters: tuple[VolumeFilter, ...], cycle: CycleState, node: NodeInfo) -> Why | None:
     """Ask about one volume after the other, so that the reason names the first volume that can't be used."""
-    for volume in cycle.incoming.volumes:
+    for volume in cycle.volumes:
         for filter_volume in filters:
             why = filter_volume(volume, node)
             if why:
@@ -116,7 +116,7 @@ def _evaluate_beside_pods(name: str, cycle: CycleState, node: NodeInfo | None) -
         # A VM waits for this node alone. If this pod were there first, its anti-affinity would reject that VM.
         preferable = not (node.waited_for and why.reason is Reason.DEPENDS_ON_UNSCHEDULED_POD)
         return NodeFit(name, why, preferable=preferable)
-    verdict = replica_share.verdict_if_shared(name, cycle.incoming.usage, node, snapshot)
+    verdict = replica_share.verdict_if_shared(name, cycle.usage, node, snapshot)
     return verdict or NodeFit(name, Reason.NODE_FEASIBLE.why(node=name))
 
 

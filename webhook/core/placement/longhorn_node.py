@@ -27,7 +27,7 @@ from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.state.incoming_pod import IncomingPod
+from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.node_info import CSIDrivers
 from webhook.core.scheduler.state.snapshot import AnySnapshot, NoSnapshot
 from webhook.core.view import NoObject
@@ -50,7 +50,7 @@ def why_not_ready(name: str, node: LonghornNode | NoObject | None) -> Why | None
     return None
 
 
-def why_no_data_engine(name: str, node: Node, incoming: IncomingPod) -> Why | None:
+def why_no_data_engine(name: str, node: Node, cycle: CycleState) -> Why | None:
     """Return why a v2 volume that the pod needs on the node can't be attached there; None if no such volume is known.
 
     A volume is needed on the pod's own node, or on the node of the share-manager that serves it. A share-manager pod
@@ -58,20 +58,20 @@ def why_no_data_engine(name: str, node: Node, incoming: IncomingPod) -> Why | No
     """
     if node.metadata.label(_DISABLES_V2) != "true":
         return None
-    needed = [bound.volume for bound in incoming.volumes if bound.served_from in (None, name)]
-    volume = next((handle for each in needed if (handle := _v2_handle(each))), None) or _served_by(incoming.pod)
+    needed = [bound.volume for bound in cycle.volumes if bound.served_from in (None, name)]
+    volume = next((handle for each in needed if (handle := _v2_handle(each))), None) or _served_by(cycle.pod)
     return Reason.DATA_ENGINE_DISABLED.why(node=name, volume=volume) if volume else None
 
 
-def why_no_driver(name: str, drivers: CSIDrivers | None, incoming: IncomingPod) -> Why | None:
+def why_no_driver(name: str, drivers: CSIDrivers | None, cycle: CycleState) -> Why | None:
     """Return why kubelet on the node can mount no Longhorn volume, if the pod has one; None if that is not known."""
     if drivers is None or LONGHORN_CSI_DRIVER in drivers:
         return None
-    bound = next((each for each in incoming.volumes if each.volume.longhorn_csi), None)
+    bound = next((each for each in cycle.volumes if each.volume.longhorn_csi), None)
     return Reason.DRIVER_MISSING.why(node=name, claim=bound.claim) if bound else None
 
 
-def why_no_nfs_client(name: str, node: LonghornNode | NoObject | None, incoming: IncomingPod) -> Why | None:
+def why_no_nfs_client(name: str, node: LonghornNode | NoObject | None, cycle: CycleState) -> Why | None:
     """Return why kubelet on the node may be unable to mount what a share-manager serves, if the pod has such a volume.
 
     Longhorn's condition is also False if the kernel's configuration can't be read (longhorn-manager
@@ -81,7 +81,7 @@ def why_no_nfs_client(name: str, node: LonghornNode | NoObject | None, incoming:
         return None
     if node.status.condition(NFS_CLIENT_INSTALLED) != "False":
         return None
-    bound = next((each for each in incoming.volumes if each.served_from is not None), None)
+    bound = next((each for each in cycle.volumes if each.served_from is not None), None)
     return Reason.NFS_CLIENT_MISSING.why(node=name, claim=bound.claim) if bound else None
 
 

@@ -24,7 +24,6 @@ from webhook.core.placement import feasibility
 from webhook.core.placement.virt_launcher import no_share_manager, rank_share_managers, with_opted_in_by
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView, NoObject
 
 
@@ -69,8 +68,7 @@ def _prefer(
 
     There is no short list, because a short list is a hard requirement.
     """
-    incoming = IncomingPod.of(pod, namespace, share_managers.bound_volumes(findings))
-    cycle = CycleState(incoming, view.snapshot())
+    cycle = CycleState(pod, namespace, view.snapshot(), share_managers.bound_volumes(findings))
     node_fits = [feasibility.evaluate(node, cycle, view) for node in homes]
     preferable = [node_fit for node_fit in node_fits if node_fit.preferable]
     if not preferable:
@@ -78,7 +76,7 @@ def _prefer(
     return Pin(
         why=Reason.MIGRATION_TARGET_NOT_REQUIRED.why() if preferable[0].fits else preferable[0].why,
         preferred=weigh({node_fit.node: homes[node_fit.node] for node_fit in preferable})[:MAX_TERMS],
-        requests=incoming.usage,
+        requests=cycle.usage,
         findings=findings,
         node_fits=node_fits,
     )

@@ -88,12 +88,12 @@ def verdict_if_shared(name: str, usage: Usage, node: NodeInfo, snapshot: Snapsho
 
 def why_not_shared(cycle: CycleState) -> Why | None:
     """Return what the pod needs that can't be divided among replicas, so that two of them could both pin a pod."""
-    snapshot, incoming = cycle.snapshot, cycle.incoming
+    snapshot = cycle.snapshot
     if isinstance(snapshot, NoSnapshot) or snapshot.replicas == 1:
         return None
-    if incoming.usage.ports:
+    if cycle.usage.ports:
         what = "host port"
-    elif incoming.anti_affinity:
+    elif cycle.pod.spec.required_pod_anti_affinity:
         what = "required anti-affinity"
     else:
         return None

@@ -26,7 +26,6 @@ from webhook.core.opt_in import Policy
 from webhook.core.placement import feasibility, longhorn_node, shortlist
 from webhook.core.reasons import CHAIN_ORDER, Reason
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView
 
 _NODES_MAX: Final = 8  # of one volume; kube-scheduler compares a pod affinity term for each with every pod
@@ -48,8 +47,7 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
         furthest = max(findings, key=lambda finding: CHAIN_ORDER[finding.why.reason])
         opted_in = furthest.why.reason is Reason.CONSUMER_ON_NO_NODE
         return Leave(why=furthest.why, opted_in=opted_in, findings=findings)
-    incoming = IncomingPod.of(pod, namespace)
-    cycle = CycleState(incoming, view.snapshot())
+    cycle = CycleState(pod, namespace, view.snapshot())
     node_fits = [share_manager_fit(node, cycle, view) for node in ranked]
     if not view.missing and not any(node_fit.preferable for node_fit in node_fits):
         beside = consumers.find_share_managers_beside(findings, view)
@@ -76,7 +74,7 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
         shortlist=names,
         near=near,
         by_node=is_outweighed or near != preferred or not seen,
-        requests=incoming.usage,
+        requests=cycle.usage,
         findings=findings,
         node_fits=node_fits,
     )
@@ -93,7 +91,7 @@ def _shortlist(
 
     `fitting` are the preferred nodes, best first. `listed`: whether there may be a short list.
     """
-    taints = shortlist.count_taints(fitting[0], cycle.incoming.pod, view)
+    taints = shortlist.count_taints(fitting[0], cycle.pod, view)
     names = shortlist.pick(cycle, fitting, view, seed=volume, least_taints=taints) if listed else ()
     if names or not taints:
         return names, False
@@ -120,6 +118,6 @@ def share_manager_fit(node: str, cycle: CycleState, view: ClusterView) -> NodeFi
     node_fit = feasibility.evaluate(node, cycle, view)
     if node_fit.why.reason.columns.unread:
         return node_fit
-    if node_fit.fits and shortlist.pod_prefers_against(node, cycle.incoming.pod, view):
+    if node_fit.fits and shortlist.pod_prefers_against(node, cycle.pod, view):
         return NodeFit(node, Reason.NODE_DELINQUENT.why(node=node), preferable=False)
     return NodeFit(node, node_fit.why, preferable=node_fit.fits)

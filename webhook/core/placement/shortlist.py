@@ -56,7 +56,7 @@ def pick(
     The pod fits each node of `preferred`. `seed` makes the lists of different pods different. A node that is not
     preferred has at least `least_taints` taints (`count_taints`).
     """
-    required, names, usable = cycle.incoming.node_affinity, view.node_names(), view.usable_nodes()
+    required, names, usable = cycle.pod.spec.required_node_affinity, view.node_names(), view.usable_nodes()
     most = most_nodes(required, MAX_TERMS)
     if usable <= SCORED_WHOLE_NODES or 2 * usable <= len(names) or most < LEAST_NODES:
         return ()
@@ -71,7 +71,7 @@ def pick(
             node = view.get(refs.node(name))
             if name in listed or isinstance(node, NoObject):
                 continue
-            if least_taints and count_prefer_no_schedule(node, cycle.incoming.tolerations) < least_taints:
+            if least_taints and count_prefer_no_schedule(node, cycle.pod.spec.tolerations or ()) < least_taints:
                 continue
             if not _fits(name, cycle, view):
                 continue
@@ -85,7 +85,7 @@ def _needed(cycle: CycleState) -> int:
     The number counts unbound pods that are limited to a short list, and this pod. Each other replica may have written
     as many lists as this replica since the last pods that a watch has shown.
     """
-    snapshot, usage = cycle.snapshot, cycle.incoming.usage
+    snapshot, usage = cycle.snapshot, cycle.usage
     if isinstance(snapshot, NoSnapshot):
         return 0
     shown, assumed = (_displaced(usage, snapshot, assumed=assumed) for assumed in (False, True))
@@ -103,7 +103,7 @@ def _displaced(usage: Usage, snapshot: Snapshot, *, assumed: bool) -> int:
 
 def _capacity(name: str, cycle: CycleState) -> int:
     """Return for how many pods of this shape a node that fits one has enough; 0 if pods are not known."""
-    snapshot, usage = cycle.snapshot, cycle.incoming.usage
+    snapshot, usage = cycle.snapshot, cycle.usage
     if isinstance(snapshot, NoSnapshot):
         return 0
     if usage.ports:
@@ -125,7 +125,7 @@ def _spread(names: Sequence[str], seed: str) -> Iterator[str]:
 
 
 def _fits(name: str, cycle: CycleState, view: ClusterView) -> bool:
-    return evaluate(name, cycle, view).fits and not pod_prefers_against(name, cycle.incoming.pod, view)
+    return evaluate(name, cycle, view).fits and not pod_prefers_against(name, cycle.pod, view)
 
 
 def count_taints(name: str, pod: Pod, view: ClusterView) -> int:

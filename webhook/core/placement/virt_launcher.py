@@ -20,7 +20,6 @@ from webhook.core.opt_in import Mode, OptedInBy, OptIn, Policy, opt_in_of_new
 from webhook.core.placement import feasibility, replica_share, shortlist
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView
 
 
@@ -43,8 +42,7 @@ def _place(pod: Pod, namespace: str, opt_in: OptIn, view: ClusterView, *, allowe
     ranked = rank_share_managers(findings)
     if view.missing or not ranked:
         return no_share_manager(findings)
-    incoming = IncomingPod.of(pod, namespace, share_managers.bound_volumes(findings))
-    cycle = CycleState(incoming, view.snapshot())
+    cycle = CycleState(pod, namespace, view.snapshot(), share_managers.bound_volumes(findings))
     node_fits = [feasibility.evaluate(node, cycle, view) for node in ranked]
     preferable = {node_fit.node: ranked[node_fit.node] for node_fit in node_fits if node_fit.preferable}
     if view.missing or not preferable:
@@ -61,7 +59,7 @@ def _place(pod: Pod, namespace: str, opt_in: OptIn, view: ClusterView, *, allowe
         required=required,
         preferred=weigh(preferable)[:MAX_TERMS],
         shortlist=shortlist,
-        requests=incoming.usage,
+        requests=cycle.usage,
         findings=findings,
         node_fits=node_fits,
     )
@@ -79,7 +77,7 @@ def _shortlist(
     fitting = [node_fit.node for node_fit in node_fits if node_fit.fits]
     if not allowed or not own or not fitting or any(finding.volume_nodes_unknown for finding in findings):
         return ()
-    pod = cycle.incoming.pod
+    pod = cycle.pod
     owner = kubevirt.owner(pod)
     taints = shortlist.count_taints(fitting[0], pod, view)
     seed = (owner.uid if owner else None) or fitting[0]
@@ -106,7 +104,7 @@ def _required(
     cycle: CycleState, opt_in: OptIn, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView
 ) -> tuple[str, ...] | Why:
     """Rule 8: return the nodes to require, best first; or why none can be required."""
-    pod = cycle.incoming.pod
+    pod = cycle.pod
     if opt_in.mode is not Mode.REQUIRED:
         asker = "the VM" if opt_in.by is OptedInBy.VM else opt_in.by
         return Reason.PREFERRED_MODE.why(who=OptedInBy.CLUSTER if opt_in.value == "true" else asker)

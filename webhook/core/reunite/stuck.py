@@ -28,7 +28,6 @@ from webhook.core.reasons import Reason
 from webhook.core.reunite.history import unix_seconds
 from webhook.core.reunite.not_yet import NotYet, Rule, why_not_asked
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.snapshot import NoSnapshot, SnapshotUnavailable
 from webhook.core.view import ClusterView
 
@@ -158,8 +157,7 @@ def _decide_by_nodes(vm: StuckVM, free: Pod, view: ClusterView) -> RestartVM | N
     if isinstance(snapshot, NoSnapshot):
         return Rule.NOT_EVALUATED.says_no(because=_problem(snapshot))
     with snapshot.without([vm.pod]) if isinstance(snapshot, ListedSnapshot) else nullcontext():
-        incoming = IncomingPod.of(free, vm.row.namespace, share_managers.bound_volumes(findings))
-        cycle = CycleState(incoming, snapshot)
+        cycle = CycleState(free, vm.row.namespace, snapshot, share_managers.bound_volumes(findings))
         unknown = feasibility.why_not_evaluated(cycle)
         unknown = unknown or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
         if unknown:

@@ -1,4 +1,4 @@
-"""CycleState: what the plugins have found for one pod under admission, while it is decided.
+"""CycleState: one pod under admission, what is known of its cluster, and what the plugins have found for it.
 
 Upstream: CycleState in pkg/scheduler/framework/cycle_state.go. A plugin reads the incoming pod's rules once, and then
 filters node by node.
@@ -6,38 +6,58 @@ filters node by node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, TypeVar
 
-from webhook.core.scheduler.state.incoming_pod import IncomingPod
+from msgspec import Struct
+
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
+from webhook.core.scheduler.state.pod_requests import usage
 from webhook.core.scheduler.state.snapshot import AnySnapshot, NoSnapshot
 
 StateT = TypeVar("StateT")
+
+
+class ClaimVolume(Struct, frozen=True):
+    """A bound claim of the pod, with its PersistentVolume.
+
+    `served_from`: the node of the share-manager that serves the volume, empty if the share-manager is on none. None for
+    a volume that is attached to the pod's own node.
+    """
+
+    claim: str
+    volume: PersistentVolume
+    served_from: str | None = None
 
 
 class CycleState:
     """One pod under admission, the snapshot of its cluster, and what plugins have found.
 
     Attributes:
-        incoming: the pod.
+        pod: the incoming pod, which has no node yet.
+        namespace: the request's, because that of the object can be empty at CREATE.
         snapshot: the nodes and pods; or why there is no snapshot.
+        volumes: the pod's bound claims. All of them must be usable on the pod's node.
+        usage: what the pod takes of a node.
         headroom: how much of each resource must stay free on a node: milli-CPU or whole units.
     """
 
-    __slots__ = ("_found", "headroom", "incoming", "snapshot")
+    __slots__ = ("_found", "headroom", "namespace", "pod", "snapshot", "usage", "volumes")
 
-    def __init__(self, incoming: IncomingPod, snapshot: AnySnapshot) -> None:
-        self.incoming = incoming
+    def __init__(self, pod: Pod, namespace: str, snapshot: AnySnapshot, volumes: Sequence[ClaimVolume] = ()) -> None:
+        self.pod = pod
+        self.namespace = namespace
         self.snapshot = snapshot
-        self.headroom: Mapping[str, int] = NO_HEADROOM
-        if not isinstance(snapshot, NoSnapshot):
-            self.headroom = snapshot.headroom
+        self.volumes = volumes
+        self.usage = usage(pod.spec)
+        self.headroom: Mapping[str, int] = NO_HEADROOM if isinstance(snapshot, NoSnapshot) else snapshot.headroom
         self._found: dict[Callable[..., Any], Any] = {}
 
-    def state(self, read: Callable[[IncomingPod], StateT]) -> StateT:
+    def state(self, read: Callable[[Self], StateT]) -> StateT:
         """Return what `read` makes of the incoming pod; it is called once."""
         state: StateT | None = self._found.get(read)
         if state is None:
-            state = self._found[read] = read(self.incoming)
+            state = self._found[read] = read(self)
         return state

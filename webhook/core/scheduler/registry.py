@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from webhook.core.reasons import Why
-from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
 from webhook.core.scheduler.plugins import (
     dynamic_resources,
     inter_pod_affinity,
@@ -31,7 +31,6 @@ from webhook.core.scheduler.plugins import (
     volume_binding,
     volume_zone,
 )
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 from webhook.core.scheduler.state.node_info import NodeInfo
 
 PodFilter: TypeAlias = Callable[[CycleState], Why | None]

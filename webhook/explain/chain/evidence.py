@@ -20,7 +20,6 @@ from webhook.core.evidence import consumers, share_managers
 from webhook.core.opt_in import Policy
 from webhook.core.placement import feasibility, share_manager
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView, NoObject
 from webhook.explain.chain import claim_chain, volume_chain
 from webhook.explain.chain.claim_chain import ClaimChain
@@ -70,8 +69,7 @@ def collect_evidence(answer: Answer, entry: Entry, namespace: str, cluster: Clus
         return _volume_evidence(pod, namespace, cluster, policy)
     findings = cluster.ask(lambda view: share_managers.find_share_managers(pod, namespace, view))
     candidates = {finding.node for finding in findings if finding.node}
-    incoming_pod = IncomingPod.of(pod, namespace, share_managers.bound_volumes(findings))
-    cycle = CycleState(incoming_pod, cluster.view.snapshot())
+    cycle = CycleState(pod, namespace, cluster.view.snapshot(), share_managers.bound_volumes(findings))
     nodes, problem = _nodes(lambda name, view: feasibility.evaluate(name, cycle, view), candidates, cluster)
     return Evidence(
         claims=[claim_chain.build_claim_chain(finding, namespace, cluster.view) for finding in findings],
@@ -86,7 +84,7 @@ def _volume_evidence(pod: Pod, namespace: str, cluster: ClusterReader, policy: P
     findings = cluster.ask(lambda view: consumers.find_vms(volume, view, policy))
     chain = cluster.ask(lambda view: volume_chain.build_volume_chain(volume, findings, view, policy))
     candidates = {finding.node for finding in findings if finding.node}
-    cycle = CycleState(IncomingPod.of(pod, namespace), cluster.view.snapshot())
+    cycle = CycleState(pod, namespace, cluster.view.snapshot())
     nodes, problem = _nodes(lambda name, view: share_manager.share_manager_fit(name, cycle, view), candidates, cluster)
     notes = [f"{_VMS_ONLY}: {problem}"] if problem else []
     view, tickets = cluster.view, refs.volume_attachment(volume)

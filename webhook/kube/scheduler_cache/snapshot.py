@@ -95,8 +95,7 @@ class CachedSnapshot:
         """
         if pod.spec.scheduling_gates:
             return
-        anti_affinity = pod.spec.affinity.pod_anti_affinity if pod.spec.affinity else None
-        terms = anti_affinity.required if anti_affinity else None
+        terms = pod.spec.required_pod_anti_affinity
         owner = _owner(pod, namespace) or object()
         nodes = (
             PodNode(

@@ -10,8 +10,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
 
@@ -28,7 +27,7 @@ def pod(**spec: Any) -> Pod:
 
 def evaluated(candidate: Pod, view: ClusterView, volumes: tuple[ClaimVolume, ...] = ()) -> NodeFit:
     """What comes out for n1 if pods are not counted."""
-    return evaluate("n1", CycleState(IncomingPod.of(candidate, "vms", volumes), NOT_COUNTED), view)
+    return evaluate("n1", CycleState(candidate, "vms", NOT_COUNTED, volumes), view)
 
 
 HEALTHY = node("n1", labels={"zone": "a"})

@@ -12,8 +12,9 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.placement.longhorn_node import why_no_data_engine, why_no_driver, why_no_nfs_client
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
 from webhook.core.scheduler.state.node_info import CSIDrivers
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED
 from webhook.core.view import NoObject
 
 Object = dict[str, Any]
@@ -27,8 +28,8 @@ def told(
     """Why not on node n1; `labels` instead of the one that disables v2 there."""
     there = convert(node("n1", labels=labels or WITHOUT), Node)
     volumes = [] if volume is None else [ClaimVolume("disk", convert(volume, PersistentVolume), served_from)]
-    incoming = IncomingPod.of(convert(pod or virt_launcher_pod(), Pod), "vms", volumes)
-    found = why_no_data_engine("n1", there, incoming)
+    cycle = CycleState(convert(pod or virt_launcher_pod(), Pod), "vms", NOT_COUNTED, volumes)
+    found = why_no_data_engine("n1", there, cycle)
     return found and str(found)
 
 
@@ -98,7 +99,7 @@ def test_kubelet_mounts_with_longhorns_driver(
 ) -> None:
     """A CSINode that is absent or not read says nothing against the node."""
     volumes = [] if made is None else [ClaimVolume("disk", convert(made, PersistentVolume), "n2")]
-    found = why_no_driver("n1", drivers, IncomingPod.of(convert(virt_launcher_pod(), Pod), "vms", volumes))
+    found = why_no_driver("n1", drivers, CycleState(convert(virt_launcher_pod(), Pod), "vms", NOT_COUNTED, volumes))
     assert (found and found.reason) == (Reason.DRIVER_MISSING if refused else None)
 
 
@@ -122,5 +123,5 @@ def test_what_a_share_manager_serves_needs_an_nfs_client(
 ) -> None:
     """Only on the nodes of the VMs."""
     volumes = [ClaimVolume("disk", convert(volume(), PersistentVolume), served_from)]
-    found = why_no_nfs_client("n1", node_, IncomingPod.of(convert(virt_launcher_pod(), Pod), "vms", volumes))
+    found = why_no_nfs_client("n1", node_, CycleState(convert(virt_launcher_pod(), Pod), "vms", NOT_COUNTED, volumes))
     assert (found and found.reason) == (Reason.NFS_CLIENT_MISSING if refused else None)

@@ -15,8 +15,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.placement.feasibility import evaluate, why_undecidable
 from webhook.core.scheduler import registry
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
 
 TABLES = [table for name, table in vars(registry).items() if name.isupper()]
 FUNCTIONS: dict[CodeType, str] = {
@@ -45,7 +44,7 @@ def test_a_feasible_node_passes_every_plugin_in_the_order_of_the_registry() -> N
     """The pod uses one volume, so that each function is asked once."""
     volume = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk"), PersistentVolume))
     snapshot = OneNodeSnapshot()
-    cycle = CycleState(IncomingPod.of(convert(builders.virt_launcher_pod(), Pod), "vms", [volume]), snapshot)
+    cycle = CycleState(convert(builders.virt_launcher_pod(), Pod), "vms", snapshot, [volume])
     asked = asked_of(lambda: why_undecidable(cycle) or evaluate("n1", cycle, ViewWithSnapshot(snapshot)))
     assert asked == list(FUNCTIONS.values())
     assert len(asked) == 15

@@ -17,7 +17,6 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.placement.shortlist import _spread, pick
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, ObjectT
 from webhook.objects.manifests import Manifests
@@ -61,7 +60,7 @@ def picked(
     pod: Pod = POD,
 ) -> tuple[str, ...]:
     """The list for a share-manager pod that is drawn to these nodes."""
-    cycle = CycleState(IncomingPod.of(pod, "longhorn-system"), view.snapshot())
+    cycle = CycleState(pod, "longhorn-system", view.snapshot())
     return pick(cycle, wished, view, seed=seed, least_taints=least_taints)
 
 

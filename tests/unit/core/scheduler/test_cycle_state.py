@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import convert
-from support.models.plugin_runner import add, incoming_pod, snapshot
+from support.models.plugin_runner import add, cycle_of, snapshot
 from support.models.scheduler_model import REQUIRED, Object
 from support.objects import builders
 
@@ -14,7 +14,6 @@ from webhook.core.reasons import Reason
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.plugins import inter_pod_affinity
 from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.incoming_pod import IncomingPod
 
 WEB = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
 NODES = {f"n{i}": convert(builders.node(f"n{i}"), Node) for i in range(4)}
@@ -35,21 +34,21 @@ def causes(cycle: CycleState, scheduler_cache: SchedulerCache) -> dict[str, Reas
 
 def test_what_is_read_of_the_incoming_pod_is_read_once() -> None:
     """Each plugin has a state of its own."""
-    asked: list[IncomingPod] = []
+    asked: list[CycleState] = []
 
-    def read(incoming: IncomingPod) -> int:
+    def read(incoming: CycleState) -> int:
         asked.append(incoming)
         return len(asked)
 
-    cycle = CycleState(incoming_pod(pod()), snapshot(NODES, SchedulerCache()))
+    cycle = cycle_of(pod(), snapshot(NODES, SchedulerCache()))
     assert [cycle.state(read), cycle.state(read), cycle.state(lambda _: "other")] == [1, 1, "other"]
-    assert asked == [cycle.incoming]
+    assert asked == [cycle]
 
 
 def test_pods_come_and_go_meanwhile() -> None:
     """Nothing is taken from what pods were."""
     pods = SchedulerCache()
-    cycle = CycleState(incoming_pod(pod(apart=[WEB])), snapshot(NODES, pods))
+    cycle = cycle_of(pod(apart=[WEB]), snapshot(NODES, pods))
     assert causes(cycle, pods) == {}
     there = add(pods, pod("n2"))
     assert causes(cycle, pods) == {"n2": Reason.POD_ANTI_AFFINITY}

@@ -12,4 +12,4 @@ from webhook.core.scheduler.cycle_state import CycleState
 
 def pre_filter(cycle: CycleState) -> Why | None:
     """Return that the pod claims devices, because only some nodes may have them."""
-    return Reason.RESOURCE_CLAIMS.why() if cycle.incoming.pod.spec.resource_claims else None
+    return Reason.RESOURCE_CLAIMS.why() if cycle.pod.spec.resource_claims else None

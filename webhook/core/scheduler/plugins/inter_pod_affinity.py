@@ -19,7 +19,6 @@ from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.matching.label_selector import Term, parse_terms
 from webhook.core.scheduler.matching.pod_matcher import PodMatcher
-from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.node_info import NodeInfo
 from webhook.core.scheduler.state.pod_info import PodHandle
 from webhook.core.scheduler.state.snapshot import NoSnapshot, NotCounted
@@ -42,8 +41,8 @@ class PreFilterState(Struct, frozen=True):
 
 def pre_filter(cycle: CycleState) -> Why | None:
     """Return the rule, of the pod or of another pod, that the pods of one node don't decide."""
-    incoming, snapshot = cycle.incoming, cycle.snapshot
-    for which, terms in (("affinity", incoming.affinity), ("anti-affinity", incoming.anti_affinity)):
+    spec, snapshot = cycle.pod.spec, cycle.snapshot
+    for which, terms in (("affinity", spec.required_pod_affinity), ("anti-affinity", spec.required_pod_anti_affinity)):
         for term in terms:
             if term.topology_key != HOSTNAME or isinstance(snapshot, NotCounted):
                 return Reason.INTER_POD_AFFINITY.why(which=which, key=term.topology_key)
@@ -54,10 +53,10 @@ def pre_filter(cycle: CycleState) -> Why | None:
     if isinstance(snapshot, NoSnapshot):
         return None
     existing_terms = snapshot.scheduler_cache.existing_terms
-    count = existing_terms.count(incoming.namespace)
+    count = existing_terms.count(cycle.namespace)
     if count > EXISTING_TERMS_MAX:
         return Reason.TOO_MANY_EXISTING_TERMS.why(count=count, most=EXISTING_TERMS_MAX)
-    existing = next(existing_terms.about(incoming.namespace, incoming.labels), None)
+    existing = next(existing_terms.about(cycle.namespace, cycle.pod.metadata.labels or {}), None)
     if existing is not None:
         return Reason.MAY_BE_EXCLUDED_BY_POD.why(key=existing.topology_key, pods=existing)
     return None
@@ -71,11 +70,10 @@ def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
     return next(filter(None, _reasons(cycle, state, node)), None)
 
 
-def _read(incoming: IncomingPod) -> PreFilterState:
-    plain = [
-        [term for term in terms if not term.has_label_keys] for terms in (incoming.affinity, incoming.anti_affinity)
-    ]
-    affinity, anti_affinity = (parse_terms(terms, incoming.namespace) for terms in plain)
+def _read(cycle: CycleState) -> PreFilterState:
+    own = (cycle.pod.spec.required_pod_affinity, cycle.pod.spec.required_pod_anti_affinity)
+    plain = [[term for term in terms if not term.has_label_keys] for terms in own]
+    affinity, anti_affinity = (parse_terms(terms, cycle.namespace) for terms in plain)
     return PreFilterState(
         affinity=affinity or (),
         near=PodMatcher(affinity or ()),
@@ -95,7 +93,7 @@ def _reasons(cycle: CycleState, state: PreFilterState, node: NodeInfo) -> Iterat
         if term.topology_key in labels:
             yield _anti_affinity(term, matcher, node)
     if node.pods_with_anti_affinity:
-        yield from _existing(cycle.incoming, node, labels)
+        yield from _existing(cycle, node, labels)
 
 
 def _affinity(state: PreFilterState, node: NodeInfo, labels: Mapping[str, str]) -> Why | None:
@@ -136,14 +134,15 @@ def _present(matcher: PodMatcher, pods: Sequence[PodHandle]) -> bool | Reason:
     return unknown
 
 
-def _existing(incoming: IncomingPod, node: NodeInfo, labels: Mapping[str, str]) -> Iterator[Why]:
+def _existing(cycle: CycleState, node: NodeInfo, labels: Mapping[str, str]) -> Iterator[Why]:
     """Compare the incoming pod with the terms of the node's pods (satisfyExistingPodsAntiAffinity)."""
     terms = [(pod, term) for pod in node.pods_with_anti_affinity for term in pod.anti_affinity.terms]
     if len(terms) > EXISTING_TERMS_MAX:
         yield Reason.TOO_MANY_EXISTING_TERMS.why(count=len(terms), most=EXISTING_TERMS_MAX)
         return
+    own = cycle.pod.metadata.labels or {}
     for pod, term in terms:
-        matches = term.matches(incoming.namespace, incoming.labels) if term.topology_key in labels else False
+        matches = term.matches(cycle.namespace, own) if term.topology_key in labels else False
         if matches is None:
             yield Reason.NAMESPACES_UNKNOWN.why(node=node.name, rule=_EXISTING)
         elif matches and not pod.on.bound:

@@ -16,7 +16,7 @@ from webhook.core.scheduler.state.node_info import NodeInfo
 
 def filter_by_labels(cycle: CycleState, node: NodeInfo) -> Why | None:
     """Reject a node that lacks a label of `spec.nodeSelector`."""
-    selector = cycle.incoming.node_selector
+    selector = cycle.pod.spec.node_selector
     if selector:
         labels = node.labels
         for key, value in selector.items():
@@ -27,7 +27,7 @@ def filter_by_labels(cycle: CycleState, node: NodeInfo) -> Why | None:
 
 def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
     """Reject a node that no term of the pod's required node affinity matches."""
-    required = cycle.incoming.node_affinity
+    required = cycle.pod.spec.required_node_affinity
     if required is None or matches_node_selector(required, node.labels, node.name):
         return None
     return Reason.NODE_AFFINITY_MISMATCH.why(node=node.name)

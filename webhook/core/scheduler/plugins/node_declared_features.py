@@ -15,7 +15,7 @@ from webhook.core.scheduler.cycle_state import CycleState
 
 def pre_filter(cycle: CycleState) -> Why | None:
     """Return which field of the pod may need a feature of its node."""
-    needed = _needed(cycle.incoming.pod)
+    needed = _needed(cycle.pod)
     return Reason.NODE_FEATURES.why(field=needed) if needed else None
 
 

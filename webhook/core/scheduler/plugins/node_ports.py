@@ -13,7 +13,7 @@ from webhook.core.scheduler.state.pod_requests import HostPort, Usage
 
 def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
     """Reject a node on which another pod has one of the pod's host ports."""
-    usage = cycle.incoming.usage
+    usage = cycle.usage
     port = find_taken(usage, node.requested) if usage.ports else None
     if port is None:
         return None

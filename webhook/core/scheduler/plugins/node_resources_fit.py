@@ -38,7 +38,7 @@ class InsufficientResource(Struct, frozen=True):
 
 def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
     """Reject a node that has too little of a resource left beside its pods and the headroom."""
-    insufficient = next(insufficient_resources(cycle.incoming.usage, node, cycle.headroom), None)
+    insufficient = next(insufficient_resources(cycle.usage, node, cycle.headroom), None)
     return None if insufficient is None else Reason.NO_ROOM.why(node=node.name, **insufficient.names())
 
 

@@ -8,7 +8,7 @@ that sets a limit for a driver passes for no pod that uses the driver.
 from __future__ import annotations
 
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume
+from webhook.core.scheduler.cycle_state import ClaimVolume
 from webhook.core.scheduler.state.node_info import NodeInfo
 
 

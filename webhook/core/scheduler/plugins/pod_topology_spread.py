@@ -18,7 +18,7 @@ _SOFT: Final = "ScheduleAnyway"
 
 def pre_filter(cycle: CycleState) -> Why | None:
     """Return the constraint of the pod that can reject a node."""
-    for constraint in cycle.incoming.pod.spec.topology_spread_constraints or ():
+    for constraint in cycle.pod.spec.topology_spread_constraints or ():
         if constraint.when_unsatisfiable != _SOFT:
             return Reason.TOPOLOGY_SPREAD.why(key=constraint.topology_key)
     return None

@@ -12,5 +12,5 @@ from webhook.core.scheduler.cycle_state import CycleState
 
 def pre_enqueue(cycle: CycleState) -> Why | None:
     """Reject a pod with a scheduling gate: kube-scheduler ignores the pod until all gates are removed."""
-    gates = cycle.incoming.pod.spec.scheduling_gates
+    gates = cycle.pod.spec.scheduling_gates
     return Reason.SCHEDULING_GATED.why(gate=gates[0].name) if gates else None

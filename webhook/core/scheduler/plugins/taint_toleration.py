@@ -43,7 +43,7 @@ def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
     for taint in spec.taints:
         if taint.key in DRAIN_TAINTS:
             return Reason.NODE_LEAVING.why(node=node.name, taint=taint_text(taint))
-    untolerated = find_untolerated(spec.taints, cycle.incoming.tolerations)
+    untolerated = find_untolerated(spec.taints, cycle.pod.spec.tolerations or ())
     if untolerated is None:
         return None
     return Reason.TAINT_NOT_TOLERATED.why(node=node.name, taint=taint_text(untolerated))

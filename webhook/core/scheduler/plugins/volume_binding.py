@@ -10,8 +10,8 @@ that driver's topology, and NodeVolumeLimits counts it against the driver's limi
 from __future__ import annotations
 
 from webhook.core.reasons import Reason, Why
+from webhook.core.scheduler.cycle_state import ClaimVolume
 from webhook.core.scheduler.matching.node_selector import matches_node_selector
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 from webhook.core.scheduler.state.node_info import NodeInfo
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume
+from webhook.core.scheduler.cycle_state import ClaimVolume
 from webhook.core.scheduler.state.node_info import NodeInfo
 
 TOPOLOGY_LABELS: Final = {  # each with the label that has replaced it

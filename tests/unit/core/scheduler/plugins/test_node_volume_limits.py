@@ -9,8 +9,8 @@ from support.objects import builders
 
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
+from webhook.core.scheduler.cycle_state import ClaimVolume
 from webhook.core.scheduler.plugins import node_volume_limits
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 
 LONGHORN = builders.LONGHORN_DRIVER
 VOLUME = volume_of()

@@ -9,8 +9,8 @@ from support.objects import builders
 
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
+from webhook.core.scheduler.cycle_state import ClaimVolume
 from webhook.core.scheduler.plugins import volume_binding
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 
 NODE = node_of(builders.node("n1", labels={"zone": "a"}))
 ZONE_A = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
