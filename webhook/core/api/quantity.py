@@ -42,9 +42,8 @@ def milli_value(text: str) -> int | None:
     if sign == "-":
         return None
     if suffix in _BINARY:
-        return min(
-            _rounded_up(number << _BINARY[suffix], 3 - len(fraction or "")), _MAX
-        )  # only binary suffixes are capped there
+        # Go caps only quantities with these suffixes.
+        return min(_rounded_up(number << _BINARY[suffix], 3 - len(fraction or "")), _MAX)
     exponent = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
     if abs(exponent) > _EXPONENT_MAX:
         return None
@@ -52,13 +51,10 @@ def milli_value(text: str) -> int | None:
     return thousandths if thousandths <= _MAX else None
 
 
-def _ten_to(exponent: int) -> int:
-    return int(10**exponent)
-
-
 def _rounded_up(number: int, exponent: int) -> int:
     """Return number * 10 ** exponent, rounded up to a whole number."""
-    return number * _ten_to(exponent) if exponent >= 0 else -(-number // _ten_to(-exponent))
+    power: int = 10 ** abs(exponent)
+    return number * power if exponent >= 0 else -(-number // power)
 
 
 def amounts(quantities: Mapping[str, Any] | None) -> dict[str, int]:
@@ -71,9 +67,8 @@ def amounts(quantities: Mapping[str, Any] | None) -> dict[str, int]:
         return {name: _amount(str(written)) for name, written in quantities.items()}
 
 
-@lru_cache(
-    maxsize=4096, typed=True
-)  # a cluster has a few hundred different quantities, and one for the memory of each node
+# A cluster has a few hundred different quantities, and one for the memory of each node.
+@lru_cache(maxsize=4096, typed=True)
 def _amount(written: object) -> int:
     """Return the amount of text as API servers write it, or of a number from a file."""
     read = milli_value(written if isinstance(written, str) else str(written))
