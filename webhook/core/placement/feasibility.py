@@ -15,7 +15,7 @@ from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler import registry
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.registry import Filter, PodFilter, VolumeFilter
-from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo
+from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
 from webhook.core.scheduler.state.snapshot import NoSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.view import ClusterView, NoObject, Ref
 
@@ -26,35 +26,30 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
     The webhook does not even prefer a node on which Longhorn can't attach a volume that the pod needs there. If the
     Longhorn node could not be read, the webhook prefers the node.
     """
-    node = view.get(refs.node(name))
+    node, snapshot = view.get(refs.node(name)), cycle.snapshot
     longhorn = view.get(refs.longhorn_node(name)) if view.has_longhorn_nodes() else None
-    why = longhorn_node.why_not_ready(name, longhorn)
-    if why is None and not isinstance(node, NoObject):
-        why = longhorn_node.why_no_data_engine(name, node, cycle)
-    beside_pods = _beside_pods(name, cycle)
-    why = why or longhorn_node.why_no_driver(name, _drivers(beside_pods), cycle)
+    beside_pods = None if isinstance(snapshot, NoSnapshot) else snapshot.node_info(name)
+    why = (
+        longhorn_node.why_not_ready(name, longhorn)
+        or (None if isinstance(node, NoObject) else longhorn_node.why_no_data_engine(name, node, cycle))
+        or longhorn_node.why_no_driver(name, beside_pods.csi_drivers if beside_pods else None, cycle)
+    )
     if why:
         return NodeFit(name, why, preferable=False)
     if isinstance(node, NoObject):
         absent = node is not NoObject.UNAVAILABLE
         return NodeFit(name, Reason.NODE_NOT_FOUND.why(node=name) if absent else _unread(refs.node(name), view))
     info = NodeInfo(node)
-    why = _why_not_alone(cycle, info)
-    if why is None and longhorn is NoObject.UNAVAILABLE:
-        why = _unread(refs.longhorn_node(name), view)
-    why = why or _filter(registry.FILTER_BY_AFFINITY, cycle, info)
+    why = (
+        why_unhealthy(node)
+        or _filter(registry.FILTER_NODE, cycle, info)
+        or _filter_volumes(registry.FILTER_VOLUME, cycle, info)
+        or (_unread(refs.longhorn_node(name), view) if longhorn is NoObject.UNAVAILABLE else None)
+        or _filter(registry.FILTER_BY_AFFINITY, cycle, info)
+    )
     node_fit = NodeFit(name, why) if why else _evaluate_beside_pods(name, cycle, beside_pods)
     no_client = longhorn_node.why_no_nfs_client(name, longhorn, cycle) if node_fit.fits else None
     return NodeFit(name, no_client) if no_client else node_fit
-
-
-def _beside_pods(name: str, cycle: CycleState) -> NodeInfo | None:
-    """Return the node with its pods; None if pods are not known."""
-    return None if isinstance(cycle.snapshot, NoSnapshot) else cycle.snapshot.node_info(name)
-
-
-def _drivers(node: NodeInfo | None) -> CSIDrivers | None:
-    return node.csi_drivers if node else None
 
 
 def _unread(ref: Ref, view: ClusterView) -> Why:
@@ -66,15 +61,6 @@ def why_unhealthy(node: Node) -> Why | None:
     if node.metadata.deletion_timestamp:
         return Reason.NODE_BEING_DELETED.why(node=node.metadata.name)
     return None if node.status and node.status.ready else Reason.NODE_NOT_READY.why(node=node.metadata.name)
-
-
-def _why_not_alone(cycle: CycleState, node: NodeInfo) -> Why | None:
-    """Return why the node is rejected whatever other pods there are, the pod's required node affinity apart."""
-    return (
-        why_unhealthy(node.node)
-        or _filter(registry.FILTER_NODE, cycle, node)
-        or _filter_volumes(registry.FILTER_VOLUME, cycle, node)
-    )
 
 
 def _filter(filters: tuple[Filter, ...], cycle: CycleState, node: NodeInfo) -> Why | None:
