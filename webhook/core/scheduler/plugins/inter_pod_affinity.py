@@ -92,8 +92,7 @@ def _reasons(cycle: CycleState, state: PreFilterState, node: NodeInfo) -> Iterat
     for term, matcher in state.anti_affinity:
         if term.topology_key in labels:
             yield _anti_affinity(term, matcher, node)
-    if node.pods_with_anti_affinity:
-        yield from _existing(cycle, node, labels)
+    yield _existing(cycle, node, labels)
 
 
 def _affinity(state: PreFilterState, node: NodeInfo, labels: Mapping[str, str]) -> Why | None:
@@ -134,18 +133,18 @@ def _present(matcher: PodMatcher, pods: Sequence[PodHandle]) -> bool | Reason:
     return unknown
 
 
-def _existing(cycle: CycleState, node: NodeInfo, labels: Mapping[str, str]) -> Iterator[Why]:
+def _existing(cycle: CycleState, node: NodeInfo, labels: Mapping[str, str]) -> Why | None:
     """Compare the incoming pod with the terms of the node's pods (satisfyExistingPodsAntiAffinity)."""
     terms = [(pod, term) for pod in node.pods_with_anti_affinity for term in pod.anti_affinity.terms]
     if len(terms) > EXISTING_TERMS_MAX:
-        yield Reason.TOO_MANY_EXISTING_TERMS.why(count=len(terms), most=EXISTING_TERMS_MAX)
-        return
+        return Reason.TOO_MANY_EXISTING_TERMS.why(count=len(terms), most=EXISTING_TERMS_MAX)
     own = cycle.pod.metadata.labels or {}
     for pod, term in terms:
         matches = term.matches(cycle.namespace, own) if term.topology_key in labels else False
         if matches is None:
-            yield Reason.NAMESPACES_UNKNOWN.why(node=node.name, rule=_EXISTING)
-        elif matches and not pod.on.bound:
-            yield Reason.DEPENDS_ON_UNSCHEDULED_POD.why(node=node.name, rule=_EXISTING)
-        elif matches:
-            yield Reason.EXCLUDED_BY_POD.why(node=node.name, key=term.topology_key, pods=term)
+            return Reason.NAMESPACES_UNKNOWN.why(node=node.name, rule=_EXISTING)
+        if matches and not pod.on.bound:
+            return Reason.DEPENDS_ON_UNSCHEDULED_POD.why(node=node.name, rule=_EXISTING)
+        if matches:
+            return Reason.EXCLUDED_BY_POD.why(node=node.name, key=term.topology_key, pods=term)
+    return None

@@ -189,14 +189,14 @@ def test_label_keys_are_not_decided(incoming_pod: Object, which: str) -> None:
     assert runner.pre_filter() == Reason.MATCH_LABEL_KEYS.why(which=which)
 
 
-@pytest.mark.parametrize("key", [HOST, "zone"])
-def test_only_so_many_terms_of_others_are_compared(key: str) -> None:
+@pytest.mark.parametrize(("node", "key"), [("n1", HOST), ("n2", "zone")])
+def test_only_so_many_terms_of_others_are_compared(node: str, key: str) -> None:
     """Past the bound there is no answer, though none of them is about the pod."""
     runner = PluginRunner(Situation(NODES, (), NAMESPACES, pod(), "n1"))
     for number in range(EXISTING_TERMS_MAX):
-        add(runner.scheduler_cache, keeper("n1", key=key, selector={"matchLabels": {"app": str(number)}}))
+        add(runner.scheduler_cache, keeper(node, key=key, selector={"matchLabels": {"app": str(number)}}))
     assert runner.inter_pod_affinity() is None
-    add(runner.scheduler_cache, keeper("n1", key=key, selector={"matchLabels": {"app": "one more"}}))
+    add(runner.scheduler_cache, keeper(node, key=key, selector={"matchLabels": {"app": "one more"}}))
     told = runner.inter_pod_affinity()
     assert told
     assert (told.reason, "1001" in told.sentence) == (Reason.TOO_MANY_EXISTING_TERMS, True)
