@@ -186,6 +186,7 @@ def _decision(explained: Explanation) -> list[str]:
 
 def _affinity(explained: Explanation) -> Iterator[str]:
     before = explained.affinity.before
-    after, sentences = folded(before, explained.affinity.after, shortlisted=bool(explained.shortlist))
+    after, rest = folded(before, explained.affinity.after, shortlisted=bool(explained.shortlist))
     yield from affinity_diff(before, after)
-    yield from sentences
+    if rest:
+        yield rest
