@@ -28,6 +28,7 @@ INSTALLS: Final = (DEFAULT, CERT_MANAGER)
 AUDIT: Final = "components/audit"
 CLIENT_VERIFICATION: Final = "components/client-verification"
 EVENTS: Final = "components/events"
+HOST_NETWORK: Final = "components/host-network"
 HOMECOMING: Final = "components/homecoming"
 MONITORING: Final = "components/monitoring"
 OPT_IN_ALL: Final = "components/opt-in-all"
