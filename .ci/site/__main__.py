@@ -6,6 +6,7 @@ picture of another server. The pages keep their places in the repository, so tha
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ SITE: Final = ROOT / "dist/site"
 SOURCE: Final = SITE / "source"
 HTML: Final = SITE / "html"
 PAGES: Final = ("*.md", "LICENSE", "docs/**/*.*", "tests/*/README.md")
+_FLAT: Final = re.compile(r" {1,3}(?:[-*+]|\d{1,2}[.]) ")
 _LOADED: Final = {("script", "src"), ("img", "src"), ("link", "href")}
 _FOLLOWED: Final = {*_LOADED, ("a", "href")}
 
@@ -64,12 +66,22 @@ def broken(html: Path) -> Iterator[str]:
                 yield f"{page.relative_to(html)}: {address}"
 
 
+def flat_lists(source: Path) -> Iterator[str]:
+    """Every nested list that the site would show as one list, and GitHub as two: it needs four spaces."""
+    for page in sorted(source.rglob("*.md")):
+        fenced = False
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
+            fenced ^= line.lstrip().startswith("```")
+            if not fenced and _FLAT.match(line):
+                yield f"{page.relative_to(source)}:{number}: a nested list of {len(line) - len(line.lstrip())} spaces"
+
+
 def main() -> int:
-    """Build the site. Returns 1 if a page has a link that leads nowhere."""
+    """Build the site. Returns 1 if a page has a link that leads nowhere, or a nested list that the site shows flat."""
     collect()
     zensical = Path(sys.executable).with_name("zensical")
     ended = subprocess.run([zensical, "build", "--strict", "--clean", "-f", SITE / "zensical.toml"], check=False)  # noqa: S603 - ours
-    faults = list(broken(HTML)) if ended.returncode == 0 else []
+    faults = [*broken(HTML), *flat_lists(SOURCE)] if ended.returncode == 0 else []
     for fault in faults:
         print(f"broken: {fault}")
     if not faults and ended.returncode == 0:

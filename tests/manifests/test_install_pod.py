@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from support.control_plane.rendering import CERTS, NAME, at, installed, selects, the
+from support.control_plane.kustomizing import kustomize
+from support.control_plane.rendering import (
+    CERTS,
+    HOST_NETWORK,
+    NAME,
+    at,
+    identity,
+    installed,
+    selects,
+    the,
+    with_component,
+)
 
 POD: Final = "spec.template.spec"
 CONTAINER: Final = f"{POD}.containers.0"
@@ -149,3 +161,17 @@ def test_a_network_policy_leaves_the_way_to_the_api_server() -> None:
     labels = at("spec.template.metadata.labels", the("Deployment"))
     assert ours["to"] == [{"podSelector": {"matchLabels": labels}}]
     assert ours["ports"] == [{"port": at(f"{CONTAINER}.ports.0.containerPort", the("Deployment")), "protocol": "TCP"}]
+
+
+def test_the_webhook_can_have_the_network_of_its_node(tmp_path: Path) -> None:
+    """The namespace then allows it, and a rollout frees a port before it needs it. No other pod changes."""
+    before = {identity(item): item for item in installed()}
+    after = {identity(item): item for item in kustomize(with_component(HOST_NETWORK, tmp_path))}
+    assert before.keys() == after.keys()
+    namespace, deployment = ("Namespace", "", NAME), ("Deployment", NAME, NAME)
+    assert {key for key in before if before[key] != after[key]} == {namespace, deployment}
+    assert after[namespace]["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "privileged"
+    assert at(f"{POD}.hostNetwork", after[deployment]) is True
+    assert at(f"{POD}.dnsPolicy", after[deployment]) == "ClusterFirstWithHostNet"
+    assert at("spec.strategy.rollingUpdate", after[deployment]) == {"maxUnavailable": 1, "maxSurge": 0}
+    assert at(f"{POD}.containers", after[deployment]) == at(f"{POD}.containers", before[deployment])

@@ -15,7 +15,6 @@ from support.control_plane.rendering import (
     CERTS,
     DEFAULT,
     EVENTS,
-    HOST_NETWORK,
     INSTALLS,
     NAME,
     TLS,
@@ -35,8 +34,7 @@ from webhook import __version__, cli
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
 ACCOUNT: Final = {"kind": "ServiceAccount", "name": CERTS, "namespace": NAME}
-POD: Final = "spec.template.spec"
-CONTAINER: Final = f"{POD}.containers.0"
+CONTAINER: Final = "spec.template.spec.containers.0"
 POLICY: Final = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 KEPT_BY_US: Final = {
     *((kind, NAME, CERTS) for kind in ("ServiceAccount", "Role", "RoleBinding")),
@@ -216,21 +214,6 @@ def test_events_are_an_option_and_the_right_to_create_them(install: str, tmp_pat
     assert at(arguments, after[deployment]) == [*at(arguments, before[deployment]), "--events=on"]
     assert command_defaults("serve")["--events"] == "off"
     assert values(cli.COMMANDS, *at(arguments, after[deployment]))["events"] is True
-
-
-@each_install
-def test_the_webhook_can_have_the_network_of_its_node(install: str, tmp_path: Path) -> None:
-    """The namespace then allows it, and a rollout frees a port before it needs it. No other pod changes."""
-    before = by_identity(install)
-    after = {identity(item): item for item in kustomize(with_component(HOST_NETWORK, tmp_path, install))}
-    assert before.keys() == after.keys()
-    namespace, deployment = ("Namespace", "", NAME), ("Deployment", NAME, NAME)
-    assert {key for key in before if before[key] != after[key]} == {namespace, deployment}
-    assert after[namespace]["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "privileged"
-    assert at(f"{POD}.hostNetwork", after[deployment]) is True
-    assert at(f"{POD}.dnsPolicy", after[deployment]) == "ClusterFirstWithHostNet"
-    assert at("spec.strategy.rollingUpdate", after[deployment]) == {"maxUnavailable": 1, "maxSurge": 0}
-    assert at(f"{POD}.containers", after[deployment]) == at(f"{POD}.containers", before[deployment])
 
 
 @each_install

@@ -73,3 +73,18 @@ def test_each_picture_is_taken_by_make_pictures_and_is_on_a_page() -> None:
     pages = "".join(file.read_text(encoding="utf-8") for file in DOCS.rglob("*.md"))
     assert images == {each.name for each in PICTURES}
     assert {name for name in images if f"/images/{name}.png)" not in pages} == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "flat"),
+    [
+        pytest.param("- a:\n  - b\n", True, id="two spaces"),
+        pytest.param("1. a:\n   - b\n", True, id="three spaces"),
+        pytest.param("- a:\n    - b\n  and more\n", False, id="four spaces"),
+        pytest.param("```yaml\na:\n  - b\n```\n", False, id="an example"),
+    ],
+)
+def test_a_nested_list_that_the_site_shows_flat_is_found(text: str, flat: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a row
+    """GitHub shows it nested."""
+    (tmp_path / "page.md").write_text(text)
+    assert bool(list(_site().flat_lists(tmp_path))) is flat
