@@ -14,7 +14,7 @@ from webhook import cli
 from webhook.component_base.command_line import Command
 
 ROOT: Final = Path(__file__).parents[2]
-PAGES: Final = ("README.md", "docs/quick-start.md")
+PAGES: Final = ("README.md", "docs/index.md")
 _BLOCK: Final = re.compile(r"^ *```sh\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 _COMMANDS: Final = {command.name: command for command in cli.COMMANDS}
 _MAKE: Final = {"make demo": ["demo"]}  # what the target runs; `make venv` is how these tests themselves came to run

@@ -80,8 +80,8 @@ TESTED: Final[Mapping[str, tuple[str, str]]] = {
         required("monitoring", "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring"),
         "its CRDs on a real API server",
     ),
-    "descheduler": ("0.36.0", "real, once ([what was seen](coexistence.md#what-was-seen))"),
-    "Karpenter": ("1.15.0", "real, with its kwok provider, once ([what was seen](coexistence.md#what-was-seen))"),
+    "descheduler": ("0.36.0", "real, once ([what was seen](../comparison.md#what-was-seen))"),
+    "Karpenter": ("1.15.0", "real, with its kwok provider, once ([what was seen](../comparison.md#what-was-seen))"),
     "Python": (
         _pythons(),
         "3.11 runs all tests. 3.13, which the image has, runs `make image-test` and, by hand, `make check`",

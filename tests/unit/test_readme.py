@@ -117,7 +117,7 @@ TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "states": states,
     "compatibility": tested_versions.table,
 }
-PAGES: Final = {"reunite-events": "states", "exit-codes": "states"}
+PAGES: Final = {"reunite": "../concepts/reunite", "reunite-events": "states", "exit-codes": "states"}
 """The page of a table that has not the page's name."""
 
 

@@ -26,7 +26,7 @@ Written in the form of [Keep a Changelog](https://keepachangelog.com/).
 ### Fixed
 
 - A fault ([how it
-  was](docs/operate/upgrade.md#switch-off)), see [upstream](https://example.com/).
+  was](docs/install/kustomize.md#switch-off)), see [upstream](https://example.com/).
 
 ## [1.0.0] - 2026-12-01
 
@@ -37,7 +37,7 @@ Written in the form of [Keep a Changelog](https://keepachangelog.com/).
 def test_the_notes_are_the_section_of_the_version() -> None:
     """Up to the next version. A link to a file of the repository becomes its path; one to the web stays."""
     notes = (
-        "# kubevirt-coschedule 1.1.0\n\n### Fixed\n\n- A fault (how it\n  was (`docs/operate/upgrade.md`)), "
+        "# kubevirt-coschedule 1.1.0\n\n### Fixed\n\n- A fault (how it\n  was (`docs/install/kustomize.md`)), "
         "see [upstream](https://example.com/).\n"
     )
     assert release_notes(CHANGELOG, "1.1.0") == (notes, "1.1.0")
