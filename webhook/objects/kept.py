@@ -24,7 +24,7 @@ from webhook.core.observe import reunite_messages
 from webhook.core.reasons import LABEL_CO_SCHEDULE
 from webhook.core.reunite.migration import ANNOTATION_EVACUATION, ANNOTATION_WORKLOAD_UPDATE
 from webhook.objects.api.kubevirt import VirtualMachineInstance
-from webhook.objects.api.storage import PersistentVolume, PersistentVolumeSpec, Setting, StorageClass
+from webhook.objects.api.storage import LONGHORN_VERSION, PersistentVolume, PersistentVolumeSpec, Setting, StorageClass
 from webhook.objects.api.webhooks import CONFIGURATION, WebhookConfiguration
 from webhook.objects.fields import as_fields
 
@@ -42,7 +42,7 @@ _LEFT_OUT: Final = "left out"
 _OPTIONS: Final = ("--volume", "--data-engine")  # of a share-manager's container
 _ATTRIBUTES: Final = ("migratable", "dataEngine")
 _PARAMETERS: Final = ("shareManagerNodeSelector", "shareManagerTolerations")
-_SETTINGS: Final = ("taint-toleration", "system-managed-components-node-selector")
+_SETTINGS: Final = ("taint-toleration", "system-managed-components-node-selector", LONGHORN_VERSION)
 _CONDITIONS: Final = (LIVE_MIGRATABLE, PAUSED, *CHANGES)
 
 

@@ -5,6 +5,8 @@ Invariant: every field can be absent or null, as in webhook.core.api.
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct, field
 
 from webhook.core.api import storage
@@ -43,6 +45,9 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True):
         """The name of its PersistentVolume; empty if it has none."""
         found = self.status.kubernetes_status if self.status else None
         return (found.persistent_volume if found else None) or ""
+
+
+LONGHORN_VERSION: Final = "current-longhorn-version"  # the name of a Setting that Longhorn writes itself
 
 
 class Setting(Struct, rename="camel", frozen=True, kw_only=True):
