@@ -35,7 +35,7 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
     Attributes:
         nodes: the nodes to which required terms were narrowed; the first one in place, the others in copies of a term.
         terms: for each of these terms its index among all terms, and its `fingerprint` after the patch.
-        preferred: node and weight of each preference, and 1. Version 0.1.0 wrote several copies, and their number here.
+        preferred: node, weight, and the number of copies of each preference.
         near_nodes: node and weight of each preferred pod affinity. Version 0.1.0 wrote other terms, and recorded them
             in the field `near`, which nothing reads: such a term stays.
         no_eviction: whether the annotation for the descheduler was added.

@@ -45,6 +45,7 @@ NODE_AFFINITY: Final = f"{AFFINITY}/nodeAffinity"
 TERMS: Final = f"{NODE_AFFINITY}/{REQUIRED}/nodeSelectorTerms"
 POD_AFFINITY: Final = f"{AFFINITY}/podAffinity"
 ANNOTATIONS: Final = "/metadata/annotations"
+_COPIES: Final = 10  # of a preference: ten copies beside one foreign term have 10/11 of the weight; more add little
 _ANNOTATIONS_MAX_BYTES: Final = 256 * 1024  # apimachinery objectmeta.go TotalAnnotationSizeLimitB: more is rejected
 _UTF8_MAX_BYTES: Final = 4  # of one character
 
@@ -87,7 +88,7 @@ class _AffinityPatch:
         if affinity and affinity.node_affinity:
             if self._nodes:
                 self._narrow(affinity.node_affinity, keep_pinned=not decision.required)
-            self._prefer(affinity.node_affinity, preferred)
+            self._prefer(affinity.node_affinity, preferred, copies=_COPIES if isinstance(decision, Steer) else 1)
         elif self._nodes or preferred:
             new["nodeAffinity"] = self._node_affinity(preferred)
         if affinity and affinity.pod_affinity:
@@ -152,14 +153,21 @@ class _AffinityPatch:
         narrowed = replace(term, match_fields=[*(term.match_fields or ()), pin(node)])
         self._terms.append((index, fingerprint(narrowed)))
 
-    def _prefer(self, own: NodeAffinity, preferred: Sequence[WeightedNode]) -> None:
-        """Append the preferences that the pod does not have yet."""
-        existing = own.preferred or []
-        missing = [
-            each for each in preferred if not any(prefers_only(term, each.node, each.weight) for term in existing)
+    def _prefer(self, own: NodeAffinity, preferred: Sequence[WeightedNode], *, copies: int) -> None:
+        """Append the preferences that the pod does not have yet; `copies` of each if the pod has terms of others.
+
+        The scheduler adds the weights of all terms that match a node, and scales the sum to the best node's. Longhorn
+        writes a term against a delinquent node, which matches every node except that one. Beside such a term a single
+        preference has only half its weight.
+        """
+        path, existing = f"{NODE_AFFINITY}/{PREFERRED}", own.preferred or []
+        present = [
+            sum(prefers_only(term, weighted.node, weighted.weight) for term in existing) for weighted in preferred
         ]
-        self._preferred += [(each.node, each.weight, 1) for each in missing]
-        self._append(f"{NODE_AFFINITY}/{PREFERRED}", list(map(_preferred_term, missing)), existing)
+        wanted = copies if sum(present) < len(existing) else 1
+        missing = [(weighted, wanted - had) for weighted, had in zip(preferred, present, strict=True) if had < wanted]
+        self._preferred += [(weighted.node, weighted.weight, count) for weighted, count in missing]
+        self._append(path, [_preferred_term(weighted) for weighted, count in missing for _ in range(count)], existing)
 
     def _prefer_near(self, own: InterPodTerms) -> None:
         """Append the preferred pod affinity terms that the pod does not have yet."""

@@ -186,7 +186,6 @@ def _decision(explained: Explanation) -> list[str]:
 
 def _affinity(explained: Explanation) -> Iterator[str]:
     before = explained.affinity.before
-    after, rest = folded(before, explained.affinity.after, shortlisted=bool(explained.shortlist))
+    after, sentences = folded(before, explained.affinity.after, shortlisted=bool(explained.shortlist))
     yield from affinity_diff(before, after)
-    if rest:
-        yield rest
+    yield from sentences

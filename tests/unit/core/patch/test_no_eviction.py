@@ -53,6 +53,19 @@ def test_an_annotation_of_others_stays() -> None:
     assert reverted(after)["metadata"]["annotations"][KEY] == "theirs"
 
 
+def test_beside_terms_of_others_a_share_manager_pod_has_ten_copies_of_its_preference() -> None:
+    """One copy beside Longhorn's term against a delinquent node has half its weight. All copies go again."""
+    theirs = {"weight": 100, "preference": {"matchExpressions": [{"key": "delinquent", "operator": "DoesNotExist"}]}}
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [theirs]}}
+    pod = share_manager_pod("h", phase=None, affinity=affinity)
+    after = steered(pod, Steer(**TO_N1, near=(WeightedNode("n1", 100),), by_node=True))
+    found = after["spec"]["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert found == [theirs, *PREFERRED * 10]
+    assert reverted(after)["spec"]["affinity"]["nodeAffinity"] == affinity["nodeAffinity"]
+    alone = steered(share_manager_pod("h", phase=None), Steer(**TO_N1, near=(WeightedNode("n1", 100),), by_node=True))
+    assert alone["spec"]["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] == PREFERRED
+
+
 def test_without_a_preference_of_ours_nothing_is_asked() -> None:
     """A pod that already prefers the node gets the decision alone, with its record."""
     affinity = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [near("n1", 100)]}}
