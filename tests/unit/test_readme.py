@@ -60,8 +60,22 @@ def serve() -> str:
 
 
 def of(command: Command) -> Callable[[], str]:
-    """What makes the table of a command's flags."""
-    return lambda: _flags([each for each in command.params if isinstance(each, click.Option)])
+    """What makes the table of a command's flags, without those that several commands have."""
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    common = [each for each in options if _key(each) in COMMON]
+    named = ", ".join(map(_names, common))
+    page = "../reference/states.md" if command.name == "reunite" else "states.md"
+    besides = f"\n\nAnd [options of several commands]({page}#options-of-several-commands): {named}." if common else ""
+    return lambda: _flags([each for each in options if each not in common]) + besides
+
+
+def common_options() -> str:
+    """The table of the flags that several commands have."""
+    return _flags(list(COMMON.values()))
+
+
+def _key(option: click.Option) -> tuple[str, str | None]:
+    return option.opts[0], option.help
 
 
 def certs_flags() -> str:
@@ -102,6 +116,12 @@ def states() -> str:
     return "\n".join(["| State | What it means |", "|---|---|", *rows])
 
 
+_OPTIONS: Final = [each for command in cli.COMMANDS for each in command.params if isinstance(each, click.Option)]
+_SEVERAL: Final = 3  # commands
+COMMON: Final = {
+    _key(each): each for each in _OPTIONS if sum(_key(each) == _key(other) for other in _OPTIONS) >= _SEVERAL
+}
+
 TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "reasons": reasons,
     "metrics": metrics,
@@ -114,10 +134,16 @@ TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "reunite": of(_COMMANDS["reunite"]),
     "certs": certs_flags,
     "exit-codes": exit_codes,
+    "common-options": common_options,
     "states": states,
     "compatibility": tested_versions.table,
 }
-PAGES: Final = {"reunite": "../concepts/reunite", "reunite-events": "states", "exit-codes": "states"}
+PAGES: Final = {
+    "reunite": "../concepts/reunite",
+    "reunite-events": "states",
+    "exit-codes": "states",
+    "common-options": "states",
+}
 """The page of a table that has not the page's name."""
 
 

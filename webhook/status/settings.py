@@ -16,7 +16,7 @@ class StatusSettings(VMListSettings):
         "-o",
         default="table",
         type=OneOf("table", "wide", "json", "yaml", "name"),
-        help="Output format: table, wide (the table with more columns), json, yaml or name "
+        help="Output format: table, wide (the table with all evidence), json, yaml or name "
         "(virtualmachineinstance.kubevirt.io/NAME).",
     )
     apart: bool = option(
