@@ -99,7 +99,7 @@ TYPED: Final = {
     ),
     "nothing for explain": (
         "explain",
-        ["nothing to explain: expected TYPE/NAME, such as vm/db01, or --filename FILE"],
+        ["nothing to explain: expected a VM, TYPE/NAME or --filename FILE"],
     ),
     "several at once": (
         SERVE + "--listen 9443 --health-listen :99999 --drain-seconds -1 --mode hard --longhorn-namespace=",
@@ -146,7 +146,6 @@ TYPED: Final = {
         "explain service/a b vm/ pod/A vm/a/b",
         [
             "got 'service/a': expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME",
-            "got 'b': expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME",
             "got 'vm/': '' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME",
             "got 'pod/A': 'A' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME",
             "got 'vm/a/b': 'a/b' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME",

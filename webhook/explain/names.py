@@ -1,4 +1,4 @@
-"""Names of objects as users of kubectl write them: TYPE/NAME, several of these, or TYPE NAME NAME."""
+"""Names of objects as users of kubectl write them: TYPE/NAME, several of these, TYPE NAME NAME, or the NAME of a VM."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from webhook.component_base.errors import BadSettings
 from webhook.core.api.node_selector import is_node_name
 from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VOLUME, APIResource
 
+_VM: Final = "vm"
 _EXPECTED: Final = "expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"
 
 
@@ -40,14 +41,15 @@ def parse(words: Sequence[str]) -> tuple[Named, ...]:
     """Return the objects that the words name.
 
     Raises:
-        BadSettings: words that are not TYPE/NAME; one message for each, with the expected form.
+        BadSettings: words that are neither TYPE/NAME nor a name; one message for each, with the expected form.
     """
     if words and "/" not in words[0] and words[0].lower() in _TYPES:
         pairs = [(words[0], name, f"{words[0]}/{name}") for name in words[1:]]
         if not pairs:
             raise BadSettings(f"got {words[0]!r} without a name: {_EXPECTED}")
     else:
-        pairs = [(word.partition("/")[0], word.partition("/")[2], word) for word in words]
+        parts = ((word, (word if "/" in word else f"{_VM}/{word}").partition("/")) for word in words)
+        pairs = [(type_, name, word) for word, (type_, _, name) in parts]
     problems = [problem for pair in pairs if (problem := _problem(*pair))]
     if problems:
         raise BadSettings(*problems)

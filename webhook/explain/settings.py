@@ -27,8 +27,8 @@ class ExplainSettings(DecisionSettings):
     names: tuple[str, ...] = option(
         is_argument=True,
         nargs=-1,
-        metavar="[TYPE/NAME ...]",
-        help="Objects of the cluster. TYPE is vm, vmi, pod or volume.",
+        metavar="[VM | TYPE/NAME ...]",
+        help="Objects of the cluster. TYPE is vm, vmi, pod or volume; a name alone is that of a VM.",
     )
     filename: str | None = option(
         "-f",
@@ -60,7 +60,7 @@ class ExplainSettings(DecisionSettings):
         """Report all contradictions at once."""
         problems = []
         if not self.names and not self.filename:
-            problems.append("nothing to explain: expected TYPE/NAME, such as vm/db01, or --filename FILE")
+            problems.append("nothing to explain: expected a VM, TYPE/NAME or --filename FILE")
         if self.names and self.filename:
             problems.append(
                 f"got {' '.join(self.names)} and --filename {self.filename}: expected names or a file of objects, not "

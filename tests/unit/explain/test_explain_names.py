@@ -53,10 +53,17 @@ def test_several_are_taken_in_their_order() -> None:
     assert names.parse([]) == ()
 
 
+def test_a_name_alone_is_that_of_a_vm() -> None:
+    """As for `status` and `candidates`; also beside names with a type."""
+    assert [(each.kind, each.name, str(each)) for each in names.parse(["db", "pod/a"])] == [
+        (VIRTUAL_MACHINE, "db", "db"),
+        (POD, "a", "pod/a"),
+    ]
+
+
 @pytest.mark.parametrize(
     "words",
     [
-        ["vm/a", "b"],
         ["vm", "a/b"],
         ["vm", "vm/a"],
         ["vm/.."],
@@ -69,7 +76,7 @@ def test_several_are_taken_in_their_order() -> None:
     ids=str,
 )
 def test_anything_else_is_refused(words: list[str]) -> None:
-    """The two forms can't be mixed, and a name with a slash is an error."""
+    """A type that does not exist, and a name with a slash is an error."""
     with pytest.raises(BadSettings, match="expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"):
         names.parse(words)
 
