@@ -12,12 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.core.api.longhorn import (
-    LABEL_LONGHORN_COMPONENT,
-    LABEL_LONGHORN_SHARE_MANAGER,
-    SHARE_MANAGER,
-    SHARE_MANAGER_POD_PREFIX,
-)
+from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LABEL_LONGHORN_SHARE_MANAGER, SHARE_MANAGER
 from webhook.core.api.meta import LABEL_VALUE_MAX_CHARS
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Steer, evidence_for, rank, weigh
@@ -101,13 +96,10 @@ def _shortlist(
 def volume_of(pod: Pod) -> str:
     """Return the Longhorn volume that the pod is the share-manager of; empty if it is not a share-manager pod.
 
-    Both the label and the name contain the volume (longhorn-manager types.go, GetShareManagerLabels and
-    GetShareManagerPodNameFromShareManagerName). The webhook configuration selects the pods by the label.
+    Upstream: longhorn-manager types.go, GetShareManagerLabels. The webhook configuration selects the pods by a label.
     """
-    if pod.metadata.label(LABEL_LONGHORN_COMPONENT) != SHARE_MANAGER:
-        return ""
-    before, _, volume = (pod.metadata.name or "").partition(SHARE_MANAGER_POD_PREFIX)
-    return pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER) or ("" if before else volume)
+    is_one = pod.metadata.label(LABEL_LONGHORN_COMPONENT) == SHARE_MANAGER
+    return (is_one and pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER)) or ""
 
 
 def share_manager_fit(node: str, cycle: CycleState, view: ClusterView) -> NodeFit:
