@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec import convert
 
-from webhook.core.api.container import Workload, WorkloadStatus
+from webhook.core.api.container import Workload
+from webhook.core.api.pod import PodStatus
 from webhook.core.scheduler.state.pod_requests import usage
 
 Object = dict[str, Any]
@@ -39,4 +40,4 @@ def resize(reason: str) -> list[Object]:
 
 def asks(spec: Object, status: Object | None = None) -> dict[str, int]:
     """The requests that count for this pod."""
-    return dict(usage(convert(spec, Workload), None if status is None else convert(status, WorkloadStatus)).requests)
+    return dict(usage(convert(spec, Workload), None if status is None else convert(status, PodStatus)).requests)

@@ -16,7 +16,8 @@ from msgspec import convert
 from support.objects import builders
 from support.strategies.room_pods import OVERHEAD, RUNTIME_CLASS, PodShapes
 
-from webhook.core.api.container import Workload, WorkloadStatus
+from webhook.core.api.container import Workload
+from webhook.core.api.pod import PodStatus
 from webhook.core.scheduler.state.pod_requests import is_over, usage
 
 Object = dict[str, Any]
@@ -156,7 +157,7 @@ class Situations:
         asked = dict(usage(convert(drawn.pod["spec"], Workload)).requests)
         needed, pods = Counter(asked), 0
         for each in drawn.existing:
-            status = convert(each.status or {}, WorkloadStatus)
+            status = convert(each.status or {}, PodStatus)
             if not is_over(status.phase):
                 needed.update(dict(usage(convert(each.pod["spec"], Workload), status).requests))
                 pods += 1

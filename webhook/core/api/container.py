@@ -1,7 +1,7 @@
 """What a pod requests of a node, as it is on the wire: its containers, their requests and host ports, and their status.
 
-The structs alone; `webhook.core.scheduler.state.pod_requests` adds the requests up. PodSpec and PodStatus inherit from
-`Workload` and `WorkloadStatus`. Quantities are parsed later and one by one, so that a wrong one does not lose the pod.
+The structs alone; `webhook.core.scheduler.state.pod_requests` adds the requests up. PodSpec inherits from `Workload`.
+Quantities are parsed later and one by one, so that a wrong one does not lose the pod.
 """
 
 from __future__ import annotations
@@ -95,16 +95,3 @@ class DeviceShare(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.NodeAllocatableResourceClaimStatus: CPU or memory that a pod gets through a ResourceClaim."""
 
     resources: Quantities | None = None
-
-
-class WorkloadStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """The part of v1.PodStatus that changes which resources a pod takes of its node."""
-
-    phase: str | None = None
-    nominated_node_name: str | None = None
-    conditions: list[PodCondition] | None = None
-    container_statuses: list[ContainerStatus] | None = None
-    init_container_statuses: list[ContainerStatus] | None = None
-    resources: Actuated | None = None
-    allocated_resources: Quantities | None = None
-    node_allocatable_resource_claim_statuses: list[DeviceShare] | None = None

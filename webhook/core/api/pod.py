@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.api.affinity import Affinity, NodeAffinity, PodAffinityTerm, TopologySpreadConstraint
-from webhook.core.api.container import PodCondition, Workload, WorkloadStatus
+from webhook.core.api.container import Actuated, ContainerStatus, DeviceShare, PodCondition, Quantities, Workload
 from webhook.core.api.longhorn import near_nodes
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.node_selector import NodeSelector
@@ -104,8 +104,17 @@ class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
         return self.node_affinity.required if self.node_affinity else None
 
 
-class PodStatus(WorkloadStatus, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PodStatus: phase, conditions and containers."""
+class PodStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PodStatus: phase, conditions, and what changes which resources the pod takes of its node."""
+
+    phase: str | None = None
+    nominated_node_name: str | None = None
+    conditions: list[PodCondition] | None = None
+    container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+    resources: Actuated | None = None
+    allocated_resources: Quantities | None = None
+    node_allocatable_resource_claim_statuses: list[DeviceShare] | None = None
 
     @property
     def scheduled(self) -> PodCondition | None:

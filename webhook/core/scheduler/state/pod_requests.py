@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from webhook.core.api.container import Container, ContainerStatus, Workload, WorkloadStatus
+from webhook.core.api.container import Container, ContainerStatus, Workload
+from webhook.core.api.pod import PodStatus
 from webhook.core.api.quantity import amounts, units
 
 CPU: Final = "cpu"
@@ -68,7 +69,7 @@ def is_over(phase: str | None) -> bool:
     return phase in _OVER
 
 
-def usage(spec: Workload, status: WorkloadStatus | None = None) -> Usage:
+def usage(spec: Workload, status: PodStatus | None = None) -> Usage:
     """Return what a pod takes. A pod without a status is not scheduled yet: it takes what its spec requests.
 
     As NodeInfo adds a pod up (pkg/scheduler/framework/types.go, CalculateResource and updateUsedPorts) and as
@@ -97,7 +98,7 @@ def is_counted(resource: str) -> bool:
     return "kubernetes.io/" in resource or ("/" in resource and not resource.startswith("requests."))
 
 
-def _pod_requests(spec: Workload, status: WorkloadStatus | None) -> _Amounts:
+def _pod_requests(spec: Workload, status: PodStatus | None) -> _Amounts:
     """component-helpers resource/helpers.go, PodRequests: the containers' sum, overruled by the pod's own, overhead.
 
     What a resize changes is counted in another way since Kubernetes 1.37. Where the two ways differ, the larger amount
@@ -122,7 +123,7 @@ def _is_pod_level(resource: str) -> bool:
     return resource in (CPU, "memory") or resource.startswith("hugepages-")
 
 
-def _containers_requests(spec: Workload, status: WorkloadStatus | None) -> _Amounts:
+def _containers_requests(spec: Workload, status: PodStatus | None) -> _Amounts:
     """component-helpers resource/helpers.go, AggregateContainerRequests.
 
     Containers and sidecars run together. Each init container runs beside the sidecars that come before it in the list.
@@ -148,14 +149,14 @@ def _containers_requests(spec: Workload, status: WorkloadStatus | None) -> _Amou
     return total
 
 
-def _statuses(status: WorkloadStatus | None) -> Mapping[str | None, ContainerStatus]:
+def _statuses(status: PodStatus | None) -> Mapping[str | None, ContainerStatus]:
     if status is None:
         return {}
     return {each.name: each for each in (*(status.container_statuses or ()), *(status.init_container_statuses or ()))}
 
 
 def _requests(
-    container: Container, statuses: Mapping[str | None, ContainerStatus], status: WorkloadStatus | None
+    container: Container, statuses: Mapping[str | None, ContainerStatus], status: PodStatus | None
 ) -> _Amounts:
     """Return one container's requests. While it is resized: the largest of its actual, allocated and new requests."""
     resources = container.resources
@@ -171,7 +172,7 @@ def _requests(
     return most if is_refused else _most(most, spec)
 
 
-def _is_infeasible(status: WorkloadStatus) -> bool:
+def _is_infeasible(status: PodStatus) -> bool:
     """Whether the node can never grant the resize, so that the new request does not count."""
     for condition in status.conditions or ():
         if condition.type == "PodResizePending":
