@@ -19,6 +19,10 @@ Upstream: kubernetes/autoscaler cluster-autoscaler/clusterstate/utils/status.go,
 LABEL_VALUE_MAX_CHARS: Final = 63  # apimachinery pkg/util/validation
 
 
+class Present(Struct, frozen=True, gc=False):
+    """An object that only has to be there: all of its fields are left out."""
+
+
 class LabelSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """metav1.LabelSelectorRequirement: a label's key, an operator, and the values to compare with."""
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from webhook.core.api.affinity import Affinity, NodeAffinity, PodAffinityTerm, TopologySpreadConstraint
 from webhook.core.api.container import Actuated, ContainerStatus, DeviceShare, PodCondition, Quantities, Workload
 from webhook.core.api.longhorn import near_nodes
-from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.meta import ObjectMeta, Present
 from webhook.core.api.node_selector import NodeSelector
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"  # k8s.io/api/core/v1 DefaultSchedulerName
@@ -38,20 +38,12 @@ class PersistentVolumeClaimVolumeSource(Struct, rename="camel", frozen=True, kw_
     claim_name: str | None = None
 
 
-class EphemeralVolumeSource(Struct, frozen=True, gc=False):
-    """v1.EphemeralVolumeSource; core reads only whether a volume has one."""
-
-
 class Volume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.Volume: the fields that lead to a claim."""
 
     name: str | None = None
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
-    ephemeral: EphemeralVolumeSource | None = None
-
-
-class PodResourceClaim(Struct, frozen=True, gc=False):
-    """v1.PodResourceClaim; core reads only whether a pod has one."""
+    ephemeral: Present | None = None
 
 
 class PodSchedulingGate(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -72,7 +64,7 @@ class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     tolerations: list[Toleration] | None = None
     topology_spread_constraints: list[TopologySpreadConstraint] | None = None
     scheduling_gates: list[PodSchedulingGate] | None = None
-    resource_claims: list[PodResourceClaim] | None = None
+    resource_claims: list[Present] | None = None
     volumes: list[Volume] | None = None
 
     @property

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.api.longhorn import LONGHORN_CSI_DRIVER
-from webhook.core.api.meta import NamespacedName, ObjectMeta, ObjectReference
+from webhook.core.api.meta import NamespacedName, ObjectMeta, ObjectReference, Present
 from webhook.core.api.node_selector import NodeSelector
 
 
@@ -51,20 +51,16 @@ class VolumeNodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, gc=F
     required: NodeSelector | None = None
 
 
-class InTreeVolumeSource(Struct, frozen=True, gc=False):
-    """A volume source of a driver that was once part of Kubernetes. Core reads only that there is one."""
-
-
 class InTreeSources(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """The in-tree sources that kube-scheduler translates to CSI (k8s.io/csi-translation-lib, translate.go)."""
 
-    aws_elastic_block_store: InTreeVolumeSource | None = None
-    azure_disk: InTreeVolumeSource | None = None
-    azure_file: InTreeVolumeSource | None = None
-    cinder: InTreeVolumeSource | None = None
-    gce_persistent_disk: InTreeVolumeSource | None = None
-    portworx_volume: InTreeVolumeSource | None = None
-    vsphere_volume: InTreeVolumeSource | None = None
+    aws_elastic_block_store: Present | None = None
+    azure_disk: Present | None = None
+    azure_file: Present | None = None
+    cinder: Present | None = None
+    gce_persistent_disk: Present | None = None
+    portworx_volume: Present | None = None
+    vsphere_volume: Present | None = None
 
     def in_tree(self) -> str | None:
         """Return the name of the source that is set, as in Kubernetes; None if the volume has another source."""
@@ -74,9 +70,9 @@ class InTreeSources(Struct, rename="camel", frozen=True, kw_only=True, gc=False)
 _IN_TREE: Final = dict(zip(InTreeSources.__struct_fields__, InTreeSources.__struct_encode_fields__, strict=True))
 
 
-def in_tree_sources(encoded: str | None) -> dict[str, InTreeVolumeSource]:
+def in_tree_sources(encoded: str | None) -> dict[str, Present]:
     """Return the field of the source with this name, for the constructor of an InTreeSources."""
-    return {name: InTreeVolumeSource() for name, known in _IN_TREE.items() if known == encoded}
+    return {name: Present() for name, known in _IN_TREE.items() if known == encoded}
 
 
 class PersistentVolumeSpec(InTreeSources, rename="camel", frozen=True, kw_only=True, gc=False):

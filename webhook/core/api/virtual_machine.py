@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
-from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.meta import ObjectMeta, Present
 
 VM_KIND: Final = "VirtualMachine"
 KUBEVIRT_API_VERSION: Final = "kubevirt.io/v1"
@@ -18,10 +18,6 @@ LIVE_MIGRATABLE: Final = "LiveMigratable"
 PAUSED: Final = "Paused"
 CHANGES: Final = ("VolumesChange", "HotMemoryChange", "HotVCPUChange", "MigrationRequired")
 """Conditions of a change that KubeVirt makes by a migration of its own (workload-updater.go, doesRequireMigration)."""
-
-
-class Present(Struct):
-    """An object that only has to be there: all of its fields are left out."""
 
 
 class VMClaim(NamedTuple):

@@ -13,8 +13,9 @@ from msgspec import Struct, field
 
 from webhook.core.api import virtual_machine
 from webhook.core.api.affinity import Affinity, TopologySpreadConstraint
+from webhook.core.api.meta import Present
 from webhook.core.api.pod import Toleration
-from webhook.core.api.virtual_machine import ChangedBlockTracking, Present
+from webhook.core.api.virtual_machine import ChangedBlockTracking
 
 
 class Reference(Struct, rename="camel", frozen=True, kw_only=True):

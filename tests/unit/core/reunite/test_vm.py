@@ -7,8 +7,9 @@ from msgspec import convert
 from support.objects.reunite_vms import vm
 
 from webhook.core.api.affinity import Affinity
+from webhook.core.api.meta import Present
 from webhook.core.api.pod import Pod, Toleration
-from webhook.core.api.virtual_machine import Backup, ChangedBlockTracking, Present, VMICondition, VMIVolumeStatus
+from webhook.core.api.virtual_machine import Backup, ChangedBlockTracking, VMICondition, VMIVolumeStatus
 from webhook.core.reunite.vm import Placement
 
 
