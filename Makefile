@@ -54,8 +54,8 @@ e2e: announced control-plane ## Before a merge: tests on a real control plane, w
 	$(BIN)/python $(PYTEST) tests/apiserver tests/manifests tests/modelcheck tests/simulation
 
 .PHONY: soak
-soak: SAID := tests that prove by number, SIZE=$(SIZE): $(if $(filter small,$(SIZE)),20 minutes at most,some hours)
-soak: announced control-plane ## Tests that prove by number: storms, rotations, random clusters; some hours, SIZE=small 20 minutes
+soak: SAID := tests that prove by number, SIZE=$(SIZE): $(if $(filter small,$(SIZE)),25 minutes at most,some hours)
+soak: announced control-plane ## Tests that prove by number: storms, rotations, random clusters; some hours, SIZE=small 25 minutes
 	@$(BIN)/python tests/controlplane/build.py constant-webhook
 	TEST_SIZE=$(SIZE) $(BIN)/python -m pytest -q -rP -m 'soak or soak_only or hypothesis' tests
 	$(if $(filter small,$(SIZE)),,@$(MAKE) image-test node-test)

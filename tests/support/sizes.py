@@ -26,12 +26,12 @@ SIZES: Final = {
     "MODEL_VMS": Size(3, 3, 4, "VMs of the worlds of `tests/modelcheck`, whose every state is visited"),
     "SIMULATED_SEEDS": Size(1, 2, 1_000, "seeds with which two rough days are simulated"),
     "FUZZ_REVIEWS": Size(2_000, 10_000, 100_000, "broken reviews that a server gets"),
-    "ROOM_PARITY_SITUATIONS": Size(300, 1_000, 10_000, "nodes, each with a pod that fits or does not"),
-    "INTERPOD_PARITY_GROUPS": Size(20, 50, 300, "groups of nodes, each with 7 pods under rules between pods"),
+    "ROOM_PARITY_SITUATIONS": Size(300, 2_000, 10_000, "nodes, each with a pod that fits or does not"),
+    "INTERPOD_PARITY_GROUPS": Size(20, 100, 300, "groups of nodes, each with 7 pods under rules between pods"),
     "SCHEDULABLE_CLUSTERS": Size(
         5, 15, 300, "clusters of more than 100 nodes, each with a pod as written and as patched"
     ),
-    "STORM_VMS": Size(100, 200, 500, "VMs that start at once"),
+    "STORM_VMS": Size(100, 300, 500, "VMs that start at once"),
     "STORM_ROUNDS": Size(1, 1, 10, "times that each storm is repeated"),
     "COLD_STARTS": Size(60, 200, 200, "VMs that start from nothing at once"),
     "ROLLING_CREATES": Size(300, 2_000, 10_000, "pods created, at least, while replicas are replaced"),
