@@ -67,7 +67,8 @@ def command_for(builder: str, seconds: int, name: str, *, base: str | None, cach
     if shutil.which(builder) is None:
         raise NotBuiltError(f"{builder} is not on the path; install it, or choose another BUILDER")
     words = [word.format(seconds=seconds) for word in BUILDERS[builder]]
-    words += ["--build-arg", f"PYTHON_IMAGE={base}"] if base else []
+    told = {"PYTHON_IMAGE": base, "REVISION": revision(), "BASE_DIGEST": (base or "").partition("@")[2]}
+    words += [word for name, value in told.items() if value for word in ("--build-arg", f"{name}={value}")]
     words += [] if cached else ["--no-cache"]
     return [builder, *words, "--tag", name, str(ROOT)]
 
@@ -95,6 +96,11 @@ def commit_seconds() -> int:
     if not told.isdecimal():
         raise NotBuiltError(f"got {told!r} as the time of the commit; expected seconds since 1970: set {EPOCH}")
     return int(told)
+
+
+def revision() -> str:
+    """The commit, with `-dirty` after it if the checkout differs from it; empty without git."""
+    return _git("describe", "--always", "--abbrev=40", "--dirty", "--exclude=*").strip()
 
 
 def version() -> str:

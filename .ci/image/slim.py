@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final
@@ -40,10 +39,7 @@ def main() -> int:
     before = _megabytes(folder)
     drop_generated_code(folder / _CLIENT)
     drop_unread_files(folder)
-    stripped = strip_compiled_objects(folder)
     sys.stdout.write(f"{folder}: {before:.1f} MB, now {_megabytes(folder):.1f} MB\n")
-    if not stripped:
-        sys.stdout.write("Compiled objects keep their symbols, about 25 MB: there is no `strip` (package binutils).\n")
     return 0
 
 
@@ -79,16 +75,6 @@ def is_unread(file: Path) -> bool:
         or _TESTS in file.parts[:-1]
         or _TEST.fullmatch(file.name) is not None
     )
-
-
-def strip_compiled_objects(folder: Path) -> bool:
-    """Remove symbols that no loader reads. Returns whether there is a `strip`."""
-    program = shutil.which("strip")
-    if program is None:
-        return False
-    objects = sorted(file for file in folder.rglob("*.so*") if file.is_file())
-    subprocess.run([program, "--strip-unneeded", *objects], check=True)  # noqa: S603 - files that we have found
-    return True
 
 
 def _megabytes(folder: Path) -> float:

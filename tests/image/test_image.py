@@ -76,6 +76,14 @@ def test_help_names_the_commands(program: str, words: str, image: Containers) ->
     assert f"\n  {words} " in said.stdout
 
 
+def test_nothing_in_it_installs_packages(image: Containers) -> None:
+    """Neither pip nor what would bring it back."""
+    said = image.run("python", "-c", "import importlib.util as u; print(u.find_spec('pip'), u.find_spec('ensurepip'))")
+    assert (said.returncode, said.stdout) == (0, "None None\n")
+    said = image.run("python", "-c", "import shutil; print(shutil.which('pip'), shutil.which('pip3'))")
+    assert (said.returncode, said.stdout) == (0, "None None\n")
+
+
 def test_the_demo_runs(image: Containers) -> None:
     """Ten AdmissionReviews over TLS, with a certificate of `certs issue`: no place to write is needed."""
     said = image.run(*image.entrypoint, "demo")

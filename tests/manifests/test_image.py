@@ -129,9 +129,13 @@ def test_it_names_the_ports_that_are_listened_on() -> None:
 
 
 def test_it_is_labelled_with_this_version() -> None:
-    """Title, version and license, with OCI's names."""
-    labels = dict(re.findall(r'org\.opencontainers\.image\.([a-z]+)="([^"]*)"', the_only("LABEL")))
-    assert labels.keys() == {"title", "description", "version", "licenses"}
+    """Title, version and license, and where it comes from, with OCI's names."""
+    labels = dict(re.findall(r'org\.opencontainers\.image\.([a-z.]+)="([^"]*)"', the_only("LABEL")))
+    where = {"revision": "REVISION", "source": "SOURCE", "base.name": "PYTHON_IMAGE", "base.digest": "BASE_DIGEST"}
+    assert labels.keys() == {"title", "description", "version", "licenses", *where}
+    assert {name: labels[name] for name in where} == {name: f"${{{told}}}" for name, told in where.items()}
+    told = [instruction.rest.partition("=")[0] for instruction in RUNS if instruction.word == "ARG"]
+    assert sorted(told) == sorted(where.values())
     assert (labels["version"], labels["licenses"]) == (__version__, "Apache-2.0")
 
 

@@ -80,6 +80,17 @@ def test_what_the_user_asks_for_is_passed_on(builders: Builders) -> None:
     )
 
 
+def test_the_image_is_told_where_it_comes_from(builders: Builders) -> None:
+    """The commit, and the digest of a base that is named by it."""
+    builders.put("buildah")
+    git = builders.directory / "git"
+    git.write_text('#!/bin/sh\n[ "$3" = describe ] && echo 0123abc-dirty\n')
+    git.chmod(0o755)
+    builders.run("--base", "python@sha256:45")
+    told = "PYTHON_IMAGE=python@sha256:45 --build-arg REVISION=0123abc-dirty --build-arg BASE_DIGEST=sha256:45"
+    assert f" --build-arg {told} --tag " in builders.called.read_text()
+
+
 def test_a_build_that_fails_fails_the_command(builders: Builders) -> None:
     """With the builder's exit code, and without the name of an image."""
     builders.put("buildah", code=125)

@@ -109,15 +109,3 @@ UNREAD: Final = {
 def test_what_is_removed(file: str, *, unread: bool) -> None:
     """By name: nothing that a program reads, and no license."""
     assert slim.is_unread(Path(file)) is unread
-
-
-def test_without_strip_the_build_says_what_it_costs(
-    client: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The image works then, and is larger."""
-    source = Path(kubernetes_asyncio.__file__).parent
-    shutil.copytree(source, tmp_path / client.name, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(sys, "argv", ["slim.py", str(tmp_path)])
-    assert slim.main() == 0
-    assert "Compiled objects keep their symbols" in capsys.readouterr().out

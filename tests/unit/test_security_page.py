@@ -1,0 +1,146 @@
+"""docs/security.md promises only what a test shows: each sentence about who may do what has one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+TESTS: Final = Path(__file__).parents[1]
+PAGE: Final = TESTS.parent / "docs/security.md"
+
+INSTALL_RIGHTS: Final = "apiserver/test_install_rights.py"
+CERTS_POLICY: Final = "apiserver/test_certs_policy.py"
+CERTS_RIGHTS: Final = "apiserver/test_certs_rights.py"
+REUNITE_POLICY: Final = "apiserver/test_reunite_policy.py"
+STUCK_POLICY: Final = "apiserver/test_restart_stuck_policy.py"
+INSTALL_POD: Final = "manifests/test_install_pod.py"
+VARIANTS: Final = "manifests/test_install_variants.py"
+PROPERTIES: Final = "unit/core/test_properties.py"
+SUPPLY: Final = "unit/test_supply_chain.py"
+
+CLAIMS: Final[dict[str, Sequence[str]]] = {
+    # The accounts.
+    "the webhook's": (
+        f"{INSTALL_RIGHTS}::test_the_webhook_may_do_this_and_nothing_else",
+        "manifests/test_install.py::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
+        f"{INSTALL_RIGHTS}::test_the_webhook_may_do_this_and_nothing_else",
+        "manifests/test_reunite.py::test_the_account_may_do_what_a_run_does_and_nothing_else",
+    ),
+    "the certificate controller's": (f"{INSTALL_RIGHTS}::test_the_controller_may_do_this_and_nothing_else",),
+    "that of `reunite`": (
+        "manifests/test_reunite.py::test_the_account_may_do_what_a_run_does_and_nothing_else",
+        "manifests/test_restart_stuck.py::test_it_switches_the_option_on_and_grants_one_right",
+    ),
+    "The webhook can read no Secret": (
+        f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",
+        f"{CERTS_RIGHTS}::test_the_account_may_write_three_objects_and_nothing_else",
+        f"{CERTS_POLICY}::test_the_controller_may_change_no_field_of_a_webhook",
+        f"{CERTS_POLICY}::test_the_controller_may_write_only_certificates_into_a_secret",
+        f"{INSTALL_POD}::test_the_namespace_enforces_the_restricted_standard",
+    ),
+    # The key of the authority.
+    "One authority issues": (
+        "component/certs/test_controller.py::test_a_renewal_is_one_write_and_leaves_the_bundle_as_it_is",
+        f"{INSTALL_RIGHTS}::test_the_controller_keeps_its_three_objects",
+        f"{VARIANTS}::test_no_pod_mounts_the_key_of_the_authority",
+        f"{VARIANTS}::test_no_pod_mounts_the_key_of_the_authority",
+    ),
+    "The certificate controller makes a new authority": (
+        "apiserver/test_certs.py::test_an_authority_that_somebody_deletes_is_replaced_beside_the_old_one",
+        "unit/certs/rotation/test_plan.py::test_an_authority_is_replaced_in_four_writes_and_two_waits",
+        "apiserver/test_rotation.py::test_no_call_is_lost_while_all_is_rotated_and_the_controller_is_killed",
+    ),
+    # The threats.
+    "The webhook fails, is slow, or gives nonsense": (
+        "apiserver/test_fail_open.py::test_the_pod_is_created_as_it_is",
+        "unit/core/test_admit.py::test_operations_that_do_not_apply_are_not_sent",
+    ),
+    "Somebody takes over the webhook's pod": (f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",),
+    "Somebody takes over the certificate controller's pod": (
+        f"{CERTS_RIGHTS}::test_the_account_may_write_three_objects_and_nothing_else",
+        f"{CERTS_POLICY}::test_the_controller_may_change_no_metadata",
+    ),
+    "Somebody takes over `reunite`": (
+        "manifests/test_reunite.py::test_a_new_install_only_says_what_it_would_do",
+        f"{REUNITE_POLICY}::test_the_account_may_create_only_what_the_program_creates",
+        f"{STUCK_POLICY}::test_no_other_pod_may_be_deleted",
+    ),
+    "Another pod calls the webhook": (
+        f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",
+        "component/kube/scheduler_cache/test_vms_that_exist.py::test_a_pod_of_no_vm_is_answered_and_leaves_nothing",
+        "component/serving/test_floods.py::test_a_flood_of_connections_keeps_nobody_from_an_answer",
+        "apiserver/test_client_verification.py::test_a_caller_of_another_name_is_refused",
+    ),
+    "Another pod reads the page or `/metrics`": (
+        "component/page/test_page_state.py::test_the_page_answers_only_on_the_loopback_address",
+        "component/telemetry/test_metrics.py::test_another_method_is_refused",
+    ),
+    "A user writes a wrong or hostile annotation": (
+        "apiserver/test_fail_open.py::test_a_bad_value_is_a_warning",
+        f"{PROPERTIES}::test_the_new_affinity_admits_exactly_the_required_nodes_of_those_the_old_one_did",
+        "unit/core/patch/test_unpatch.py::test_only_a_record_of_this_pod_removes_a_term",
+    ),
+    "A wrong or hostile object": (
+        f"{PROPERTIES}::test_a_required_node_has_firm_evidence_and_can_start_the_pod",
+        "unit/core/evidence/test_share_managers.py::test_a_hostile_node_name_is_shown_short_and_in_ascii",
+    ),
+    "Secrets leak into logs or documents": (
+        "component/telemetry/test_log_calls.py::test_a_call_is_logged_with_its_uid_and_without_a_secret",
+        "unit/objects/test_kept.py::test_what_a_type_takes_whole_is_narrowed",
+        "unit/objects/test_kept.py::test_the_environment_and_the_words_of_a_pod_are_left_out",
+    ),
+    "A changed dependency": (
+        "manifests/test_image.py::test_packages_are_installed_by_hash_from_the_lock_and_never_built",
+        f"{SUPPLY}::test_a_workflow_calls_make_targets_that_there_are",
+        f"{SUPPLY}::test_a_license_that_is_not_on_the_list_is_refused",
+        f"{SUPPLY}::test_a_shipped_package_has_the_text_of_its_license",
+        "image/test_image.py::test_two_builds_of_one_commit_are_equal",
+    ),
+}
+"""The words with which a part of the page begins, and a test for each of its sentences, in their order."""
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a part, without the addresses of its links."""
+    plain = re.sub(r"\]\([^)]*\)", "]", " ".join(text.split()))
+    return [sentence for sentence in re.split(r"(?<=\.) (?=[A-Z\[`])", plain) if sentence]
+
+
+def parts() -> Iterator[tuple[str, str]]:
+    """Each part of the page that promises something: its first words and its text, of a row the middle column."""
+    for block in PAGE.read_text(encoding="utf-8").split("\n\n"):
+        for row in re.findall(r"^\| (.+?) \| (.+?) \|", block, re.MULTILINE):
+            if not set(row[0]) <= {"-", "|"}:
+                yield row
+        if not block.startswith(("|", "#", "```")):
+            yield block, block
+
+
+@cache
+def functions_of(module: str) -> set[str]:
+    """The names of the functions of a module of tests."""
+    tree = ast.parse((TESTS / module).read_text(encoding="utf-8"))
+    return {each.name for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+@pytest.mark.parametrize("start", CLAIMS)
+def test_each_sentence_has_a_test(start: str) -> None:
+    """A sentence that is new, or that has gone, needs another look at the tests."""
+    (text,) = [text for first, text in parts() if first.startswith(start)]
+    assert len(sentences(text)) == len(CLAIMS[start]), sentences(text)
+    for named in CLAIMS[start]:
+        module, _, test = named.partition("::")
+        assert test in functions_of(module), named
+
+
+def test_each_row_is_looked_at() -> None:
+    """A new account or threat needs its tests."""
+    rows = [first for first, text in parts() if first != text and not first.startswith(("Account", "Threat"))]
+    assert rows
+    assert [row for row in rows if not row.startswith(tuple(CLAIMS))] == []
