@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -42,6 +43,8 @@ class ApiServer:
         self.tls: ssl.SSLContext | None = None
         self._lines: dict[asyncio.Task[None], Line] = {}
         self._server: asyncio.Server | None = None
+        self._kept = socket.socket()  # bound while the server is stopped, so that no other process takes the port
+        self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
     @property
     def url(self) -> str:
@@ -59,12 +62,15 @@ class ApiServer:
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
+        self._kept.close()
         assert not self.failed, self.failed
 
     async def start(self) -> None:
         """Listen on the same port as before."""
+        if self._kept.getsockname()[1] == 0:
+            self._kept.bind(("127.0.0.1", self.port))
+            self.port = self._kept.getsockname()[1]
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self.tls)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         """Stop listening, and break the open connections. A client then gets *connection refused*."""
