@@ -1,4 +1,4 @@
-"""What brings a VM to the node of its share-managers again: its next start, or one live migration. Pure.
+"""What brings a VM to the node of its share-managers again: its next start, or one live migration.
 
 A share-manager stays on its node while a VM uses its volume, so the VM must move. Invariant: a plan has a migration
 only if all share-managers of the VM are on one node. As far as is known, the VM's pod can run on this node.
@@ -15,14 +15,17 @@ from msgspec.structs import replace
 from webhook.core import refs
 from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.pod import Pod
+from webhook.core.api.virtual_machine import LIVE_MIGRATABLE
 from webhook.core.decision import NodeFit
 from webhook.core.evidence import share_managers
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe import restart
-from webhook.core.observe.vm_status import State, VMStatus, with_held
+from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.placement import feasibility
-from webhook.core.reasons import Reason, Why
+from webhook.core.reunite.kubevirt import minor_version
+from webhook.core.reunite.limits import FIRST_VERSION
 from webhook.core.reunite.migration import migration_object
+from webhook.core.reunite.vm import VM
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.snapshot import (
     NOT_COUNTED,
@@ -32,29 +35,12 @@ from webhook.core.scheduler.state.snapshot import (
     SnapshotUnavailable,
 )
 from webhook.core.view import ClusterView, NoObject
+from webhook.objects.kinds import KUBEVIRT, VIRTUAL_MACHINE_INSTANCE
+from webhook.objects.manifests import Manifests
+from webhook.plan.vms import vm_of
 from webhook.terminal import printable
 
 _EXCLUDED: Final = "a restart changes nothing: the webhook can only prefer a node that rejects the VM"
-
-
-class VMDetails(Struct, frozen=True, kw_only=True):
-    """What a plan needs to know of a VM beside its row.
-
-    Attributes:
-        pod: the pod as it was at its creation; None if it could not be read.
-        problem: why the pod could not be read; empty if it was read.
-        owner: the name of the VirtualMachine that owns the VMI, which can be restarted; None if none owns it.
-        run_strategy: of the VirtualMachine; None if it could not be read.
-        unmigratable: why KubeVirt would not migrate the VM; empty if no reason is known.
-        notes: sentences for the user who applies the plan.
-    """
-
-    pod: Pod | None = None
-    problem: str = ""
-    owner: str | None = None
-    run_strategy: str | None = None
-    unmigratable: str = ""
-    notes: Sequence[str] = ()
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -78,8 +64,8 @@ class Step(Struct, frozen=True, kw_only=True):
             yield printable(f"#   {sentence}")
 
 
-def counted(snapshot: AnySnapshot) -> tuple[AnySnapshot, list[str]]:
-    """Return what `step` can evaluate a node with, and a sentence for the user if the other pods are not known."""
+def _counted(snapshot: AnySnapshot) -> tuple[AnySnapshot, list[str]]:
+    """Return what a node can be evaluated with, and a sentence for the user if the other pods are not known."""
     if not isinstance(snapshot, NoSnapshot):
         return snapshot, []
     problem = snapshot.problem if isinstance(snapshot, SnapshotUnavailable) else "no node has status.allocatable"
@@ -87,49 +73,41 @@ def counted(snapshot: AnySnapshot) -> tuple[AnySnapshot, list[str]]:
     return NOT_COUNTED, [f"other pods are not counted ({problem}); {no_room}"]
 
 
-def step(row: VMStatus, vm: VMDetails, known: ClusterView, nodes: ClusterView, snapshot: AnySnapshot) -> Step:
-    """Return what to do about a VM that is apart or stuck.
+def plan_steps(cluster: Manifests, rows: Sequence[VMStatus]) -> tuple[list[Step], str]:
+    """Return a step for each of these VMs, which are apart or stuck; and KubeVirt's version, empty if it is not known.
 
-    Args:
-        row: of the VM.
-        vm: what else is known of the VM.
-        known: has the claims and volumes of the VM.
-        nodes: has the nodes.
-        snapshot: with a Snapshot, the rules are those of a required node affinity. A migration in the plan is added to
-            a ListedSnapshot. With NotCounted, only the nodes and the pod count, and a sentence names what was not
-            evaluated.
+    A migration takes resources of its target node from the later ones. It stays in the snapshot of the cluster. If the
+    other pods are not known, only the nodes and the pod count, and a sentence names what was not evaluated.
     """
-    restarted = _restart(row, vm)
+    version = next((each.version for each in cluster.objects.of(KUBEVIRT).values()), "")
+    snapshot, notes = _counted(cluster.snapshot())
+    return [_step(vm_of(cluster, row), version, cluster, snapshot, notes) for row in rows], version
+
+
+def _step(vm: VM, version: str, cluster: Manifests, snapshot: AnySnapshot, notes: Sequence[str]) -> Step:
+    row, places, pod = vm.row, vm.row.share_manager_nodes, vm.pod_at_create
+    restarted = _restart(vm)
     if row.state is State.STUCK:
         return Step(row=row, sentences=[f"the webhook decides again for a new pod: {restarted}"])
-    held = row.held or _why_held(row, nodes)
-    if nodes.missing:
-        return Step(row=row, sentences=[])
-    if held:
-        return Step(
-            row=with_held(row, held),
-            sentences=[f"nothing to apply: {held.sentence}"],
-            refusal=held.sentence,
-        )
-    places = row.share_manager_nodes
+    if row.held:
+        return Step(row=row, sentences=[f"nothing to apply: {row.held.sentence}"], refusal=row.held.sentence)
     start = f"with its next start: {restarted}"
     if len(places) > 1:
         many = f"its share-managers are on {' and '.join(places)}: a migration brings the VM to only one of these nodes"
         return Step(row=row, sentences=[many, start], refusal=many)
-    refusal: str | NodeFit = _refusal(row, vm)
-    if not refusal and vm.pod:
-        refusal = _node_refusal(places[0], _cycle(vm.pod, row.namespace, known, snapshot), nodes)
+    refusal: str | NodeFit = _refusal(vm, version)
+    if not refusal and pod:
+        refusal = _node_refusal(places[0], _cycle(pod, row.namespace, cluster, snapshot), cluster)
     if isinstance(refusal, NodeFit):
         start, refusal = (_EXCLUDED if refusal.excluded else start), refusal.why.sentence
-    if refusal or not vm.pod:
+    if refusal or not pod:
         return Step(row=row, sentences=[f"no live migration: {refusal}", start], refusal=str(refusal))
-    warnings = _not_evaluated(vm.pod) if isinstance(snapshot, NotCounted) else []
+    warnings = _not_evaluated(pod) if isinstance(snapshot, NotCounted) else []
     if isinstance(snapshot, ListedSnapshot):
-        snapshot.add(replace(vm.pod, spec=replace(vm.pod.spec, node_name=places[0])))
-    sentences = [start, f"without downtime: to {places[0]}, by this live migration", *warnings, *vm.notes]
-    return Step(
-        row=row, sentences=sentences, migration=migration_object(row.namespace, row.name, hostname_of(places[0], nodes))
-    )
+        snapshot.add(replace(pod, spec=replace(pod.spec, node_name=places[0])))
+    found = f"without downtime: to {places[0]}, by this live migration"
+    migration = migration_object(row.namespace, row.name, hostname_of(places[0], cluster))
+    return Step(row=row, sentences=[start, found, *warnings, *notes, *_unread(vm, cluster)], migration=migration)
 
 
 def why_not_on(node: str, pod: Pod, namespace: str, cluster: ClusterView, snapshot: AnySnapshot) -> str:
@@ -149,14 +127,6 @@ def _cycle(pod: Pod, namespace: str, known: ClusterView, snapshot: AnySnapshot) 
     return CycleState(pod, namespace, snapshot, volumes)
 
 
-def _why_held(row: VMStatus, nodes: ClusterView) -> Why | None:
-    """Return why KubeVirt can move the VM nowhere, by its node: the rows of a live cluster are made without nodes."""
-    node = nodes.get(refs.node(row.node or ""))
-    if isinstance(node, NoObject) or (node.status and node.status.ready):
-        return None
-    return Reason.VM_NODE_NOT_READY.why(node=row.node)
-
-
 def _node_refusal(name: str, cycle: CycleState, nodes: ClusterView) -> str | NodeFit:
     """Why the pod can't be migrated to this node, or is not known to fit there; empty if it can be migrated."""
     verdict = feasibility.evaluate(name, cycle, nodes)
@@ -168,17 +138,30 @@ def _node_refusal(name: str, cycle: CycleState, nodes: ClusterView) -> str | Nod
     return "" if hostname_of(name, nodes) else f"node {name} has no label {HOSTNAME}"
 
 
-def _restart(row: VMStatus, vm: VMDetails) -> str:
+def _restart(vm: VM) -> str:
     if vm.owner:
-        return restart.restart_command(vm.owner, row.namespace, vm.run_strategy)
-    return restart.restart_without_owner(row.name)
+        return restart.restart_command(vm.owner, vm.row.namespace, vm.run_strategy)
+    return restart.restart_without_owner(vm.row.name)
 
 
-def _refusal(row: VMStatus, vm: VMDetails) -> str:
+def _refusal(vm: VM, version: str) -> str:
     """Why the VM can't be migrated to any node; empty if it can."""
-    if row.migrating:
+    if vm.row.migrating:
         return "a migration of the VM runs now; make a new plan after it has ended"
-    return vm.unmigratable or vm.problem
+    found = minor_version(version)
+    if found and found < FIRST_VERSION:
+        return f"KubeVirt {version} has no addedNodeSelector, 1.5 is the first"
+    return f"KubeVirt can't migrate it: {vm.status.unmigratable}" if vm.status.unmigratable else ""
+
+
+def _unread(vm: VM, cluster: Manifests) -> list[str]:
+    """A sentence if the VM's VirtualMachineInstance is not known."""
+    objects, row = cluster.objects, vm.row
+    if objects.get(VIRTUAL_MACHINE_INSTANCE, row.name, row.namespace):
+        return []
+    problem = objects.unread(VIRTUAL_MACHINE_INSTANCE)
+    unknown = f"could not be read: {problem}" if problem else "is not known: no VMI is described"
+    return [f"the VM's condition {LIVE_MIGRATABLE} {unknown}"]
 
 
 def _not_evaluated(pod: Pod) -> list[str]:

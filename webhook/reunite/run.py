@@ -16,12 +16,13 @@ from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.api.pod import Pod
 from webhook.core.listed_snapshot import ListedSnapshot
+from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
 from webhook.core.reunite.decide import MigrationDecisions
 from webhook.core.reunite.history import unix_seconds
 from webhook.core.reunite.migration import migration_object, next_name
 from webhook.core.reunite.not_yet import NotYet, Rule
-from webhook.core.reunite.stuck import RestartVM, StuckVM, decide_restart
+from webhook.core.reunite.stuck import RestartVM, decide_restart
 from webhook.core.reunite.vm import VM
 from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
@@ -30,7 +31,7 @@ from webhook.objects.manifests import Manifests
 from webhook.objects.vm_rows import pods_of_vms, require_pods
 from webhook.plan.step import hostname_of, why_not_on
 from webhook.reunite import reports
-from webhook.reunite.facts import first_unread, parts, situation_of, stuck_vms
+from webhook.reunite.facts import first_unread, parts, situation_of
 from webhook.reunite.reports import EventReason, EventsBefore, VMReport
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Writer, Written
@@ -137,8 +138,9 @@ class Run:
         situation = situation_of(self._cluster, policy, self._settings.limits(), self._now)
         self.reports += reports.ended(situation)
         if self._settings.restart_stuck:
-            for stuck in list(stuck_vms(self._cluster, situation)):
-                await self._restart(stuck)
+            stuck = [(vm, vm.pod) for vm in situation.vms if vm.row.state is State.STUCK and vm.pod]
+            for vm, pod in sorted(stuck, key=lambda each: (each[0].row.since or "", each[0].row.pod)):
+                await self._restart(vm, pod)
         decisions = MigrationDecisions(situation)
         for vm in decisions.in_order():
             why = decisions.why_not(vm) or self._why_not_placeable(vm) or decisions.why_no_turn(vm)
@@ -167,11 +169,12 @@ class Run:
 
     def _why_not_placeable(self, vm: VM) -> NotYet | None:
         """Why the VM's pod is not known to run on the node of its share-managers."""
-        if vm.pod is None:
+        pod = vm.pod_at_create
+        if pod is None:
             return Rule.NOT_PLACEABLE.says_no(because=f"pod {vm.row.pod} is not there any more")
         if not isinstance(self._snapshot, ListedSnapshot):
             return Rule.NOT_PLACEABLE.says_no(because="the pods and resources of the nodes are not known")
-        refusal = why_not_on(vm.row.share_manager_nodes[0], vm.pod, vm.row.namespace, self._cluster, self._snapshot)
+        refusal = why_not_on(vm.row.share_manager_nodes[0], pod, vm.row.namespace, self._cluster, self._snapshot)
         return Rule.NOT_PLACEABLE.says_no(because=refusal) if refusal else None
 
     async def _migrate(self, vm: VM, decisions: MigrationDecisions) -> None:
@@ -184,12 +187,11 @@ class Run:
             written = await self._writer.create(vm.row.namespace, new)
         if written.result is not Result.REFUSED:  # without an answer it may exist
             decisions.take(vm)
-            self._count(vm.pod, home)
+            self._count(vm.pod_at_create, home)
         self._tell_done(vm.key, "migrate", EventReason.STARTED, message, written)
 
-    async def _restart(self, stuck: StuckVM) -> None:
-        key = stuck.row.namespace, stuck.row.name
-        decided = self._why_no_restart() or self._decide_restart(stuck)
+    async def _restart(self, vm: VM, pod: Pod) -> None:
+        key, decided = vm.key, self._why_no_restart() or self._decide_restart(vm, pod)
         if isinstance(decided, NotYet):
             self._tell(key, "none", EventReason.WAITING, str(decided))
             return
@@ -198,11 +200,11 @@ class Run:
             self._tell(key, "none", EventReason.WAITING, str(written))
             return
         if written.result in {Result.DONE, Result.UNKNOWN}:
-            self._count(stuck.pod, decided.node)
+            self._count(pod, decided.node)
         self._tell_done(key, "restart", EventReason.RESTARTED, decided.sentence, written)
 
-    def _decide_restart(self, stuck: StuckVM) -> RestartVM | NotYet:
-        return decide_restart(stuck, self._now, self._cluster, default_on=self._settings.default)
+    def _decide_restart(self, vm: VM, pod: Pod) -> RestartVM | NotYet:
+        return decide_restart(vm, pod, self._now, self._cluster, default_on=self._settings.default)
 
     def _why_no_restart(self) -> NotYet | None:
         """Return that an earlier run restarted a VM whose new pod does not exist yet: that VM takes room, too."""
@@ -219,7 +221,7 @@ class Run:
         assert self._writer is not None  # noqa: S101 - for the type checker
         try:
             found = await self._writer.read_pod(row.namespace, row.pod)
-            again = self._decide_restart(replace(decided.vm, pod=msgspec.convert(found, Pod)))
+            again = self._decide_restart(decided.vm, msgspec.convert(found, Pod))
         except (ApiError, msgspec.ValidationError) as problem:
             return Rule.NOT_EVALUATED.says_no(because=str(problem))
         return again if isinstance(again, NotYet) else await self._writer.delete_pod(found)

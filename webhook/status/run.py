@@ -108,7 +108,7 @@ def _plan(  # noqa: PLR0913, PLR0917 - what a plan is made of
     out: Output,
     origin: str,
 ) -> int:
-    from webhook.plan.planner import plan_steps  # noqa: PLC0415 - no other output needs it
+    from webhook.plan.step import plan_steps  # noqa: PLC0415 - no other output needs it
     from webhook.status import plan_text  # noqa: PLC0415 - as plan_steps
 
     selected = selection.rows(rows)

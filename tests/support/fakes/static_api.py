@@ -51,17 +51,18 @@ class StaticApi:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._server.start(), self._loop).result(MAX_WAIT_SECONDS)
+        asyncio.run_coroutine_threadsafe(self._server.__aenter__(), self._loop).result(MAX_WAIT_SECONDS)
         self.url = self._server.url
         self.origin = f"context tests, {self.url}"  # as explain calls the cluster of the kubeconfig
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._server.stop(), self._loop).result(MAX_WAIT_SECONDS)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-        assert not self._server.failed, self._server.failed
+        try:
+            asyncio.run_coroutine_threadsafe(self._server.__aexit__(), self._loop).result(MAX_WAIT_SECONDS)
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
 
     def refuse(self, path: str, code: int, message: str = "", *, body: bytes | None = None) -> None:
         """Answer with this error from now on: at `path`, at all paths below it, and with any query."""

@@ -13,7 +13,8 @@ from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_status import State, vm_status_of
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.reunite.not_yet import NotYet, Rule
-from webhook.core.reunite.stuck import RestartVM, StuckVM, decide_restart
+from webhook.core.reunite.stuck import RestartVM, decide_restart
+from webhook.core.reunite.vm import VM
 from webhook.core.view import ClusterView
 from webhook.objects.manifests import Manifests
 
@@ -34,7 +35,7 @@ def waiting(**parts: Any) -> Object:
     return {**asking(builders.vm_pod("db01", **pinned), ASKS), "status": status}
 
 
-def stuck(object_: Object | None = None, **parts: Any) -> StuckVM:
+def stuck(object_: Object | None = None, **parts: Any) -> VM:
     """The VM of this pod."""
     object_ = object_ or waiting()
     found = convert(object_, Pod)
@@ -42,7 +43,7 @@ def stuck(object_: Object | None = None, **parts: Any) -> StuckVM:
     assert row is not None
     assert row.state is State.STUCK
     parts = {"started": STARTED, "owner": "db01", "run_strategy": "Always", **parts}
-    return StuckVM(row=row, pod=found, **parts)
+    return VM(row=row, pod=found, **parts)
 
 
 def lost(*others: Object) -> Manifests:
@@ -50,9 +51,10 @@ def lost(*others: Object) -> Manifests:
     return cluster(*CLAIM, builders.node("n1", ready="Unknown"), *others)
 
 
-def judged(vm: StuckVM, view: ClusterView, now: float = NOON + 60, *, default_on: bool = True) -> RestartVM | NotYet:
+def judged(vm: VM, view: ClusterView, now: float = NOON + 60, *, default_on: bool = True) -> RestartVM | NotYet:
     """The answer for one VM."""
-    return decide_restart(vm, now, view, default_on=default_on)
+    assert vm.pod is not None
+    return decide_restart(vm, vm.pod, now, view, default_on=default_on)
 
 
 def rule(found: object) -> Rule:

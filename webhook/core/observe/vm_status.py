@@ -158,12 +158,7 @@ def _with_remedy(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView)
     why = why_apart.why_apart(apart)
     row = replace(row, why=why, remedy=why_apart.remedy_of_apart(why, row.name, row.namespace, apart))
     held = why_apart.why_held(pod, view)
-    return with_held(row, held) if held else row
-
-
-def with_held(row: VMStatus, held: Why) -> VMStatus:
-    """Return the row of a VM that KubeVirt can move nowhere."""
-    return replace(row, held=held, remedy=why_apart.remedy_of_held(held, row.node or ""))
+    return replace(row, held=held, remedy=why_apart.remedy_of_held(held, row.node or "")) if held else row
 
 
 def _is_on_a_node(pod: Pod) -> bool:

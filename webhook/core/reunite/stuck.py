@@ -21,12 +21,12 @@ from webhook.core.decision import NodeFit
 from webhook.core.evidence import share_managers
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe.restart import restart_command, restart_without_owner
-from webhook.core.observe.vm_status import VMStatus
 from webhook.core.patch.unpatch import as_created
 from webhook.core.placement import feasibility
 from webhook.core.reasons import Reason
 from webhook.core.reunite.history import unix_seconds
 from webhook.core.reunite.not_yet import NotYet, Rule, why_not_asked
+from webhook.core.reunite.vm import VM
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.snapshot import NoSnapshot, SnapshotUnavailable
 from webhook.core.view import ClusterView
@@ -39,64 +39,41 @@ _STARTED_BY_KUBEVIRT: Final = ("Always", "RerunOnFailure")
 """With another runStrategy a VM whose pod is deleted stays Failed (kubevirt watch/vm/vm.go, syncRunStrategy)."""
 
 
-class StuckVM(Struct, frozen=True, kw_only=True):
-    """One stuck VM: its row, its pod as it is now, and what its VirtualMachine says.
-
-    Attributes:
-        row: its state is STUCK.
-        pod: the whole pod.
-        started: when the VMI was created (RFC 3339).
-        owner: the name of the VirtualMachine; None if none owns the VMI.
-        run_strategy: of the VirtualMachine; None if it could not be read.
-        failed_starts: status.startFailure.consecutiveFailCount. KubeVirt counts each VMI that failed before it ran, a
-            deleted pod's VMI among them, and begins again at 0 once a VMI of the VM runs.
-        reunite: the value of the annotation `kubevirt-scheduler/reunite`, None without it.
-        start_strategy: of the VMI.
-    """
-
-    row: VMStatus
-    pod: Pod
-    started: str
-    owner: str | None
-    run_strategy: str | None
-    failed_starts: int = 0
-    reunite: str | None = None
-    start_strategy: str | None = None
-
-
 class RestartVM(Struct, frozen=True, kw_only=True):
-    """Delete the pod of this VM, because `node` would take it without the terms that the webhook wrote."""
+    """Delete this pod of the VM, because `node` would take it without the terms that the webhook wrote."""
 
-    vm: StuckVM
+    vm: VM
+    pod: Pod
     node: str
 
     @property
     def sentence(self) -> str:
         """What is done, and why: the message of the Event."""
-        nodes = sorted(named_nodes(self.vm.pod.spec.required_node_affinity))
+        nodes = sorted(named_nodes(self.pod.spec.required_node_affinity))
         more = f" and {len(nodes) - _NODES_SHOWN} more" if len(nodes) > _NODES_SHOWN else ""
         return (
-            f"pod {self.vm.row.pod} waits since {_waits_since(self.vm.pod)}: the webhook requires "
+            f"pod {self.vm.row.pod} waits since {_waits_since(self.pod)}: the webhook requires "
             f"{', '.join(nodes[:_NODES_SHOWN])}{more}, and kube-scheduler can't use that. Node {self.node} would take "
             "the pod. reunite deletes the pod, and KubeVirt starts the VM again"
         )
 
 
-def decide_restart(vm: StuckVM, now: float, view: ClusterView, *, default_on: bool) -> RestartVM | NotYet:
+def decide_restart(vm: VM, pod: Pod, now: float, view: ClusterView, *, default_on: bool) -> RestartVM | NotYet:
     """Return that the VM is restarted, or the first rule that says no.
 
     Args:
-        vm: the VM.
+        vm: the VM, which is stuck.
+        pod: its pod, as it is now.
         now: seconds since 1970.
         view: the cluster, with all its pods.
         default_on: whether a VM without the annotation `kubevirt-scheduler/reunite` takes part.
     """
-    free = as_created(vm.pod)
-    why = _why_not_the_vm(vm, default_on=default_on) or _why_not_the_pod(vm.pod, free) or _why_not_now(vm, now)
-    return why or _decide_by_nodes(vm, free, view)
+    free = as_created(pod)
+    why = _why_not_the_vm(vm, default_on=default_on) or _why_not_the_pod(pod, free) or _why_not_now(vm, pod, now)
+    return why or _decide_by_nodes(vm, pod, free, view)
 
 
-def _why_not_the_vm(vm: StuckVM, *, default_on: bool) -> NotYet | None:
+def _why_not_the_vm(vm: VM, *, default_on: bool) -> NotYet | None:
     """Return why KubeVirt would not start the VM again, or why the VM takes no part."""
     not_asked = why_not_asked(vm.reunite, default_on=default_on)
     if not_asked:
@@ -131,13 +108,13 @@ def _why_not_the_pod(pod: Pod, free: Pod) -> NotYet | None:
     return None
 
 
-def _why_not_now(vm: StuckVM, now: float) -> NotYet | None:
+def _why_not_now(vm: VM, pod: Pod, now: float) -> NotYet | None:
     """Return what has to pass first.
 
     The condition's time is that of its last change of status. So the time in which a scheduling gate held the pod
     counts as well.
     """
-    since = _waits_since(vm.pod)
+    since = _waits_since(pod)
     if not since or now < unix_seconds(since) + STUCK_SECONDS:
         return Rule.STUCK_TOO_SOON.says_no(since=since or "an unknown time", seconds=int(STUCK_SECONDS))
     if vm.failed_starts and now < unix_seconds(vm.started) + AGAIN_SECONDS:
@@ -150,19 +127,19 @@ def _waits_since(pod: Pod) -> str | None:
     return condition.last_transition_time if condition else None
 
 
-def _decide_by_nodes(vm: StuckVM, free: Pod, view: ClusterView) -> RestartVM | NotYet:
+def _decide_by_nodes(vm: VM, pod: Pod, free: Pod, view: ClusterView) -> RestartVM | NotYet:
     """Ask the nodes of the cluster about the pod as its user wrote it. The pod that waits takes no room meanwhile."""
     findings = share_managers.find_share_managers(free, vm.row.namespace, view)
     snapshot = view.snapshot()
     if isinstance(snapshot, NoSnapshot):
         return Rule.NOT_EVALUATED.says_no(because=_problem(snapshot))
-    with snapshot.without([vm.pod]) if isinstance(snapshot, ListedSnapshot) else nullcontext():
+    with snapshot.without([pod]) if isinstance(snapshot, ListedSnapshot) else nullcontext():
         cycle = CycleState(free, vm.row.namespace, snapshot, share_managers.bound_volumes(findings))
         unknown = feasibility.why_not_evaluated(cycle)
         unknown = unknown or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
         if unknown:
             return Rule.NOT_EVALUATED.says_no(because=unknown.sentence)
-        waits_for = named_nodes(vm.pod.spec.required_node_affinity)
+        waits_for = named_nodes(pod.spec.required_node_affinity)
         own = next((fit.node for fit in _evaluate(sorted(waits_for), cycle, view) if fit.fits), None)
         if own:
             return Rule.OWN_NODE_FITS.says_no(node=own)
@@ -170,7 +147,7 @@ def _decide_by_nodes(vm: StuckVM, free: Pod, view: ClusterView) -> RestartVM | N
         first: NodeFit | None = None
         for fit in _evaluate(others, cycle, view):
             if fit.fits:
-                return RestartVM(vm=vm, node=fit.node)
+                return RestartVM(vm=vm, pod=pod, node=fit.node)
             first = first or fit
     return Rule.NO_OTHER_NODE.says_no(count=len(others), because=first.why.sentence if first else "none was read")
 

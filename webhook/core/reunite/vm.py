@@ -1,4 +1,4 @@
-"""VM: one VM as `reunite` sees it; what else goes on with it, and what its migration is judged by."""
+"""VM: one VM as `reunite` and a plan see it; what else goes on with it, and what its migration is judged by."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.core.api.affinity import Affinity, InterPodTerms, NodeAffinity
+from webhook.core.api.kubevirt import HOSTNAME, LABEL_MIGRATION_JOB_UID, without_target_rule
 from webhook.core.api.node_selector import NodeSelector
 from webhook.core.api.pod import Pod, Toleration
 from webhook.core.api.virtual_machine import CHANGES, PAUSED, VMIStatus
 from webhook.core.observe.vm_status import VMStatus
+from webhook.core.patch.unpatch import as_created
 
 _NOT_BY_MIGRATION: Final = ("None", "External")
 _READY: Final = "Ready"
@@ -40,12 +42,17 @@ class VM(Struct, frozen=True, kw_only=True):
         deleted: whether the VMI is being deleted.
         eviction_strategy: of the VMI; empty if the cluster's counts.
         copying: what copies the VM's disks now, as KubeVirt says it at the VirtualMachine: a snapshot or a restore.
-        pod: the VM's pod as it was at its creation; None if it could not be read.
+        pod: the VM's pod as it is; None if it could not be read.
         placement: what KubeVirt makes the target pod of now.
+        start_strategy: of the VMI.
+        owner: the name of the VirtualMachine that owns the VMI; None if none owns it.
+        run_strategy: of the VirtualMachine; None if it could not be read.
+        failed_starts: status.startFailure.consecutiveFailCount. KubeVirt counts each VMI that failed before it ran, a
+            deleted pod's VMI among them, and begins again at 0 once a VMI of the VM runs.
     """
 
     row: VMStatus
-    started: str
+    started: str = ""
     status: VMIStatus = VMIStatus()
     reunite: str | None = None
     deleted: bool = False
@@ -53,11 +60,30 @@ class VM(Struct, frozen=True, kw_only=True):
     copying: str = ""
     pod: Pod | None = None
     placement: Placement = Placement()
+    start_strategy: str | None = None
+    owner: str | None = None
+    run_strategy: str | None = None
+    failed_starts: int = 0
 
     @property
     def key(self) -> tuple[str, str]:
         """Namespace and name."""
         return self.row.namespace, self.row.name
+
+    @property
+    def pod_at_create(self) -> Pod | None:
+        """The pod from which KubeVirt makes the target pod of a migration; None if the VM's pod could not be read.
+
+        It is the pod without its node, and without what the webhook and an earlier migration have added. A migration
+        adds a node selector, and KubeVirt's rule that keeps the target off the VM's node.
+        """
+        if self.pod is None or self.pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None:
+            return self.pod and as_created(self.pod)
+        pod = without_target_rule(as_created(self.pod))
+        if HOSTNAME in self.placement.node_selector:
+            return pod
+        left = {key: wanted for key, wanted in (pod.spec.node_selector or {}).items() if key != HOSTNAME}
+        return replace(pod, spec=replace(pod.spec, node_selector=left))
 
     @property
     def must_leave(self) -> str | None:
@@ -98,9 +124,10 @@ class VM(Struct, frozen=True, kw_only=True):
 
         KubeVirt renders the target pod from the VMI as it is now (services/template.go, RenderMigrationManifest).
         """
-        if self.pod is None:
+        pod = self.pod_at_create
+        if pod is None:
             return ""
-        spec, now = self.pod.spec, self.placement
+        spec, now = pod.spec, self.placement
         selector = (spec.node_selector or {}).items()
         tolerations = [each for each in spec.tolerations or () if not (each.key or "").startswith(_BY_KUBERNETES)]
         wanted = [each for each in now.tolerations if not (each.key or "").startswith(_BY_KUBERNETES)]

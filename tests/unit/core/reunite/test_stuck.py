@@ -29,8 +29,8 @@ def test_a_vm_whose_node_is_lost_is_restarted() -> None:
 def test_a_long_list_of_nodes_is_cut_in_the_sentence() -> None:
     """Three names are enough to find the list in the pod."""
     names = ["n1", "n3", "n4", "n5", "n6"]
-    vm = replace(stuck(), pod=convert(waiting(pinned_to=names), Pod))
-    assert "requires n1, n3, n4 and 2 more, and" in RestartVM(vm=vm, node="n2").sentence
+    pod = convert(waiting(pinned_to=names), Pod)
+    assert "requires n1, n3, n4 and 2 more, and" in RestartVM(vm=stuck(), pod=pod, node="n2").sentence
 
 
 @pytest.mark.parametrize("strategy", ["Always", "RerunOnFailure"])
