@@ -17,12 +17,9 @@ from typing import Final
 import grimp
 import pytest
 
-from webhook.core.reasons import Reason
-
 ROOT: Final = Path(__file__).parents[2]
 ARCHITECTURE: Final = ROOT / "docs/architecture.md"
-PLUGINS: Final = ROOT / "webhook/core/scheduler/plugins"
-PICTURES: Final = ("webhook", "webhook.core", "webhook.kube", "certs")
+PICTURES: Final = ("webhook", "webhook.core")
 DOCUMENTS: Final = [
     str(path.relative_to(ROOT))
     for place in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md", "tests/*/README.md")
@@ -72,9 +69,12 @@ def picture(package: str) -> str:
     """The rooms of a package as a Mermaid flowchart: an arrow leads from a room to a room that it imports."""
     arrows = _without_shortcuts(_arrows(package))
     short = {name: name.removeprefix(f"{package}.") for name in sorted(arrows)}
-    rooms = [f'  {label}_["{label}"]' for label in short.values()]
-    lines = [f"  {label}_ --> {short[each]}_" for name, label in short.items() for each in sorted(arrows[name])]
-    return "\n".join(["```mermaid", "flowchart TD", *rooms, *lines, "```"])
+    lines = [
+        f"  {label} --> {' & '.join(short[each] for each in sorted(arrows[name]))}"
+        for name, label in short.items()
+        if arrows[name]
+    ]
+    return "\n".join(["```mermaid", "flowchart TD", *lines, "```"])
 
 
 def _summary(path: Path) -> str:
@@ -95,30 +95,10 @@ def rooms(package: str) -> str:
     return "\n".join(["| Room | What it is |", "|---|---|", *rows])
 
 
-def _reasons(path: Path) -> str:
-    """The codes of the reasons that a module gives, in the order of the table of reasons."""
-    names = {
-        node.attr
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Reason"
-    }
-    return ", ".join(f"`{reason.code}`" for reason in Reason if reason.name in names) or "-"
-
-
-def plugins() -> str:
-    """The table of the scheduler's plugins: upstream name, file, and the reasons that the file gives."""
-    rows = [
-        f"| {path.stem.title().replace('_', '')} | `{path.relative_to(ROOT)}` | {_reasons(path)} |"
-        for path in sorted(PLUGINS.glob("[a-z]*.py"))
-    ]
-    return "\n".join(["| Plugin of kube-scheduler | File | Reasons |", "|---|---|---|", *rows])
-
-
 def render(text: str) -> str:
     """The document with its generated parts written again."""
-    parts = {f"picture of {package}": picture(package) for package in PICTURES}
-    parts |= {f"rooms of {package}": rooms(package) for package in PICTURES}
-    for title, made in {**parts, "plugins": plugins()}.items():
+    parts = {f"picture of {package}": picture(package) for package in PICTURES} | {"rooms of webhook": rooms("webhook")}
+    for title, made in parts.items():
         before, opening, rest = text.partition(f"<!-- {title} -->")
         _, closing, after = rest.partition(f"<!-- /{title} -->")
         text = f"{before}{opening}\n\n{made}\n\n{closing}{after}"
