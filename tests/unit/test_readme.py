@@ -117,7 +117,7 @@ def states() -> str:
 
 
 _OPTIONS: Final = [each for command in cli.COMMANDS for each in command.params if isinstance(each, click.Option)]
-_SEVERAL: Final = 3  # commands
+_SEVERAL: Final = 2  # commands
 COMMON: Final = {
     _key(each): each for each in _OPTIONS if sum(_key(each) == _key(other) for other in _OPTIONS) >= _SEVERAL
 }
