@@ -2,13 +2,11 @@
 
 `make test` and `make e2e` take the first column: enough to see that the test and the code work together. `make soak`
 takes the third, and with SIZE=small the second. The environment overrules one row: `STORM_VMS=1000 make soak`.
-`python tests/support/sizes.py` prints the table of docs/tests.md.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from typing import Final, NamedTuple
 
 
@@ -56,16 +54,3 @@ def size(name: str) -> int:
     if not given.isdecimal() or not int(given):
         raise SystemExit(f"error: {name}: got '{given}', expected a number from 1")
     return int(given)
-
-
-def table() -> str:
-    """The table of docs/tests.md."""
-    head = "| Variable | `make test`, `make e2e` | `make soak SIZE=small` | `make soak` | What |"
-    rows = [
-        f"| `{name}` | {each.test:,} | {each.small:,} | {each.whole:,} | {each.what} |" for name, each in SIZES.items()
-    ]
-    return "\n".join([head, "|---|---|---|---|---|", *rows])
-
-
-if __name__ == "__main__":
-    sys.stdout.write(f"{table()}\n")

@@ -5,7 +5,6 @@ Every document names only files, modules, headings and make targets that exist.
 
 from __future__ import annotations
 
-import ast
 import importlib
 import re
 from collections.abc import Iterator, Mapping
@@ -77,35 +76,17 @@ def picture(package: str) -> str:
     return "\n".join(["```mermaid", "flowchart TD", *lines, "```"])
 
 
-def _summary(path: Path) -> str:
-    """The first paragraph of a module's docstring, in one line."""
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return " ".join(docstring.partition("\n\n")[0].split())
-
-
-def rooms(package: str) -> str:
-    """The table of a package's rooms, from their docstrings."""
-    paths = [ROOT / name.replace(".", "/") for name in sorted(_arrows(package))]
-    rows = [
-        f"| `{path.relative_to(ROOT)}/` | {_summary(path / '__init__.py')} |"
-        if path.is_dir()
-        else f"| `{path.relative_to(ROOT)}.py` | {_summary(path.with_suffix('.py'))} |"
-        for path in paths
-    ]
-    return "\n".join(["| Room | What it is |", "|---|---|", *rows])
-
-
 def render(text: str) -> str:
     """The document with its generated parts written again."""
-    parts = {f"picture of {package}": picture(package) for package in PICTURES} | {"rooms of webhook": rooms("webhook")}
-    for title, made in parts.items():
+    for package in PICTURES:
+        title, made = f"picture of {package}", picture(package)
         before, opening, rest = text.partition(f"<!-- {title} -->")
         _, closing, after = rest.partition(f"<!-- /{title} -->")
         text = f"{before}{opening}\n\n{made}\n\n{closing}{after}"
     return text
 
 
-def test_the_pictures_and_tables_show_the_rooms_and_imports_of_the_code() -> None:
+def test_the_pictures_show_the_imports_of_the_code() -> None:
     """Otherwise run `python tests/unit/test_architecture.py`."""
     text = ARCHITECTURE.read_text(encoding="utf-8")
     assert render(text) == text

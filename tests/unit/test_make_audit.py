@@ -16,9 +16,7 @@ BAD: Final[dict[str, Any]] = {
     "vulns": [{"id": "PYSEC-1", "fix_versions": ["1.1"]}, {"id": "PYSEC-2", "fix_versions": []}],
 }
 UNASKED: Final[dict[str, Any]] = {"name": "attrs", "skip_reason": "not found"}
-EXPECTED: Final = (
-    "expected a package index that tells vulnerabilities, as PyPI does. The first answer: not found"
-)
+EXPECTED: Final = "expected a package index that tells vulnerabilities, as PyPI does. The first answer: not found"
 
 ROWS: Final = {
     "all are good": ([GOOD, GOOD], [(True, "2 packages have no known vulnerability")]),

@@ -80,7 +80,7 @@ def test_what_the_user_asks_for_is_passed_on(builders: Builders) -> None:
     )
 
 
-def test_the_image_is_told_where_it_comes_from(builders: Builders) -> None:
+def test_the_image_receives_where_it_comes_from(builders: Builders) -> None:
     """The commit, and the digest of a base that is named by it."""
     builders.put("buildah")
     git = builders.directory / "git"

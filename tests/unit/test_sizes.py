@@ -1,14 +1,12 @@
-"""The sizes of tests: which one a run takes, and what docs/tests.md says of them."""
+"""The sizes of tests: which one a run takes."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 import pytest
 from support import sizes
 
-PAGE: Final = Path(__file__).parents[2] / "docs/tests.md"
 NAME: Final = "STORM_VMS"
 
 
@@ -16,11 +14,6 @@ NAME: Final = "STORM_VMS"
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TEST_SIZE", NAME):
         monkeypatch.delenv(name, raising=False)
-
-
-def test_the_page_of_the_tests_has_the_table() -> None:
-    """Otherwise put there what `python tests/support/sizes.py` prints."""
-    assert sizes.table() in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("column", ["test", "small", "whole"])

@@ -37,7 +37,7 @@ from webhook.core.scheduler.state.snapshot import (
 from webhook.core.view import ClusterView, NoObject
 from webhook.objects.kinds import KUBEVIRT, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.manifests import Manifests
-from webhook.plan.vms import vm_of
+from webhook.plan.vms import vm_from
 from webhook.terminal import printable
 
 _EXCLUDED: Final = "a restart changes nothing: the webhook can only prefer a node that rejects the VM"
@@ -81,7 +81,7 @@ def plan_steps(cluster: Manifests, rows: Sequence[VMStatus]) -> tuple[list[Step]
     """
     version = next((each.version for each in cluster.objects.of(KUBEVIRT).values()), "")
     snapshot, notes = _counted(cluster.snapshot())
-    return [_step(vm_of(cluster, row), version, cluster, snapshot, notes) for row in rows], version
+    return [_step(vm_from(cluster, row), version, cluster, snapshot, notes) for row in rows], version
 
 
 def _step(vm: VM, version: str, cluster: Manifests, snapshot: AnySnapshot, notes: Sequence[str]) -> Step:

@@ -15,7 +15,7 @@ from webhook.objects.manifests import Manifests
 from webhook.objects.vm_rows import owner_of_vm
 
 
-def vm_of(cluster: Manifests, row: VMStatus) -> VM:
+def vm_from(cluster: Manifests, row: VMStatus) -> VM:
     """Return the VM of a row. What its VirtualMachineInstance would tell is as by default if that was not read."""
     objects = cluster.objects
     owner = owner_of_vm(cluster, NamespacedName(row.namespace, row.name))

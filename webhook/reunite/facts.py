@@ -13,7 +13,7 @@ from webhook.objects.kinds import APIResource
 from webhook.objects.manifests import Manifests
 from webhook.objects.parts import Part, parts_of_nodes, parts_of_rows
 from webhook.objects.vm_rows import rows_from_manifests
-from webhook.plan.vms import vm_of
+from webhook.plan.vms import vm_from
 
 
 def parts() -> list[Part]:
@@ -36,7 +36,7 @@ def situation_of(cluster: Manifests, policy: Policy, limits: ReuniteLimits, now:
     rows = rows_from_manifests(cluster, policy)
     return Situation(
         now=now,
-        vms=[vm_of(cluster, row) for row in rows if NamespacedName(row.namespace, row.name) in vmis],
+        vms=[vm_from(cluster, row) for row in rows if NamespacedName(row.namespace, row.name) in vmis],
         migrations=list(cluster.objects.of(kinds.MIGRATION).values()),
         kubevirt=next(iter(cluster.objects.of(kinds.KUBEVIRT).values()), None),
         limits=limits,
