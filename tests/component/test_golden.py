@@ -1,7 +1,17 @@
 """What users read: tests/golden/*.txt are transcripts of commands over a cluster of YAML, and each is played again.
 
 `UPDATE_GOLDEN=1 pytest tests/component/test_golden.py` writes them again: the difference in git is what users will see.
-docs/tests.md says what a line means.
+A line is one of these. Indented lines are output: `!` marks standard error, and `[1]` an exit code other than 0.
+
+    cluster FILE              an API server with the objects of this file of tests/golden
+    ## TITLE                  the cluster is as at first again
+    patch PATH YAML           merges into the object at this path, or creates it; null removes a field
+    delete PATH               deletes the object
+    given YAML                adds a document to the file GIVEN, for -f
+    refuse PATH CODE MESSAGE  the API server answers so, at this path and below
+    $ COMMAND                 runs the program; FILES is a file with the same objects, for --manifests
+    $ COMMAND | grep PATTERN  shows the lines that match this regular expression
+    GET PATH                  what `serve --manifests` with these objects answers on its health port
 """
 
 from __future__ import annotations

@@ -48,6 +48,14 @@ def test_the_license_of_a_shipped_package_lets_us_ship_it(requirement: Requireme
     assert refused(IN_SPDX.get(stated, stated)) == set()
 
 
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda workflow: workflow.name)
+def test_a_workflow_names_each_action_by_its_commit(workflow: Path) -> None:
+    """Who can move a tag of an action could otherwise run code with our tokens."""
+    used = re.findall(r"uses: (\S+)", workflow.read_text(encoding="utf-8"))
+    assert used
+    assert [action for action in used if not re.search(r"^\./|@[0-9a-f]{40}$", action)] == []
+
+
 @pytest.mark.parametrize("requirement", shipped(), ids=lambda requirement: requirement.name)
 def test_a_shipped_package_has_the_text_of_its_license(requirement: Requirement) -> None:
     """The image copies it with the package; the licenses ask for that."""
