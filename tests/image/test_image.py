@@ -21,7 +21,7 @@ from support.node import project_image
 from support.node.project_image import BASE, done, run
 from support.scenarios.admitting import admitted, until
 
-MAX_ADDED_MB: Final = 60.0
+MAX_ADDED_MB: Final = 75.0
 IMPORT_ALL: Final = """
 import importlib, pkgutil
 for package in map(importlib.import_module, ("webhook", "certs")):
