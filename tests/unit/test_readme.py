@@ -70,8 +70,13 @@ def of(command: Command) -> Callable[[], str]:
 
 
 def common_options() -> str:
-    """The table of the flags that several commands have."""
-    return _flags(list(COMMON.values()))
+    """The table of the flags that several commands have, with these commands."""
+    rows = [f"| {_names(each)} | {_default(each)} | {each.help} | {_users(each)} |" for each in COMMON.values()]
+    return "\n".join(["| Flag | Default | What it is | Of |", "|---|---|---|---|", *rows])
+
+
+def _users(option: click.Option) -> str:
+    return ", ".join(name for name, each in _OPTIONS if _key(each) == _key(option))
 
 
 def _key(option: click.Option) -> tuple[str, str | None]:
@@ -117,11 +122,15 @@ def states() -> str:
 
 
 _OPTIONS: Final = [
-    each for command in (*cli.COMMANDS, *certs.COMMANDS) for each in command.params if isinstance(each, click.Option)
+    (f"`{prefix}{command.name}`", each)
+    for prefix, commands in (("", cli.COMMANDS), ("certs ", certs.COMMANDS))
+    for command in commands
+    for each in command.params
+    if isinstance(each, click.Option)
 ]
 _SEVERAL: Final = 2  # commands
 COMMON: Final = {
-    _key(each): each for each in _OPTIONS if sum(_key(each) == _key(other) for other in _OPTIONS) >= _SEVERAL
+    _key(each): each for _, each in _OPTIONS if sum(_key(each) == _key(other) for _, other in _OPTIONS) >= _SEVERAL
 }
 
 TABLES: Final[Mapping[str, Callable[[], str]]] = {
