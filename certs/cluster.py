@@ -1,4 +1,4 @@
-"""Reads, watches and writes the two Secrets and the MutatingWebhookConfiguration of a live cluster.
+"""Reads and writes the two Secrets and the MutatingWebhookConfiguration of a live cluster.
 
 Invariant: a write names the resourceVersion that it changes. Every failure is an ApiError, with one sentence that has
 nothing secret in it.
@@ -6,11 +6,9 @@ nothing secret in it.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
 from http import HTTPStatus
 from typing import Any, Final, Self
 
@@ -26,8 +24,6 @@ from webhook.component_base.client.errors import ApiError
 from webhook.component_base.kubeconfig import Kubeconfig
 
 _ANSWER_SECONDS: Final = 10.0
-_WATCH_MARGIN_SECONDS: Final = 10.0  # after the time at which the API server ends a watch
-_ENDED_EARLY_SECONDS: Final = 1.0  # the pause after a watch that ended without an event
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
 
@@ -105,32 +101,6 @@ class ClusterObjects:
         else:
             await self._patch(path, state.secret_patch(change.version, change.pair))
 
-    async def changed(self, seen: ClusterState, at_most: timedelta) -> None:
-        """Wait until one of the objects may differ from `seen`, or until `at_most` is over.
-
-        Raises:
-            ApiError: they can't be watched.
-        """
-        watched = [
-            (path, version)
-            for path, version in (
-                (self._paths.configuration, seen.configuration.version),
-                (self._paths.served, seen.served.version),
-                (self._paths.authority, seen.authority.version),
-            )
-            if path and version
-        ]
-        seconds = max(at_most.total_seconds(), 0)
-        tasks = [asyncio.create_task(self._event(path, version, seconds)) for path, version in watched]
-        try:
-            done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
     async def find(self, path: str) -> Mapping[str, Any] | None:
         """Return the object at this URL path; None if it does not exist.
 
@@ -143,22 +113,6 @@ class ClusterObjects:
                 return None
             _check(reply)
             return _decoded(reply)
-
-    async def _event(self, path: str, version: str, seconds: float) -> None:
-        """Wait for the first event after this version. Its content is not used, because the objects are read again."""
-        collection, _, name = path.rpartition("/")
-        query = (
-            ("watch", "1"),
-            ("fieldSelector", f"metadata.name={name}"),
-            ("resourceVersion", version),
-            ("timeoutSeconds", str(int(seconds) + 1)),
-        )
-        with _naming(f"watch {path}"):
-            async with self._api.stream(collection, query, silence_seconds=seconds + _WATCH_MARGIN_SECONDS) as stream:
-                first = await anext(stream.pieces(), b"")
-                _check(Reply(stream.status, first))
-        if not first:
-            await asyncio.sleep(_ENDED_EARLY_SECONDS)
 
     async def _patch(self, path: str, body: Mapping[str, Any], content_type: str = _MERGE, **query: str) -> None:
         sent = self._api.patch(path, body, [*query.items()], content_type=content_type, seconds=_ANSWER_SECONDS)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from aiohttp import web
 
-from certs.controller import reconciler
 from certs.controller.reconciler import Clock, ControllerStatus
 from webhook.component_base.address import Address
 from webhook.component_base.errors import UserError
 
-# The loop runs at least once in READ_EVERY, plus the waits for answers and the pauses. If it did not run for
-# three times READ_EVERY, it is stuck.
-_STUCK_AFTER: Final = 3 * reconciler.READ_EVERY
+# Each round takes seconds: up to four requests of 10 s at most, and a pause of 10 s at most.
+STUCK_AFTER: Final = timedelta(minutes=3)
 _PREFIX: Final = "kubevirt_coschedule_certs_"
 
 
@@ -53,7 +51,7 @@ async def start_health_server(address: Address, status: ControllerStatus, clock:
 
 def liveness(status: ControllerStatus, now: datetime) -> tuple[int, str]:
     """Return status and text of /healthz. It does not depend on the API server: a restart does not repair that."""
-    if status.reconciled_at and now - status.reconciled_at > _STUCK_AFTER:
+    if status.reconciled_at and now - status.reconciled_at > STUCK_AFTER:
         return 503, f"the controller has not run since {status.reconciled_at:%Y-%m-%dT%H:%M:%SZ}"
     return 200, "ok"
 

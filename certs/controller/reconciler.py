@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
@@ -27,12 +26,9 @@ from webhook.component_base.client.backoff import Backoff
 from webhook.component_base.client.errors import ApiError
 from webhook.component_base.errors import UserError
 
-READ_EVERY: Final = timedelta(seconds=60)  # by the wall clock, so that a machine that was suspended continues at once
+READ_EVERY: Final = timedelta(seconds=5)  # three GETs, fewer requests than a leader election makes
 _TOO_OLD: Final = timedelta(seconds=10)  # older data is read again, for example after the process was stopped
-_UNWATCHED_SECONDS: Final = 5.0  # between two reads if the objects can't be watched
 _RETRYING: Final = "can't read or write the objects, trying again"
-_MANY_WRITES: Final = 20  # a new authority takes four
-_MANY_WRITES_IN: Final = timedelta(seconds=20)
 
 
 class Objects(Protocol):
@@ -44,10 +40,6 @@ class Objects(Protocol):
 
     async def write(self, change: Change) -> None:
         """Make one change."""
-        ...
-
-    async def changed(self, seen: ClusterState, at_most: timedelta) -> None:
-        """Wait until one of the objects may differ from `seen`, or until `at_most` is over."""
         ...
 
 
@@ -81,7 +73,7 @@ class Controller:
         self._connect, self._policy, self._clock, self._note = connect, policy, clock, note
         self._logged: dict[str, object] = {}
         self._history = BundleHistory()
-        self._writes: deque[datetime] = deque(maxlen=_MANY_WRITES)
+        self._last_write: type[Write] | None = None  # since the objects were last found correct
 
     async def run(self) -> None:
         """Reconcile until this is canceled."""
@@ -98,7 +90,7 @@ class Controller:
             await self._sleep(backoff.wait(now()))
 
     async def reconcile(self, objects: Objects) -> None:
-        """Read the objects, then take the one step that is due, or wait for a change.
+        """Read the objects, then take the one step that is due, or wait.
 
         Raises:
             ApiError: an object could not be read or written.
@@ -110,7 +102,7 @@ class Controller:
         self._observe(seen, step, now)
         if isinstance(step, WaitUntil):
             self._log_once("waiting", reason=step.reason, until=step.until)
-            await self._wait(objects, seen, min(step.until - now, READ_EVERY))
+            await self._sleep(min(step.until - now, READ_EVERY).total_seconds())
             return
         written = change.change_for(step, seen, self._policy, now)
         if self._clock() - now > _TOO_OLD:
@@ -122,14 +114,7 @@ class Controller:
             self._note("another client wrote first, reading again", step=type(step).__name__)
             return
         self._done(step)
-        await self._slow_down(now)
-
-    async def _wait(self, objects: Objects, seen: ClusterState, at_most: timedelta) -> None:
-        try:
-            await objects.changed(seen, at_most)
-        except ApiError as error:
-            self._log_once("can't watch the objects, reading them every 5 seconds", logging.WARNING, error=str(error))
-            await self._sleep(min(at_most.total_seconds(), _UNWATCHED_SECONDS))
+        await self._slow_down(type(step))
 
     def _observe(self, seen: ClusterState, step: plan.RotationStep, now: datetime) -> None:
         found = pki.read_certificates(seen.served.pair.certificate)
@@ -140,6 +125,7 @@ class Controller:
         self.status.problem = None
         if isinstance(step, WaitUntil):
             self.status.succeeded_at = now
+            self._last_write = None
 
     def _failed(self, sentence: str) -> None:
         self.status.errors += 1
@@ -159,9 +145,9 @@ class Controller:
 
     def _published(self, bundle: Bundle) -> None:
         for each in bundle.added:
-            self._note("authority published", authority=each.authority, reason=each.because)
+            self._note("authority published", authority=pki.short_fingerprint(each))
         for each in bundle.dropped:
-            self._note("authority dropped", authority=each.authority, reason=each.because)
+            self._note("authority dropped", authority=pki.short_fingerprint(each))
         if not bundle.added and not bundle.dropped:
             self._note("caBundle had text that is not a certificate, or a certificate twice: written again")
 
@@ -170,13 +156,12 @@ class Controller:
             self._logged[message] = fields
             self._note(message, level, **fields)
 
-    async def _slow_down(self, now: datetime) -> None:
-        """Pause after 20 writes in 20 s, because another client undoes them."""
-        self._writes.append(now)
-        if len(self._writes) == _MANY_WRITES and now - self._writes[0] < _MANY_WRITES_IN:
-            self._writes.clear()
-            self._note(
+    async def _slow_down(self, written: type[Write]) -> None:
+        """Pause after the same write as before, because another client undoes it."""
+        if written is self._last_write:
+            self._log_once(
                 "the objects change back after each write: does another client write the caBundle or a Secret?",
                 logging.WARNING,
             )
-            await self._sleep(_UNWATCHED_SECONDS)
+            await self._sleep(READ_EVERY.total_seconds())
+        self._last_write = written

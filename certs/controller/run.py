@@ -56,29 +56,19 @@ async def _run(settings: ControllerSettings, listen: Address, kubeconfig: Kubeco
 async def _until_signal(controller: Controller) -> int:
     """Run the controller until SIGTERM or SIGINT. Return the exit code: 1 if the controller ended before that."""
     stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
+    running = asyncio.create_task(controller.run())
+    running.add_done_callback(lambda _: stopping.set())
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
-    running, stop = asyncio.create_task(controller.run()), asyncio.create_task(stopping.wait())
-    try:
-        await asyncio.wait((running, stop), return_when=asyncio.FIRST_COMPLETED)
-        failed = running.done()
-        if failed:
-            log.note("the controller ended, so the process ends", logging.ERROR, **_why(running))
-    finally:
-        for task in (running, stop):
-            task.cancel()
-        await asyncio.gather(running, stop, return_exceptions=True)
-    return 1 if failed else 0
-
-
-def _why(ended: asyncio.Task[None]) -> dict[str, object]:
-    if ended.cancelled():
-        return {"because": "it was cancelled"}
-    error = ended.exception()
-    if error is None:
-        return {"because": "it returned"}
-    return {"because": f"{type(error).__name__}: {error}", "at": raised_at(error)}
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    await stopping.wait()
+    if not running.done():
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        return 0
+    error = asyncio.CancelledError() if running.cancelled() else running.exception()
+    fields = {"because": f"{type(error).__name__}: {error}", "at": raised_at(error)} if error else {}
+    log.note("the controller ended, so the process ends", logging.ERROR, **fields)
+    return 1
 
 
 def _now() -> datetime:

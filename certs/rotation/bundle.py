@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from itertools import chain
 
 from cryptography import x509
@@ -19,34 +18,6 @@ from msgspec import Struct
 
 from certs.rotation.state import Configuration
 from certs.x509 import pki
-
-
-class ChangeReason(StrEnum):
-    """Why an authority is added or dropped."""
-
-    ISSUES = "it issues certificates"
-    SERVED = "it verifies the current certificate"
-    EXPIRED = "it has expired"
-    RETIRED = "no server serves a certificate that it verifies any more"
-
-
-class AuthorityChange(Struct, frozen=True):
-    """One authority, and why it is added or dropped."""
-
-    authority: str
-    because: ChangeReason
-
-
-class BundleNeeds(Struct, frozen=True):
-    """What the Secrets require of the bundle.
-
-    Attributes:
-        needed: the authority that issues certificates, and the one that verifies the current certificate.
-        someone_serves: whether the current pair can be served. If not, servers may serve any older pair.
-    """
-
-    needed: Mapping[x509.Certificate, ChangeReason]
-    someone_serves: bool
 
 
 class Bundle(Struct, frozen=True, kw_only=True):
@@ -61,8 +32,8 @@ class Bundle(Struct, frozen=True, kw_only=True):
 
     authorities: tuple[x509.Certificate, ...]
     differs: bool
-    added: tuple[AuthorityChange, ...]
-    dropped: tuple[AuthorityChange, ...]
+    added: tuple[x509.Certificate, ...]
+    dropped: tuple[x509.Certificate, ...]
     next_change: datetime | None
 
     @property
@@ -101,30 +72,27 @@ class BundleHistory:
 
 
 def plan_bundle(
-    configuration: Configuration, needs: BundleNeeds, history: BundleHistory, retire: timedelta, now: datetime
+    configuration: Configuration,
+    needs: tuple[x509.Certificate, x509.Certificate | None],
+    history: BundleHistory,
+    retire: timedelta,
+    now: datetime,
 ) -> Bundle:
-    """Return the bundle as it should be now, and note in `history` what it is."""
-    needed = needs.needed
+    """Return the bundle as it should be now, and note in `history` what it is.
+
+    `needs`: the authority that issues certificates, and the one that verifies the current pair. The second is None if
+    that pair can't be served: servers may then serve any older pair.
+    """
+    needed, serves = dict.fromkeys(each for each in needs if each), needs[1] is not None
     read = [pki.read_certificates(webhook.bundle) for webhook in configuration.webhooks]
     existing = dict.fromkeys(chain.from_iterable(read))
-    history.observe(read, needed if needs.someone_serves else existing, now)
+    history.observe(read, needed if serves else existing, now)
     leaving = {each: history.leaves_at(each, retire) for each in existing if each not in needed}
     carried = tuple(each for each in {**existing, **needed} if each not in leaving or now < leaving[each])
     return Bundle(
         authorities=carried,
         differs=any(webhook.bundle != pki.pem(carried) for webhook in configuration.webhooks),
-        added=tuple(
-            AuthorityChange(pki.short_fingerprint(each), because)
-            for each, because in needed.items()
-            if each not in history.published
-        ),
-        dropped=tuple(
-            AuthorityChange(
-                pki.short_fingerprint(each),
-                ChangeReason.EXPIRED if now >= each.not_valid_after_utc else ChangeReason.RETIRED,
-            )
-            for each in leaving
-            if each not in carried
-        ),
+        added=tuple(each for each in needed if each not in history.published),
+        dropped=tuple(each for each in leaving if each not in carried),
         next_change=min((end for end in leaving.values() if end > now), default=None),
     )

@@ -26,7 +26,7 @@ from typing import Final
 from msgspec import Struct
 
 from certs.rotation import bundle as bundles
-from certs.rotation.bundle import Bundle, BundleHistory, BundleNeeds, ChangeReason
+from certs.rotation.bundle import Bundle, BundleHistory
 from certs.rotation.state import ClusterState
 from certs.x509 import verify
 from certs.x509.pki import Authority
@@ -91,11 +91,8 @@ def next_step(state: ClusterState, history: BundleHistory, policy: RotationPolic
     if isinstance(authority, Flaw):
         return NewAuthority(authority.sentence)
     current = verify.examine(state.served.pair, policy.names, now)
-    needed = {authority.certificate: ChangeReason.ISSUES}
-    if isinstance(current, Servable):
-        needed.setdefault(current.authority, ChangeReason.SERVED)
-    needs = BundleNeeds(needed, isinstance(current, Servable))
-    bundle = bundles.plan_bundle(state.configuration, needs, history, policy.retire, now)
+    served = current.authority if isinstance(current, Servable) else None
+    bundle = bundles.plan_bundle(state.configuration, (authority.certificate, served), history, policy.retire, now)
     if bundle.differs:
         return Publish(bundle)
     due = _why_due(current, authority, policy, now)

@@ -13,7 +13,9 @@ from support.control_plane.certs_install import AUTHORITY_SECRET, CONFIGURATION,
 from support.control_plane.installed import NAME, Installed
 from support.drivers.serving import ROOT, Pair
 
-MAX_RESTORED_SECONDS: Final = 5.0
+from certs.controller.reconciler import READ_EVERY
+
+MAX_RESTORED_SECONDS: Final = READ_EVERY.total_seconds() + 2  # for the reads and the write on a busy machine
 
 
 def messages(log: Path) -> list[str]:
@@ -39,8 +41,8 @@ def test_the_api_server_takes_what_the_controller_made(
             installed.certificate = others
 
 
-def test_a_bundle_that_somebody_empties_is_restored_at_once(kept: CertsInstall) -> None:
-    """The watch shows the change to the certificate controller. Calls fail open until then: this time is measured."""
+def test_a_bundle_that_somebody_empties_is_restored_at_the_next_read(kept: CertsInstall) -> None:
+    """Calls fail open until then: this time is measured."""
     with kept.keeping():
         kept.until(kept.is_good)
         kept.api.replace({**kept.configuration, "metadata": kept.api.get(CONFIGURATION)["metadata"]})

@@ -60,12 +60,6 @@ class Dying:
         """As the real one."""
         return await self._real.read()
 
-    async def changed(self, seen: ClusterState, at_most: timedelta) -> None:
-        """As the real one; once nothing is to be done for long, this life is over."""
-        if at_most > QUICK.retire:
-            raise Killed
-        await self._real.changed(seen, at_most)
-
     async def write(self, change: Any) -> None:
         """The last one is made or not, and then the process ends."""
         if self._left == 0 and self._moment == "before":
@@ -76,6 +70,13 @@ class Dying:
         if self._left == 0:
             raise Killed
         self._left = self._left - 1 if self._left else None
+
+
+async def _sleep(seconds: float) -> None:
+    """Once nothing is to be done for long, this life is over."""
+    if seconds > QUICK.retire.total_seconds():
+        raise Killed
+    await asyncio.sleep(seconds)
 
 
 async def _crash(kept: CertsInstall, write: int, moment: str) -> None:
@@ -95,7 +96,7 @@ async def _crash(kept: CertsInstall, write: int, moment: str) -> None:
             async with cluster.connect_objects(Kubeconfig(file=kept.kubeconfig), PATHS) as real:
                 yield Dying(real, kept, left, at)
 
-        keeper = Controller(connect, QUICK, clock=lambda: datetime.now(UTC), note=lambda *_, **__: None)
+        keeper = Controller(connect, QUICK, clock=lambda: datetime.now(UTC), note=lambda *_, **__: None, sleep=_sleep)
         with pytest.raises(Killed):
             await keeper.run()
     assert kept.state().served.pair != first

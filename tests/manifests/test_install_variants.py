@@ -96,7 +96,7 @@ def test_the_controller_may_write_two_secrets_and_one_configuration() -> None:
             "apiGroups": [""],
             "resources": ["secrets"],
             "resourceNames": [TLS, AUTHORITY],
-            "verbs": ["get", "watch", "patch", "create"],
+            "verbs": ["get", "patch", "create"],
         },
         {"apiGroups": [""], "resources": ["services"], "resourceNames": [NAME], "verbs": ["get"]},
     ]
@@ -105,7 +105,7 @@ def test_the_controller_may_write_two_secrets_and_one_configuration() -> None:
             "apiGroups": ["admissionregistration.k8s.io"],
             "resources": ["mutatingwebhookconfigurations"],
             "resourceNames": [the("MutatingWebhookConfiguration")["metadata"]["name"]],
-            "verbs": ["get", "watch", "patch"],
+            "verbs": ["get", "patch"],
         }
     ]
     bound = [item for item in installed() if ACCOUNT in item.get("subjects", ())]

@@ -50,11 +50,6 @@ def pair(
     return pki.issue(of or pki.new_authority(now=at, lifetime=lifetime), names, now=at, lifetime=lifetime)
 
 
-def authority(issued: Pair) -> str:
-    """Return the name of a pair's authority in logs."""
-    return pki.short_fingerprint(pki.read_certificates(issued.authority)[0])
-
-
 def secret(held: Pair | None = None, **more: bytes) -> dict[str, Any]:
     """Return a Secret with this pair, and with more values."""
     files = (held.certificate, held.key, held.authority) if held else (b"", b"", b"")

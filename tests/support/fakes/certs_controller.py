@@ -31,15 +31,16 @@ class Objects:
         self.cluster, self.now = cluster, now
         self.kill: Callable[[int], str | None] = lambda _: None  # at which write, "before" or "after" it
         self.problem: list[str] = []
-        self.unwatched: list[str] = []
-        self.looks: list[timedelta] = []
         self.until: datetime | None = None
         self.raced: Callable[[], None] | None = None
         self.pauses: list[float] = []
 
     async def sleep(self, seconds: float) -> None:
-        """Note a pause, which takes no time."""
+        """Let time pass without a change."""
         self.pauses.append(seconds)
+        self.now += timedelta(seconds=seconds)
+        if self.until and self.now >= self.until:
+            raise Killed
         await asyncio.sleep(0)
 
     async def read(self) -> ClusterState:
@@ -62,16 +63,6 @@ class Objects:
             raise Conflict from None
         if kill == "after":
             raise Killed
-
-    async def changed(self, seen: ClusterState, at_most: timedelta) -> None:  # noqa: ARG002 - the protocol's
-        """Let time pass without a change."""
-        if self.unwatched:
-            raise ApiError(self.unwatched.pop(0))
-        self.looks.append(at_most)
-        self.now += at_most
-        if self.until and self.now >= self.until:
-            raise Killed
-        await asyncio.sleep(0)
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Objects]:

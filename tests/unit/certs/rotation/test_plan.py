@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from support.fakes import certs_cluster
-from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, MemoryCluster, authority, configuration, secret
+from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, MemoryCluster, configuration, secret
 
 from certs.rotation import change, plan
-from certs.rotation.bundle import BundleHistory, ChangeReason
+from certs.rotation.bundle import BundleHistory
 from certs.rotation.plan import Issue, NewAuthority, Publish, RotationStep, WaitUntil
 from certs.x509 import pki
 from certs.x509.pki import Pair
@@ -140,8 +140,8 @@ def test_a_bundle_is_repaired_at_once(watched: Watched, added: list[Pair], dropp
     """One write corrects all problems."""
     wanted = watched.step()
     assert isinstance(wanted, Publish)
-    assert [each.authority for each in wanted.bundle.added] == [authority(pair) for pair in added]
-    assert [each.authority for each in wanted.bundle.dropped] == [authority(pair) for pair in dropped]
+    assert pki.pem(wanted.bundle.added) == published(*added)
+    assert pki.pem(wanted.bundle.dropped) == published(*dropped)
     assert watched.until_waiting()[0] == [Publish]
 
 
@@ -237,13 +237,6 @@ def test_a_certificate_and_its_authority_end_together_at_the_latest() -> None:
     watched = Watched(certs_cluster.pair(of=last), last.pair.authority, of=last)
     assert watched.step() == WaitUntil(NOW + SECOND, "the authority is replaced at that time")
     assert isinstance(watched.step(NOW + SECOND), NewAuthority)
-
-
-def test_why_an_authority_is_in_the_bundle() -> None:
-    """Each in words."""
-    wanted = Watched(OLD, b"").step()
-    assert isinstance(wanted, Publish)
-    assert [each.because for each in wanted.bundle.added] == [ChangeReason.ISSUES, ChangeReason.SERVED]
 
 
 def test_fields_that_are_not_ours_stay() -> None:
