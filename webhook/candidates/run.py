@@ -21,21 +21,26 @@ from webhook.core.api.pod import Pod
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe.candidate import Candidate, candidate_of
 from webhook.core.opt_in import Policy
-from webhook.core.reunite.kubevirt import minor_version
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.explain.derive.notes import CLUSTER
-from webhook.objects.api.storage import LONGHORN_VERSION
-from webhook.objects.kinds import SETTING, SHARE_MANAGER
+from webhook.objects.kinds import SHARE_MANAGER
 from webhook.objects.manifests import Manifests
 from webhook.objects.parts import parts_of_all
-from webhook.objects.vm_rows import misplaced_opt_ins, opt_in_all_in, owner_of_vm, pods_of_vms, require_pods, unread
+from webhook.objects.vm_rows import (
+    misplaced_opt_ins,
+    old_share_managers,
+    opt_in_all_in,
+    owner_of_vm,
+    pods_of_vms,
+    require_pods,
+    unread,
+)
 from webhook.status.output import now
 from webhook.terminal import to_json, to_yaml
 
 EXIT_COMPLETE: Final = 0
 EXIT_INCOMPLETE: Final = 1
 EXIT_MISSING: Final = 2
-_LONGHORN: Final = (1, 8)  # the first with NFS-Ganesha 6
 _TABLES: Final = ("table", "wide")
 _BY_NAME: Final = attrgetter("namespace", "name")
 
@@ -73,7 +78,7 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     nobody = f"no {vm}{_names_or_labels(settings)} in {where} {has} a disk with a share-manager"
     stderr.write(f"{report.count_gains(items) if items else nobody}\n")
     stderr.writelines(f"{sentence}\n" for sentence in _remarks(found, settings))
-    stderr.writelines(_old_longhorn(cluster, settings.longhorn_namespace))
+    stderr.writelines(f"{sentence}\n" for sentence in old_share_managers(cluster, settings.longhorn_namespace))
     if not_known and not made:
         stderr.write(f"only VMs that run are shown: {not_known}\n")
     if not candidates and not problems and not cluster.objects.within(SHARE_MANAGER, settings.longhorn_namespace):
@@ -98,18 +103,6 @@ def _remarks(found: CandidateReport, settings: CandidatesSettings) -> Iterator[s
     if any(CLUSTER in each.notes for each in found.items):
         yield f"the next pod of a stopped VM is {CLUSTER}"
     yield from (f"not everything could be read: {problem}" for problem in found.problems)
-
-
-def _old_longhorn(cluster: Manifests, namespace: str) -> Iterator[str]:
-    """What a user must know of a Longhorn whose share-managers can block their own node."""
-    found = cluster.objects.get(SETTING, LONGHORN_VERSION, namespace)
-    version = minor_version(found.value or "") if found else None
-    if version and version < _LONGHORN:
-        yield (
-            f"Longhorn {found.value if found else ''} serves NFS with a Ganesha before 6. Without free memory on their "
-            "node, a VM and its share-manager can block each other; expected 1.8 or newer: "
-            "docs/concepts/loopback-nfs.md\n"
-        )
 
 
 def _names_or_labels(settings: CandidatesSettings) -> str:

@@ -103,7 +103,7 @@ def _pod(pod: Pod) -> Pod:
 def _container(container: Container, *, served: bool) -> Container:
     options = {name: container.option(name) for name in _OPTIONS} if served else {}
     args = [word for name, value in options.items() if value is not None for word in (name, value)]
-    return replace(container, args=args or None)
+    return replace(container, args=args or None, image=container.image if served else None)
 
 
 def _metadata(meta: _Meta) -> _Meta:

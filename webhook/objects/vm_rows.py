@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
 from webhook.core.api import kubevirt
+from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT
+from webhook.core.api.longhorn import SHARE_MANAGER as COMPONENT
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.observe import vm_status
@@ -15,7 +17,9 @@ from webhook.core.observe.misplaced import misplaced_in
 from webhook.core.observe.reunite_messages import latest, with_messages
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import OptInAll, Policy, opt_in_all_of
+from webhook.core.reunite.kubevirt import minor_version
 from webhook.core.scheduler.matching.label_selector import Selector
+from webhook.objects.api.storage import LONGHORN_VERSION
 from webhook.objects.api.webhooks import CONFIGURATION
 from webhook.objects.documents import BadDocument
 from webhook.objects.kinds import (
@@ -24,6 +28,7 @@ from webhook.objects.kinds import (
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
     POD,
+    SETTING,
     SHARE_MANAGER,
     SHARE_MANAGER_POD,
     VIRT_LAUNCHER_POD,
@@ -33,6 +38,11 @@ from webhook.objects.kinds import (
 )
 from webhook.objects.manifests import Manifests
 
+_GANESHA_6: Final = (1, 8)  # the first Longhorn that has it: longhorn issue 9614
+_DANGER: Final = (
+    "serve NFS with a Ganesha before 6. Without free memory on their node, a VM and its share-manager can block each "
+    "other; expected Longhorn 1.8 or newer: docs/concepts/loopback-nfs.md"
+)
 _READ: Final = (PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, SHARE_MANAGER, SHARE_MANAGER_POD, NAMESPACE)
 
 
@@ -103,3 +113,30 @@ def unread(manifests: Manifests) -> list[str]:
     """Return a sentence for each kind of a row that could not be listed."""
     problems = {kind.title: manifests.objects.unread(kind) for kind in _READ}
     return [f"{title}: {problem}" for title, problem in problems.items() if problem]
+
+
+def old_share_managers(cluster: Manifests, namespace: str) -> list[str]:
+    """Return a sentence if share-managers in Longhorn's namespace are too old; nothing if none is known to be.
+
+    The image of a pod tells what runs, also after an upgrade. Without an image the version of Longhorn counts.
+    """
+    pods = (pod for key, pod in cluster.objects.of(POD).items() if key.namespace == namespace)
+    images = [image for pod in pods if _is_share_manager(pod) for image in [_image(pod)] if image]
+    old = [image for image in images if _is_old(image.rpartition(":")[2])]
+    if old:
+        return [f"share-managers with an old image: {len(old)} ({min(old)}). They {_DANGER}"]
+    version = cluster.objects.get(SETTING, LONGHORN_VERSION, namespace) if not images else None
+    return [f"share-managers of Longhorn {version.value} {_DANGER}"] if version and _is_old(version.value) else []
+
+
+def _is_share_manager(pod: Pod) -> bool:
+    return pod.metadata.label(LABEL_LONGHORN_COMPONENT) == COMPONENT and not kubevirt.is_finished(pod)
+
+
+def _image(pod: Pod) -> str:
+    return next((each.image for each in pod.spec.containers or () if each.image), "")
+
+
+def _is_old(version: str | None) -> bool:
+    found = minor_version(version or "")
+    return found is not None and found < _GANESHA_6

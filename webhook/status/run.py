@@ -16,7 +16,14 @@ from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.objects.kinds import VIRT_LAUNCHER_POD
 from webhook.objects.manifests import Manifests
 from webhook.objects.parts import parts_of_nodes, parts_of_rows
-from webhook.objects.vm_rows import misplaced_opt_ins, opt_in_all_in, require_pods, rows_from_manifests, unread
+from webhook.objects.vm_rows import (
+    misplaced_opt_ins,
+    old_share_managers,
+    opt_in_all_in,
+    require_pods,
+    rows_from_manifests,
+    unread,
+)
 from webhook.status.output import Output, nobody, now
 from webhook.status.report import Selection
 from webhook.status.settings import StatusSettings
@@ -50,7 +57,7 @@ def run(settings: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool
         all_in = rows_from_manifests(cluster, replace(policy, opt_in_all="true"), selector=settings.selector)
         if any(row.by is OptedInBy.CLUSTER for row in selection.rows(all_in)):
             problems.append(opt_in_all_unknown(unknown))
-    out.tell(*selection.hints(misplaced_opt_ins(cluster)))
+    out.tell(*selection.hints(misplaced_opt_ins(cluster)), *old_share_managers(cluster, settings.longhorn_namespace))
     at = made.at if made else now()
     if settings.plan:
         return _plan(cluster, rows, selection, problems, out, f"{origin} at {at}")

@@ -40,6 +40,7 @@ class Container(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.Container; an init container whose restartPolicy is Always is a sidecar."""
 
     name: str | None = None
+    image: str | None = None
     args: list[str] | None = None
     resources: ResourceRequirements | None = None
     ports: list[ContainerPort] | None = None
