@@ -73,15 +73,14 @@ class ControllerSettings(ObjectNames):
     propagation_seconds: timedelta = option(
         default="120",
         type=SECONDS_SPAN,
-        help="How long after a write of caBundle until every API server has seen it. API servers watch it, which takes "
-        "milliseconds; an API server that lost its watch asks again after at most 60 s. Servers get a certificate of a "
-        "new authority only after this time.",
+        help="How long after a write of caBundle until every API server has seen it, also one that lost its watch. "
+        "Servers get a certificate of a new authority only after this time.",
     )
     retire_seconds: timedelta = option(
         default="3600",
         type=SECONDS_SPAN,
-        help="How long after a write of the Secret until no server uses its old content. Kubelets take up to two "
-        "minutes, servers a few seconds. An old authority stays in caBundle for this time, which is far longer.",
+        help="How long after a write of the Secret until no server uses its old content. An old authority stays in "
+        "caBundle for this time.",
     )
     listen: Address = option(
         default=":8080", type=ADDRESS, help="Address of /healthz, /readyz and /metrics (plain HTTP)."
@@ -147,8 +146,8 @@ class InspectSettings(ObjectNames):
     )
     connect: Address | None = option(
         type=ADDRESS,
-        help="Address of a server with which the program makes a TLS handshake. Without this option: the address of "
-        "the Service of a live cluster, where it can be reached from here.",
+        help="Address of a server for a TLS handshake. Without this option: the Service of a live cluster, where it "
+        "can be reached from here.",
     )
     output: Literal["text", "json"] = option("-o", default="text", type=OneOf("text", "json"), help="Output format.")
 

@@ -56,9 +56,8 @@ def manifests_option(*short: str) -> Any:
         *short,
         metavar="DIR",
         type=FILE,
-        help="File, or directory of .yaml, .yml and .json files at any depth, that describes a cluster. The program "
-        "reads it instead of a live cluster: a file that `bundle` wrote, or nodes, claims, volumes, ShareManagers, "
-        "VolumeAttachments, pods and CSINodes.",
+        help="File, or directory of .yaml, .yml and .json files, in place of a live cluster: one that `bundle` wrote, "
+        "or nodes, claims, volumes, ShareManagers, VolumeAttachments, pods and CSINodes.",
     )
 
 
@@ -77,9 +76,9 @@ def read_opt_in_all_option() -> Any:
     """Declare `opt_in_all` of a command that reads a cluster: None for what the cluster says."""
     return option(
         type=OneOf("off", "true", "required", "preferred"),
-        help="Which VMs without the annotation kubevirt-scheduler/co-schedule, in Namespaces without that label, count "
-        "as opted in: off, true (with --mode), required or preferred. Without this option the program reads it from "
-        "the annotation kubevirt-scheduler/opt-in-all of the MutatingWebhookConfiguration of the webhook.",
+        help="Which VMs without the annotation kubevirt-scheduler/co-schedule, in Namespaces without that label, "
+        "count as opted in: off, true (with --mode), required or preferred. Without this option: as the "
+        "annotation kubevirt-scheduler/opt-in-all of the MutatingWebhookConfiguration says.",
     )
 
 
@@ -99,29 +98,29 @@ class DecisionSettings(LonghornSettings):
     mode: Literal["required", "preferred", "off"] = option(
         default="required",
         type=OneOf("required", "preferred", "off"),
-        help="Mode of a VM whose annotation kubevirt-scheduler/co-schedule, or whose Namespace's label of that name, "
-        'is "true": required, preferred or off. A VM for which it is required or preferred gets that mode.',
+        help="Mode of a VM whose annotation, or whose Namespace's label, is true: required, preferred or off. A VM "
+        "that asks for required or preferred gets that mode.",
     )
     watch_pods: Literal["all", "virt-launcher", "none"] = option(
         default="all",
         type=OneOf("all", "virt-launcher", "none"),
         help="Pods that the webhook watches, in all namespaces. all: a VM gets a required affinity only for a node "
-        "that has room for it beside the pods that are there. virt-launcher: the webhook does not look for room. none: "
-        "in addition, the webhook does not steer a share-manager pod to the node of its VM.",
+        "that has room for it. virt-launcher: the webhook does not look for room. none: it does not steer "
+        "share-manager pods either.",
     )
     headroom: Mapping[str, int] = option(
         default="",
         type=Parsed("RESOURCES", headroom),
         help="What must stay free on a node for which a VM gets a required affinity, as RESOURCE=QUANTITY,...: "
-        "cpu=500m,memory=2Gi. Without this option a VM may take all that is left.",
+        "cpu=500m,memory=2Gi.",
     )
     shortlist: Literal["auto", "off"] = option(
         default="auto",
         type=OneOf("auto", "off"),
-        help="Whether a preference in a cluster of more than 100 nodes comes with a short list of required nodes, so "
-        "that kube-scheduler scores the preferred one: auto or off. An autoscaler makes no node for a pod with such a "
-        "list. auto: no list beside Karpenter's nodes (label karpenter.sh/nodepool), and none beside "
-        "cluster-autoscaler (ConfigMap cluster-autoscaler-status). If another autoscaler runs, choose off.",
+        help="Whether a preference among more than 100 nodes comes with a short list of required nodes: auto or off. "
+        "An autoscaler makes no node for a pod with such a list. auto: no list beside Karpenter's nodes (label "
+        "karpenter.sh/nodepool) and cluster-autoscaler (ConfigMap cluster-autoscaler-status). Beside another "
+        "autoscaler choose off.",
     )
     manifests: Path | None = manifests_option()
 
@@ -146,8 +145,7 @@ class VMListSettings(LonghornSettings):
     selector: Selector | None = option(
         "-l",
         type=Parsed("SELECTOR", selector),
-        help="Show only VMs whose pods have these labels, as kubectl takes a label selector: app=db,tier!=test. "
-        "KubeVirt copies the labels of a VM's template to its pods.",
+        help="Show only VMs whose pods have these labels, as kubectl takes a label selector: app=db,tier!=test.",
     )
     no_headers: bool = option(is_flag=True, help="Print the table without the line of its column names.")
     manifests: Path | None = manifests_option("-f")

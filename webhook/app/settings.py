@@ -31,15 +31,13 @@ class ServeSettings(DecisionSettings):
     tls_private_key_file: Path = option(
         required=True,
         type=FILE,
-        help="PEM file with the certificate's private key. The webhook looks at both files each second, and serves a "
-        "new pair from then on. Where neither file is there at the start, or a kubelet writes them, the webhook waits "
-        "for a good pair.",
+        help="PEM file with the certificate's private key. The webhook serves a new pair within a second. Where "
+        "neither file is there at the start, or a kubelet writes them, it waits for a good pair.",
     )
     tls_server_name: str | None = option(
         type=NAME,
-        help="DNS name that the certificate must be for, such as kubevirt-coschedule.kubevirt-coschedule.svc. The "
-        "webhook does not serve a certificate for other names only. Without this option the certificate may be for "
-        "any name.",
+        help="DNS name that the certificate must be for, such as kubevirt-coschedule.kubevirt-coschedule.svc. Without "
+        "this option the certificate may be for any name.",
     )
     tls_min_version: Literal["VersionTLS12", "VersionTLS13"] = option(
         default="VersionTLS13",
@@ -48,9 +46,8 @@ class ServeSettings(DecisionSettings):
     )
     client_ca_file: Path | None = option(
         type=FILE,
-        help="PEM file with the authorities that issue callers' certificates. The webhook looks at this file each "
-        "second, too, and refuses a caller without such a certificate. Without this option anybody who can connect "
-        "may call.",
+        help="PEM file with the authorities that issue callers' certificates; the webhook takes a changed file. "
+        "Without this option anybody who can connect may call.",
     )
     client_name: str | None = option(
         type=NAME,
@@ -70,28 +67,27 @@ class ServeSettings(DecisionSettings):
     page: bool = option(
         default="on",
         type=OnOrOff(),
-        help="Whether the health address (--health-listen) also has the page with the VMs and the last decisions: on "
-        "or off. It answers only callers of localhost, as kubectl port-forward is one.",
+        help="Whether the health address (--health-listen) also has the page: on or off. It answers only callers of "
+        "localhost, as kubectl port-forward is one.",
     )
     drain_seconds: float = option(
         default="15",
         type=SECONDS,
-        help="How long after SIGTERM the webhook still accepts connections. Meanwhile /readyz says no, so that callers "
-        "move to other replicas. Calls that have begun get 10 s more; together that fits into the 30 s that Kubernetes "
-        "gives a pod.",
+        help="How long after SIGTERM the webhook still accepts connections, while /readyz says no. Calls that have "
+        "begun get 10 s more; together that fits into the 30 s that Kubernetes gives a pod.",
     )
     opt_in_all: OptInAll = opt_in_all_option()
     audit: bool = option(
         default="off",
         type=OnOrOff(),
-        help="Whether the webhook only audits: on or off. With on it decides as always, and tells each decision in the "
-        "pod's annotation kubevirt-scheduler/decision, the log, the metrics and the events. It changes nothing else.",
+        help="Whether the webhook only audits: on or off. With on it only tells each decision, in the pod's "
+        "annotation kubevirt-scheduler/decision, the log, the metrics and the events.",
     )
     events: bool = option(
         default="off",
         type=OnOrOff(),
-        help="Whether an event on the VirtualMachineInstance tells what the webhook decided for its pod: on or off. "
-        "The webhook needs the right to create events, which manifests/components/events gives.",
+        help="Whether an event on the VirtualMachineInstance tells the decision for its pod: on or off. "
+        "manifests/components/events gives the right to create events.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = option(
         default="info",

@@ -18,7 +18,6 @@ class CandidatesSettings(VMListSettings):
         default="table",
         type=OneOf("table", "wide", "commands", "json", "yaml", "name"),
         help="Output format: table, wide (the table with all evidence), json, yaml, name "
-        "(virtualmachineinstance.kubevirt.io/NAME, for a stopped VM virtualmachine.kubevirt.io/NAME) or commands. "
-        "commands has, for each VM that has not opted in, the line that opts the VM in; for one that somebody has "
-        "opted out, a comment.",
+        "(virtualmachineinstance.kubevirt.io/NAME, for a stopped VM virtualmachine.kubevirt.io/NAME) or commands "
+        "(the lines that opt VMs in).",
     )

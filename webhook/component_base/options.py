@@ -216,10 +216,10 @@ class ClusterSettings:
 
     kubeconfig: Path | None = option(
         type=FILE,
-        help="kubeconfig file that names the cluster. Without this option the program takes the service account of "
-        "the pod that it runs in, else $KUBECONFIG, else ~/.kube/config.",
+        help="kubeconfig file that names the cluster. Without this option: the service account of the pod that the "
+        "program runs in, else $KUBECONFIG, else ~/.kube/config.",
     )
     context: str | None = option(
         type=NAME,
-        help="Context of the kubeconfig file. Without this option the program takes the current context.",
+        help="Context of the kubeconfig file. Without this option: the current context.",
     )

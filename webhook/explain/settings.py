@@ -41,7 +41,7 @@ class ExplainSettings(DecisionSettings):
         "-n",
         type=NAMESPACE,
         help="Namespace of the names, and of objects in FILE that state none. Without this option: the namespace of "
-        "the kubeconfig's context, else default. The program looks up Longhorn's volumes in Longhorn's own namespace.",
+        "the kubeconfig's context, else default.",
     )
     output: Literal["text", "yaml", "json"] = option(
         "-o",

@@ -55,8 +55,8 @@ class ReuniteSettings(LonghornSettings):
     restart_stuck: bool = option(
         default="off",
         type=OnOrOff(),
-        help="Whether a stuck VM is restarted: on or off. The program deletes a pod that waits for nodes that the "
-        "webhook required, if another node would take it. manifests/components/restart-stuck gives the right.",
+        help="Whether a stuck VM is restarted, by the deletion of its pod: on or off. "
+        "manifests/components/restart-stuck gives the right.",
     )
     opt_in_all: OptInAll = opt_in_all_option()
     manifests: Path | None = manifests_option("-f")

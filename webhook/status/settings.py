@@ -27,7 +27,7 @@ class StatusSettings(VMListSettings):
     plan: bool = option(
         is_flag=True,
         help="Print the objects that would bring each VM that is apart together with its share-manager again, for "
-        "kubectl create -f -. The program itself creates nothing.",
+        "kubectl create -f -.",
     )
 
     def contradictions(self) -> list[tuple[str, object]]:
