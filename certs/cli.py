@@ -28,26 +28,14 @@ def _keep(**values: Any) -> int:
     settings = ControllerSettings(**values)
     from certs.controller import run as controller  # noqa: PLC0415 - the API client takes a second to import
 
-    return controller.run(settings, listen=settings.listen, kubeconfig=_kubeconfig(settings))
+    return controller.run(settings, _kubeconfig(settings))
 
 
 def _inspect(**values: Any) -> int:
     settings = InspectSettings(**values)
     from certs.inspect import run as inspection  # noqa: PLC0415 - see the module
 
-    names, address = settings.name, settings.connect
-    if settings.dir:
-        material = inspection.read_directory(settings.dir)
-    else:
-        from certs.inspect import cluster  # noqa: PLC0415 - the API client takes a second to import
-
-        names = names or settings.names
-        material, service = cluster.read_material(_kubeconfig(settings), settings)
-        address = address or service
-    subject = inspection.Inspection(
-        material=material, names=names or (), address=address, asked=settings.connect is not None
-    )
-    return inspection.run(subject, output=settings.output, stdout=sys.stdout)
+    return inspection.run(settings, _kubeconfig(settings), sys.stdout)
 
 
 def _issue(**values: Any) -> int:

@@ -11,14 +11,13 @@ import random
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
-from certs.cluster import Conflict
+from certs.cluster import ClusterObjects, Conflict
 from certs.rotation import change, plan
 from certs.rotation.bundle import Bundle, BundleHistory
-from certs.rotation.change import Change
 from certs.rotation.plan import Issue, NewAuthority, Publish, RotationPolicy, WaitUntil, Write
 from certs.rotation.state import ClusterState
 from certs.x509 import pki
@@ -31,19 +30,7 @@ _TOO_OLD: Final = timedelta(seconds=10)  # older data is read again, for example
 _RETRYING: Final = "can't read or write the objects, trying again"
 
 
-class Objects(Protocol):
-    """What the controller needs of a cluster: see `certs.cluster.ClusterObjects`."""
-
-    async def read(self) -> ClusterState:
-        """Return the objects as they are now."""
-        ...
-
-    async def write(self, change: Change) -> None:
-        """Make one change."""
-        ...
-
-
-Connect = Callable[[], AbstractAsyncContextManager[Objects]]
+Connect = Callable[[], AbstractAsyncContextManager[ClusterObjects]]
 Clock = Callable[[], datetime]
 Note = Callable[..., None]
 Sleep = Callable[[float], Awaitable[None]]
@@ -89,7 +76,7 @@ class Controller:
             backoff.failed(now(), 0)
             await self._sleep(backoff.wait(now()))
 
-    async def reconcile(self, objects: Objects) -> None:
+    async def reconcile(self, objects: ClusterObjects) -> None:
         """Read the objects, then take the one step that is due, or wait.
 
         Raises:

@@ -21,22 +21,22 @@ from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.log_line import raised_at
 
 
-def run(settings: ControllerSettings, *, listen: Address, kubeconfig: Kubeconfig) -> int:
+def run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
     """Run the controller until SIGTERM or SIGINT. Return the exit code: 1 if the controller ended before that.
 
     Raises:
         UserError: the kubeconfig, the service account or the address can't be used.
     """
     log.start()
-    return asyncio.run(_run(settings, listen, kubeconfig))
+    return asyncio.run(_run(settings, kubeconfig))
 
 
-async def _run(settings: ControllerSettings, listen: Address, kubeconfig: Kubeconfig) -> int:
+async def _run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
     open_cluster = partial(connect_objects, kubeconfig, ObjectPaths.of(settings, settings.authority_secret))
     async with open_cluster():
         pass  # a kubeconfig that can't be used ends the process now
     controller = Controller(open_cluster, settings.policy, clock=_now, note=log.note)
-    listener = await health.start_health_server(listen, controller.status, _now)
+    listener = await health.start_health_server(settings.listen, controller.status, _now)
     log.note(
         "keeping",
         secret=f"{settings.namespace}/{settings.secret}",

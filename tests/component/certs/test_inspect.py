@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import ssl
 from collections.abc import Iterator
@@ -109,7 +108,7 @@ def serving(pair: Pair, directory: Path) -> Iterator[Address]:
 def handshake(served: Pair, shown: Material, directory: Path) -> InspectFinding:
     """Return the finding if a server serves one pair, and the cluster has another."""
     with serving(served, directory) as address:
-        return run._handshake(run.Inspection(material=shown, names=NAMES, address=address, asked=True))
+        return run._handshake(shown, NAMES, address, asked=True)
 
 
 def test_a_handshake_that_an_api_server_would_take_is_good(tmp_path: Path) -> None:
@@ -163,8 +162,7 @@ def test_a_server_that_is_not_reached_is_wrong_only_where_one_was_named(
     words: str,
 ) -> None:
     """A laptop can't reach the Service, and that is not a problem."""
-    subject = run.Inspection(material=live(GOOD, GOOD.authority), names=NAMES, address=address, asked=asked)
-    found = run._handshake(subject)
+    found = run._handshake(live(GOOD, GOOD.authority), NAMES, address, asked=asked)
     assert found.result is result
     assert words in found.detail
 
@@ -184,12 +182,11 @@ def test_the_table_and_the_json_tell_the_same(tmp_path: Path, capsys: pytest.Cap
     assert "wrong  key          tls.key holds no private key" in capsys.readouterr().out
 
 
-def test_a_file_that_can_not_be_read_is_said(tmp_path: Path) -> None:
+def test_a_file_that_can_not_be_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A directory in place of the file stands for any read error."""
     (tmp_path / "tls.crt").mkdir()
-    with pytest.raises(run.CantRead, match=r"tls\.crt: Is a directory; run this as a user who may read it"):
-        run.read_directory(tmp_path)
-    output = io.StringIO()
-    subject = run.Inspection(material=Material(pair=NO_PAIR), names=(), address=None, asked=False)
-    assert run.run(subject, output="text", stdout=output) == 1
-    assert output.getvalue() == "wrong  certificate  tls.crt does not exist or is empty\n"
+    assert cli.main(["inspect", "--dir", str(tmp_path)]) == 2
+    assert "tls.crt: Is a directory; run this as a user who may read it" in capsys.readouterr().err
+    (tmp_path / "tls.crt").rmdir()
+    assert cli.main(["inspect", "--dir", str(tmp_path)]) == 1
+    assert capsys.readouterr().out == "wrong  certificate  tls.crt does not exist or is empty\n"

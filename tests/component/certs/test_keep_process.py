@@ -56,9 +56,8 @@ async def test_a_controller_that_ends_by_itself_ends_the_process(
     )
     monkeypatch.setattr(Controller, "run", end)
     caplog.set_level(logging.INFO, logger="certs")
-    found = values(cli.COMMANDS, "keep")
-    kept = ControllerSettings(**found)
-    assert await run._run(kept, Address("127.0.0.1", 0), Kubeconfig(file=config)) == 1
+    kept = ControllerSettings(**values(cli.COMMANDS, "keep") | {"listen": Address("127.0.0.1", 0)})
+    assert await run._run(kept, Kubeconfig(file=config)) == 1
     [told] = [record for record in caplog.records if record.levelname == "ERROR"]
     fields = vars(told)["fields"]
     assert (told.getMessage(), fields.get("because")) == ("the controller ended, so the process ends", because)
