@@ -9,14 +9,15 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final, Self
 
 import msgspec
 from msgspec import Struct
 
-from certs.rotation import state
-from certs.rotation.change import Change, SecretRole, WriteSecret
+from certs.rotation import plan, state
+from certs.rotation.plan import Issue, Publish, RotationPolicy, Write
 from certs.rotation.state import ClusterState
 from certs.settings import ObjectNames
 from webhook.component_base.client.api import Api, Reply
@@ -33,10 +34,10 @@ class Conflict(Exception):
 
 
 class ObjectPaths(Struct, frozen=True, kw_only=True):
-    """The URL paths of the objects. `authority` is None for a reader that needs no key of an authority."""
+    """The URL paths of the objects. `authority` is empty for a reader that needs no key of an authority."""
 
     served: str
-    authority: str | None
+    authority: str
     configuration: str
 
     @classmethod
@@ -46,7 +47,7 @@ class ObjectPaths(Struct, frozen=True, kw_only=True):
         configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/"
         return cls(
             served=secrets + names.secret,
-            authority=secrets + authority_secret if authority_secret else None,
+            authority=secrets + authority_secret if authority_secret else "",
             configuration=configurations + names.webhook_configuration,
         )
 
@@ -81,25 +82,26 @@ class ClusterObjects:
             configuration=state.read_configuration(configuration),
         )
 
-    async def write(self, change: Change) -> None:
-        """Make one change.
+    async def write(self, step: Write, seen: ClusterState, policy: RotationPolicy, now: datetime) -> None:
+        """Take a step that was planned from `seen`.
 
         Raises:
             Conflict: the object has changed since it was read.
             ApiError: the API server refused the change, or its answer did not arrive.
         """
-        if not isinstance(change, WriteSecret):
-            await self._patch(self._paths.configuration, change.body)
+        if isinstance(step, Publish):
+            body = state.configuration_patch(seen.configuration, step.bundle.text)
+            await self._patch(self._paths.configuration, body)
             return
-        path = self._paths.served if change.secret is SecretRole.SERVED else self._paths.authority
-        if path is None:
-            raise ValueError("got an authority to write, expected a Secret for it")
-        if change.version is None:
+        issues = isinstance(step, Issue)
+        path, held = (self._paths.served, seen.served) if issues else (self._paths.authority, seen.authority)
+        pair = plan.new_pair(step, policy, now)
+        if held.version is None:
             # An apply instead of a POST: RBAC can permit a creation by name only if the name is in the path. If another
             # client has created the Secret meanwhile, this is a conflict.
-            await self._patch(path, state.new_secret(path, change.pair), _APPLY, fieldManager=self._owner)
+            await self._patch(path, state.new_secret(path, pair), _APPLY, fieldManager=self._owner)
         else:
-            await self._patch(path, state.secret_patch(change.version, change.pair))
+            await self._patch(path, state.secret_patch(held.version, pair))
 
     async def find(self, path: str) -> Mapping[str, Any] | None:
         """Return the object at this URL path; None if it does not exist.

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from certs.cluster import ClusterObjects, Conflict
-from certs.rotation import change, plan
+from certs.rotation import plan
 from certs.rotation.bundle import Bundle, BundleHistory
 from certs.rotation.plan import Issue, NewAuthority, Publish, RotationPolicy, WaitUntil, Write
 from certs.rotation.state import ClusterState
@@ -91,11 +91,10 @@ class Controller:
             self._log_once("waiting", reason=step.reason, until=step.until)
             await self._sleep(min(step.until - now, READ_EVERY).total_seconds())
             return
-        written = change.change_for(step, seen, self._policy, now)
         if self._clock() - now > _TOO_OLD:
             return
         try:
-            await objects.write(written)
+            await objects.write(step, seen, self._policy, now)
         except Conflict:
             self.status.conflicts += 1
             self._note("another client wrote first, reading again", step=type(step).__name__)

@@ -28,8 +28,8 @@ from msgspec import Struct
 from certs.rotation import bundle as bundles
 from certs.rotation.bundle import Bundle, BundleHistory
 from certs.rotation.state import ClusterState
-from certs.x509 import verify
-from certs.x509.pki import Authority
+from certs.x509 import pki, verify
+from certs.x509.pki import Authority, Pair
 from certs.x509.verify import Flaw, Servable
 
 AUTHORITY_LIFETIME: Final = timedelta(days=3650)
@@ -104,6 +104,13 @@ def next_step(state: ClusterState, history: BundleHistory, policy: RotationPolic
     if now >= seen_everywhere:
         return Issue(due, authority)
     return WaitUntil(seen_everywhere, "API servers must see the new authority before a certificate of it is served")
+
+
+def new_pair(step: NewAuthority | Issue, policy: RotationPolicy, now: datetime) -> Pair:
+    """Return the pair that a step writes into its Secret. Its key is new at each call."""
+    if isinstance(step, NewAuthority):
+        return pki.new_authority(now=now, lifetime=policy.authority_lifetime).pair
+    return pki.issue(step.authority, policy.names, now=now, lifetime=policy.lifetime)
 
 
 def _examine_authority(state: ClusterState, policy: RotationPolicy, now: datetime) -> Authority | Flaw:

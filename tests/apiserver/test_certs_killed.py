@@ -16,7 +16,7 @@ from certs import cluster
 from certs.cluster import ClusterObjects, ObjectPaths
 from certs.controller.reconciler import Controller
 from certs.rotation import state
-from certs.rotation.plan import RotationPolicy
+from certs.rotation.plan import RotationPolicy, Write
 from certs.rotation.state import ClusterState
 from certs.x509 import pki
 from webhook.component_base.kubeconfig import Kubeconfig
@@ -60,13 +60,13 @@ class Dying:
         """As the real one."""
         return await self._real.read()
 
-    async def write(self, change: Any) -> None:
+    async def write(self, step: Write, *planned: Any) -> None:
         """The last one is made or not, and then the process ends."""
         if self._left == 0 and self._moment == "before":
             raise Killed
-        await self._real.write(change)
+        await self._real.write(step, *planned)
         seen = self._kept.state()
-        assert all(seen.served.pair.authority in hook.bundle for hook in seen.configuration.webhooks), change
+        assert all(seen.served.pair.authority in hook.bundle for hook in seen.configuration.webhooks), step
         if self._left == 0:
             raise Killed
         self._left = self._left - 1 if self._left else None

@@ -19,7 +19,6 @@ from support.fakes.certs_controller import Killed, Objects, Said, keep
 from certs import log
 from certs.controller import health
 from certs.controller.reconciler import READ_EVERY, Controller
-from certs.rotation.change import SecretRole
 from certs.x509 import verify
 from certs.x509.verify import Servable
 from webhook.component_base.kubeconfig import BadKubeconfig
@@ -75,7 +74,7 @@ async def test_a_controller_killed_at_any_write_of_a_new_authority_is_continued(
     """The next one continues: one authority was made and used, in four writes, and nothing is left over."""
     objects = Objects(issued(), NOW)
     first = objects.cluster.served
-    objects.cluster.edit_secret(SecretRole.AUTHORITY, None)
+    objects.cluster.edit_secret("authority", None)
     objects.kill = lambda count: moment if count == write else None
     await keep(objects)
     objects.kill = lambda _: None
@@ -94,7 +93,7 @@ async def test_two_controllers_started_at_once_make_one_authority(held: dict[str
     made: list[bytes] = []
 
     def race() -> None:
-        shared.apply(certs_cluster.next_change(shared.state(), NOW))
+        certs_cluster.take_next(shared, NOW)
         made.append(shared.state().authority.pair.certificate)
 
     objects.raced = race

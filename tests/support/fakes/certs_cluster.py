@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from certs.rotation import plan, state
 from certs.rotation.bundle import BundleHistory
-from certs.rotation.change import Change, SecretRole, WriteSecret, change_for
-from certs.rotation.plan import RotationPolicy
+from certs.rotation.plan import NewAuthority, Publish, RotationPolicy, Write
 from certs.rotation.state import KEYS, ClusterState
 from certs.x509 import pki
 from certs.x509.pki import Authority, Pair
@@ -84,37 +83,43 @@ class MemoryCluster:
     def __init__(
         self, served: dict[str, Any] | None, configuration: dict[str, Any], authority: dict[str, Any] | None = None
     ) -> None:
-        self.secrets = {SecretRole.SERVED: served, SecretRole.AUTHORITY: authority}
+        self.secrets = {"served": served, "authority": authority}
         self.configuration = configuration
-        self.writes: list[Change] = []
+        self.writes: list[Write] = []
         self._version = 1
 
     def state(self) -> ClusterState:
         """Return what a controller reads now."""
         return ClusterState(
-            served=state.read_secret(copy.deepcopy(self.secrets[SecretRole.SERVED])),
-            authority=state.read_secret(copy.deepcopy(self.secrets[SecretRole.AUTHORITY])),
+            served=state.read_secret(copy.deepcopy(self.secrets["served"])),
+            authority=state.read_secret(copy.deepcopy(self.secrets["authority"])),
             configuration=state.read_configuration(copy.deepcopy(self.configuration)),
         )
 
-    def apply(self, written: Change) -> None:
-        """One write.
+    def apply(self, step: Write, seen: ClusterState, now: datetime) -> None:
+        """Take a step.
 
         Raises:
             Conflict: it is for another resourceVersion, or creates what exists.
         """
-        if not isinstance(written, WriteSecret):
-            self.configuration = self._patched(self.configuration, written.body)
-        elif written.version is None:
-            if self.secrets[written.secret]:
-                raise Conflict
-            self.secrets[written.secret] = self._stored(state.new_secret("/namespaces/x/secrets/y", written.pair))
+        if isinstance(step, Publish):
+            body = state.configuration_patch(seen.configuration, step.bundle.text)
+            self.configuration = self._patched(self.configuration, body)
         else:
-            body = state.secret_patch(written.version, written.pair)
-            self.secrets[written.secret] = self._patched(self.secrets[written.secret], body)
-        self.writes.append(written)
+            which = "authority" if isinstance(step, NewAuthority) else "served"
+            self.put(which, getattr(seen, which).version, plan.new_pair(step, POLICY, now))
+        self.writes.append(step)
 
-    def edit_secret(self, which: SecretRole, new: dict[str, Any] | None) -> None:
+    def put(self, which: str, version: str | None, pair: Pair) -> None:
+        """Write a pair into a Secret, for one resourceVersion; None creates the Secret."""
+        if version is not None:
+            self.secrets[which] = self._patched(self.secrets[which], state.secret_patch(version, pair))
+        elif self.secrets[which]:
+            raise Conflict
+        else:
+            self.secrets[which] = self._stored(state.new_secret("/namespaces/x/secrets/y", pair))
+
+    def edit_secret(self, which: str, new: dict[str, Any] | None) -> None:
         """Apply a user's edit, as `kubectl replace` or delete makes it."""
         self.secrets[which] = self._stored(copy.deepcopy(new)) if new else None
 
@@ -156,8 +161,9 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-def next_change(seen: ClusterState, now: datetime) -> Change:
-    """Return what a controller that just started would write."""
+def take_next(cluster: MemoryCluster, now: datetime) -> None:
+    """Take the step that a controller that just started would take."""
+    seen = cluster.state()
     step = plan.next_step(seen, BundleHistory(), POLICY, now)
     assert not isinstance(step, plan.WaitUntil), step
-    return change_for(step, seen, POLICY, now)
+    cluster.apply(step, seen, now)

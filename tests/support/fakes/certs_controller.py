@@ -15,7 +15,7 @@ from support.fakes.certs_cluster import POLICY, MemoryCluster
 
 from certs.cluster import Conflict
 from certs.controller.reconciler import Controller
-from certs.rotation.change import Change
+from certs.rotation.plan import RotationPolicy, Write
 from certs.rotation.state import ClusterState
 from webhook.component_base.client.errors import ApiError
 
@@ -49,7 +49,7 @@ class Objects:
             raise ApiError(self.problem.pop(0))
         return self.cluster.state()
 
-    async def write(self, change: Change) -> None:
+    async def write(self, step: Write, seen: ClusterState, policy: RotationPolicy, now: datetime) -> None:  # noqa: ARG002 - the policy is POLICY
         """Apply a write, and perhaps end the process."""
         kill = self.kill(len(self.cluster.writes))
         if kill == "before":
@@ -58,7 +58,7 @@ class Objects:
             self.raced()
             self.raced = None
         try:
-            self.cluster.apply(change)
+            self.cluster.apply(step, seen, now)
         except certs_cluster.Conflict:
             raise Conflict from None
         if kill == "after":

@@ -20,7 +20,6 @@ from support.sizes import size
 
 from certs.rotation import plan
 from certs.rotation.bundle import BundleHistory
-from certs.rotation.change import SecretRole, change_for
 from certs.rotation.plan import WaitUntil
 from certs.rotation.state import ClusterState
 from certs.x509 import verify
@@ -48,7 +47,7 @@ class Rotations(RuleBasedStateMachine):
         self.edited_at = NOW - DAY
         self.served: list[tuple[datetime, Pair]] = []  # when it became the newest servable pair
         self.seen: list[tuple[datetime, tuple[bytes, ...]]] = [(NOW - DAY, (b"",))]
-        self.snapshots: list[tuple[SecretRole, dict[str, Any]]] = []
+        self.snapshots: list[tuple[str, dict[str, Any]]] = []
 
     @initialize()
     def first_start(self) -> None:
@@ -69,7 +68,7 @@ class Rotations(RuleBasedStateMachine):
         if step is None or state is None or isinstance(step, WaitUntil) or self.now - at > WATCH_SECONDS:
             return
         try:
-            self.cluster.apply(change_for(step, state, POLICY, at))
+            self.cluster.apply(step, state, at)
         except Conflict:
             return
         self.note()
@@ -88,7 +87,7 @@ class Rotations(RuleBasedStateMachine):
             if isinstance(step, WaitUntil):
                 assert step.until > self.now
                 return
-            self.cluster.apply(change_for(step, self.cluster.state(), POLICY, self.now))
+            self.cluster.apply(step, self.cluster.state(), self.now)
             self.note()
         raise AssertionError(f"still writing after {TURNS_AT_MOST} turns: {step}")
 
@@ -139,15 +138,15 @@ class Rotations(RuleBasedStateMachine):
         self.heal()
 
     @precondition(may_edit)
-    @rule(which=st.sampled_from(SecretRole))
-    def secret_is_deleted(self, which: SecretRole) -> None:
+    @rule(which=st.sampled_from(["served", "authority"]))
+    def secret_is_deleted(self, which: str) -> None:
         """Servers continue with the pair in their memory. Without the authority's Secret, a new authority is made."""
         self.cluster.edit_secret(which, None)
         self.heal()
 
     @precondition(may_edit)
-    @rule(which=st.sampled_from(SecretRole), key=st.sampled_from(["tls.crt", "tls.key", "ca.crt"]))
-    def secret_is_damaged(self, which: SecretRole, key: str) -> None:
+    @rule(which=st.sampled_from(["served", "authority"]), key=st.sampled_from(["tls.crt", "tls.key", "ca.crt"]))
+    def secret_is_damaged(self, which: str, key: str) -> None:
         """One file of a Secret is damaged."""
         if held := self.cluster.secrets[which]:
             new = copy.deepcopy(held)

@@ -9,7 +9,7 @@ import pytest
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, MemoryCluster, configuration, secret
 
-from certs.rotation import change, plan
+from certs.rotation import plan
 from certs.rotation.bundle import BundleHistory
 from certs.rotation.plan import Issue, NewAuthority, Publish, RotationStep, WaitUntil
 from certs.x509 import pki
@@ -44,7 +44,7 @@ class Watched:
         while not isinstance(wanted := self.step(now), WaitUntil):
             assert len(taken) < 9, taken
             taken.append(type(wanted))
-            self.cluster.apply(change.change_for(wanted, self.cluster.state(), POLICY, now))
+            self.cluster.apply(wanted, self.cluster.state(), now)
         return taken, wanted
 
 
@@ -119,7 +119,7 @@ def test_a_state_has_a_step_and_a_reason(watched: Watched, expected: RotationSte
 def test_a_damaged_authority_is_replaced(damaged: Pair, sentence: str) -> None:
     """Nothing can be issued of it. The certificate that it issued is served until the new one is."""
     watched = Watched(FRESH, published(FRESH))
-    watched.cluster.secrets[change.SecretRole.AUTHORITY] = secret(damaged)
+    watched.cluster.secrets["authority"] = secret(damaged)
     assert watched.step() == NewAuthority(sentence)
 
 

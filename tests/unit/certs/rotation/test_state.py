@@ -12,7 +12,6 @@ from support.fakes.certs_cluster import NOW, MemoryCluster, configuration, secre
 
 from certs.rotation import plan, state
 from certs.rotation.bundle import BundleHistory
-from certs.rotation.change import SecretRole, WriteSecret
 from certs.x509.pki import NO_PAIR, Pair
 
 PAIR = certs_cluster.pair()
@@ -36,8 +35,8 @@ def test_a_write_removes_what_release_0_1_0_kept_in_the_secret() -> None:
     held = secret(PAIR, **old)
     held["metadata"]["annotations"] = {"kubevirt-coschedule.io/tls-placed-at": NOW.isoformat(), "other": "f"}
     shown = MemoryCluster(held, configuration(b""))
-    shown.apply(WriteSecret(SecretRole.SERVED, "1", PAIR))
-    written = shown.secrets[SecretRole.SERVED]
+    shown.put("served", "1", PAIR)
+    written = shown.secrets["served"]
     assert set(written["data"]) == {*state.KEYS, "other"}
     assert set(written["metadata"]["annotations"]) == {"other"}
 
