@@ -1,9 +1,10 @@
-"""What a run of pytest says of tests that it did not run."""
+"""What a run of pytest says of tests that it did not run, and of one that hangs."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -23,3 +24,21 @@ def test_a_run_without_paths_says_what_it_left_out(words: tuple[str, ...], lines
     run = (sys.executable, "-m", "pytest", "-q", "--collect-only", *words)
     told = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - pytest itself
     assert told.stdout.splitlines().count(LINE) == lines
+
+
+HANGS: Final = """
+import time
+
+def test_that_hangs():
+    time.sleep(600)
+"""
+
+
+@pytest.mark.slow
+def test_a_test_that_hangs_ends_the_run_and_shows_where(tmp_path: Path) -> None:
+    """CI would be cut off without a word otherwise."""
+    (tmp_path / "test_hangs.py").write_text(HANGS)
+    run = (sys.executable, "-m", "pytest", "-q", "-c", str(ROOT / "pyproject.toml"), "-o", "faulthandler_timeout=1")
+    ended = subprocess.run((*run, str(tmp_path)), cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - pytest itself
+    assert ended.returncode != 0
+    assert "in test_that_hangs" in ended.stderr
