@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import random
 from collections.abc import Iterator
 from typing import Final
@@ -98,10 +97,11 @@ def test_no_call_is_lost_while_all_is_rotated_and_the_controller_is_killed(insta
 
 
 def replaced(install: Unattended) -> bool:
-    """Have the authority replaced, unless a replacement is under way. Returns True."""
-    bundle = base64.b64decode(bundle_of(install.plane.api.get(CONFIGURATION)))
-    if bundle.count(b"BEGIN CERTIFICATE") == 1:
-        install.plane.api.delete(AUTHORITY_SECRET, missing_ok=True)
+    """Have the authority replaced, unless a replacement is under way: then it is not the one of the bundle. True."""
+    api = install.plane.api
+    authority = api.find(AUTHORITY_SECRET)
+    if authority and authority["data"]["tls.crt"] == bundle_of(api.get(CONFIGURATION)):
+        api.delete(AUTHORITY_SECRET, missing_ok=True)
     return True
 
 
