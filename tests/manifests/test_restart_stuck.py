@@ -42,7 +42,7 @@ def test_it_switches_the_option_on_and_grants_one_right(install: str, tmp_path: 
     policies = {(kind, "", RESTART_STUCK) for kind in _POLICY_KINDS}
     assert found.keys() - before.keys() == {role, binding, *policies}
     assert [key for key in before if before[key] != found[key]] == [CRON_JOB]
-    assert found[role]["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "delete"]}]
+    assert found[role]["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]}]
     assert found[binding]["roleRef"]["name"] == RESTART_STUCK
     assert found[binding]["subjects"] == [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAME}]
     arguments = at(f"{POD}.containers.0.args", found[CRON_JOB])

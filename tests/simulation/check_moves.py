@@ -13,7 +13,7 @@ from simulation.engine import DAY, MINUTE
 from simulation.migration import Migration
 from simulation.migrations import PARALLEL_IN_CLUSTER, PARALLEL_OUT_OF_NODE
 
-from webhook.reunite.reports import VMReport
+from webhook.core.reunite.reports import VMReport
 
 if TYPE_CHECKING:
     from simulation.virt_controller import VM

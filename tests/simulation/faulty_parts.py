@@ -17,8 +17,8 @@ from simulation.admission import entry_title
 
 from webhook.core.admit import Answer, PodCreation
 from webhook.core.decision import Leave, Pin
+from webhook.core.live_migration.migration import Migration
 from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.core.reunite.migration import Migration
 from webhook.core.view import Kind
 from webhook.kube.cache.view import CallView
 

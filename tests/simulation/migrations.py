@@ -19,7 +19,7 @@ from simulation.engine import Engine
 from simulation.migration import Migration, target_pod
 from simulation.virt_controller import VM, VirtController
 
-from webhook.core.reunite.migration import PLACING_SECONDS
+from webhook.core.live_migration.migration import PLACING_SECONDS
 
 PARALLEL_IN_CLUSTER: Final = 5  # virt-config.go, ParallelMigrationsPerClusterDefault
 PARALLEL_OUT_OF_NODE: Final = 2  # virt-config.go, ParallelOutboundMigrationsPerNodeDefault

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, Final
 
-from simulation.api_server import Object, key_of
+from simulation.api_server import Object
 from simulation.migration import HOSTNAME
 
-from webhook.component_base.client.errors import ApiError
+from webhook.core.api.meta import ObjectMeta
 from webhook.reunite.writer import Result, Written
 
 if TYPE_CHECKING:
@@ -88,20 +88,13 @@ class Requests:
             return _NO_ANSWER
         return Written(Result.DONE) if made else Written(Result.REFUSED, "KubeVirt refuses it")
 
-    async def read_pod(self, namespace: str, name: str) -> Object:
-        """Return the pod."""
-        pod = self.world.api.pod(f"{namespace}/{name}")
-        if pod is None or not await self._arrives():
-            raise ApiError("no answer, or no such pod")
-        return pod
-
-    async def delete_pod(self, pod: Object) -> Written:
+    async def delete_pod(self, pod: ObjectMeta) -> Written:
         """Delete the VM's pod, if it is as it was read."""
         if not await self._arrives():
             return _NO_ANSWER
-        world, key = self.world, key_of(pod)
+        world, key = self.world, f"{pod.namespace}/{pod.name}"
         stored = world.api.pod(key)
-        if stored is None or stored["metadata"].get("resourceVersion") != pod["metadata"].get("resourceVersion"):
+        if stored is None or stored["metadata"].get("resourceVersion") != pod.resource_version:
             return Written(Result.EXISTS, "the pod has changed")
         world.engine.trace(f"{self.name} deletes {key}")
         self.freed += 1

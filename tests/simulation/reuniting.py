@@ -25,19 +25,18 @@ from webhook.core.api.virtual_machine import (
     ClaimSource,
     StartFailure,
     VMICondition,
-    VMIMetadata,
     Volume,
 )
+from webhook.core.live_migration import migration as seen
+from webhook.core.live_migration.kubevirt import KubeVirt, KubeVirtStatus
 from webhook.core.observe.reunite_messages import InvolvedObject, ReuniteEvent
-from webhook.core.reunite import migration as seen
-from webhook.core.reunite.kubevirt import KubeVirt, KubeVirtStatus
+from webhook.core.reunite.reports import EventReason, VMReport
 from webhook.core.view import Kind
 from webhook.objects import kinds
 from webhook.objects.api import kubevirt
 from webhook.objects.kinds import APIResource
 from webhook.objects.manifests import Manifests
 from webhook.objects.objects import ObjectStore
-from webhook.reunite.reports import EventReason, VMReport
 from webhook.reunite.run import Run
 from webhook.reunite.settings import ReuniteSettings
 
@@ -156,7 +155,7 @@ class Reuniting:
         ]
         owner = OwnerReference(kind=VM_KIND, name=vm.name)
         if vm.pod:
-            meta = VMIMetadata(
+            meta = ObjectMeta(
                 name=vm.name,
                 namespace=VMS,
                 uid=vm.uid,

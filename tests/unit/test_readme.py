@@ -20,7 +20,7 @@ from webhook.cluster_options import ENVIRONMENT_PREFIX
 from webhook.component_base.command_line import Command
 from webhook.core.observe.vm_status import State
 from webhook.core.reasons import Reason
-from webhook.reunite.reports import EventReason
+from webhook.core.reunite.reports import EventReason
 from webhook.telemetry.exposition import Family, MetricFamily
 
 ROOT: Final = Path(__file__).parents[2]

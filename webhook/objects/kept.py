@@ -20,9 +20,9 @@ from webhook.core.api.meta import Namespace, ObjectMeta
 from webhook.core.api.pod import POD_SCHEDULED, Pod
 from webhook.core.api.storage import CSIPersistentVolumeSource
 from webhook.core.api.virtual_machine import CHANGES, LIVE_MIGRATABLE, PAUSED, VMIStatus
+from webhook.core.live_migration.migration import ANNOTATION_EVACUATION, ANNOTATION_WORKLOAD_UPDATE
 from webhook.core.observe import reunite_messages
 from webhook.core.reasons import LABEL_CO_SCHEDULE
-from webhook.core.reunite.migration import ANNOTATION_EVACUATION, ANNOTATION_WORKLOAD_UPDATE
 from webhook.objects.api.kubevirt import VirtualMachineInstance
 from webhook.objects.api.storage import LONGHORN_VERSION, PersistentVolume, PersistentVolumeSpec, Setting, StorageClass
 from webhook.objects.api.webhooks import CONFIGURATION, WebhookConfiguration

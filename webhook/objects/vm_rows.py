@@ -12,12 +12,12 @@ from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT
 from webhook.core.api.longhorn import SHARE_MANAGER as COMPONENT
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
+from webhook.core.live_migration.kubevirt import minor_version
 from webhook.core.observe import vm_status
 from webhook.core.observe.misplaced import misplaced_in
 from webhook.core.observe.reunite_messages import latest, with_messages
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import OptInAll, Policy, opt_in_all_of
-from webhook.core.reunite.kubevirt import minor_version
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.objects.api.storage import LONGHORN_VERSION
 from webhook.objects.api.webhooks import CONFIGURATION

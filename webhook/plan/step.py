@@ -19,13 +19,14 @@ from webhook.core.api.virtual_machine import LIVE_MIGRATABLE
 from webhook.core.decision import NodeFit
 from webhook.core.evidence import share_managers
 from webhook.core.listed_snapshot import ListedSnapshot
+from webhook.core.live_migration.kubevirt import minor_version
+from webhook.core.live_migration.migration import migration_object
+from webhook.core.live_migration.vm import VM
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.placement import feasibility
-from webhook.core.reunite.kubevirt import minor_version
+from webhook.core.reunite.decide import why_not_movable, why_tainted
 from webhook.core.reunite.limits import FIRST_VERSION
-from webhook.core.reunite.migration import migration_object
-from webhook.core.reunite.vm import VM
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.snapshot import (
     NOT_COUNTED,
@@ -97,7 +98,9 @@ def _step(vm: VM, version: str, cluster: Manifests, snapshot: AnySnapshot, notes
         return Step(row=row, sentences=[many, start], refusal=many)
     refusal: str | NodeFit = _refusal(vm, version)
     if not refusal and pod:
-        refusal = _node_refusal(places[0], _cycle(pod, row.namespace, cluster, snapshot), cluster)
+        refusal = _node_refusal(places[0], _cycle(pod, row.namespace, cluster, snapshot), cluster) or _taint(
+            vm, cluster
+        )
     if isinstance(refusal, NodeFit):
         start, refusal = (_EXCLUDED if refusal.excluded else start), refusal.why.sentence
     if refusal or not pod:
@@ -151,7 +154,15 @@ def _refusal(vm: VM, version: str) -> str:
     found = minor_version(version)
     if found and found < FIRST_VERSION:
         return f"KubeVirt {version} has no addedNodeSelector, 1.5 is the first"
-    return f"KubeVirt can't migrate it: {vm.status.unmigratable}" if vm.status.unmigratable else ""
+    why = why_not_movable(vm)
+    return why.sentence if why else ""
+
+
+def _taint(vm: VM, nodes: ClusterView) -> str:
+    """Why the VM would not stay on the node of its share-manager; empty if nothing is known."""
+    node = nodes.get(refs.node(vm.row.share_manager_nodes[0]))
+    why = None if isinstance(node, NoObject) else why_tainted(vm, node)
+    return why.sentence if why else ""
 
 
 def _unread(vm: VM, cluster: Manifests) -> list[str]:

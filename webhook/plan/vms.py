@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.virtual_machine import VMIStatus
+from webhook.core.live_migration.migration import LABEL_REUNITE
+from webhook.core.live_migration.vm import VM, Placement
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.reunite.migration import LABEL_REUNITE
-from webhook.core.reunite.vm import VM, Placement
 from webhook.objects.api.kubevirt import VirtualMachine, VMISpec
 from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.manifests import Manifests

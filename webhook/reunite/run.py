@@ -7,7 +7,6 @@ import logging
 import time
 from typing import Any, Final, TextIO
 
-import msgspec
 from msgspec.structs import replace
 
 from webhook.component_base.client.api import Api
@@ -16,23 +15,24 @@ from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.api.pod import Pod
 from webhook.core.listed_snapshot import ListedSnapshot
+from webhook.core.live_migration.migration import migration_object, next_name
+from webhook.core.live_migration.vm import VM
 from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
+from webhook.core.reunite import reports
 from webhook.core.reunite.decide import MigrationDecisions
 from webhook.core.reunite.history import unix_seconds
-from webhook.core.reunite.migration import migration_object, next_name
 from webhook.core.reunite.not_yet import NotYet, Rule
-from webhook.core.reunite.stuck import RestartVM, decide_restart
-from webhook.core.reunite.vm import VM
+from webhook.core.reunite.reports import EventReason, EventsBefore, VMReport
+from webhook.core.reunite.stuck import decide_restart
 from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
 from webhook.objects.kinds import EVENT, MIGRATION, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
 from webhook.objects.manifests import Manifests
 from webhook.objects.vm_rows import pods_of_vms, require_pods
 from webhook.plan.step import hostname_of, why_not_on
-from webhook.reunite import reports
+from webhook.reunite import output
 from webhook.reunite.facts import first_unread, parts, situation_of
-from webhook.reunite.reports import EventReason, EventsBefore, VMReport
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Writer, Written
 from webhook.telemetry.log import start_log
@@ -44,14 +44,6 @@ _EVENTS: Final = 500  # in one run; the next run writes those that are left
 _WOULD: Final = {"migrate": "create ", "restart": "restart the VM: "}
 _ROLE: Final = "kubevirt-coschedule-reunite"
 _STUCK_ROLE: Final = "kubevirt-coschedule-restart-stuck"
-
-
-class MissingRight(UserError):
-    """The account may not do what a run needs."""
-
-
-class ClusterNotRead(UserError):
-    """Objects that a run needs can't be read."""
 
 
 def run(settings: ReuniteSettings, *, stdout: TextIO) -> int:
@@ -66,7 +58,7 @@ def run(settings: ReuniteSettings, *, stdout: TextIO) -> int:
         made = described.objects.bundle
         one = Run(described, settings, unix_seconds(made.at) if made else time.time(), None)
         asyncio.run(one.decide(str(settings.manifests)))
-        reports.print_table(one.reports, stdout)
+        output.print_table(one.reports, stdout)
         return 0
     kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
     logging.getLogger("webhook").addHandler(logging.NullHandler())
@@ -85,9 +77,9 @@ async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: Te
     await one.decide(origin)
     if api.in_pod:
         start_log("info")
-        reports.log(one.reports, dry_run=settings.dry_run)
+        output.log(one.reports, dry_run=settings.dry_run)
     else:
-        reports.print_table(one.reports, stdout)
+        output.print_table(one.reports, stdout)
     lost = await one.write_events(writer) if writes_events else ""
     if lost:
         raise UserError(f"{origin}: an Event was not written: {lost}")
@@ -95,7 +87,7 @@ async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: Te
 
 
 async def _check_rights(writer: Writer, origin: str, settings: ReuniteSettings) -> None:
-    """Raise MissingRight for the first right that is missing to write what the run may write."""
+    """Raise UserError for the first right that is missing to write what the run may write."""
     needed: list[tuple[str, APIResource[Any], str]] = [("create", EVENT, _ROLE)]
     if not settings.dry_run:
         needed.append(("create", MIGRATION, _ROLE))
@@ -105,9 +97,9 @@ async def _check_rights(writer: Writer, origin: str, settings: ReuniteSettings) 
         try:
             missing = await writer.missing_right(verb, kind)
         except ApiError as problem:
-            raise ClusterNotRead(f"{origin}: {problem}; expected to learn which rights the account has") from None
+            raise UserError(f"{origin}: {problem}; expected to learn which rights the account has") from None
         if missing:
-            raise MissingRight(
+            raise UserError(
                 f"{origin}: the account may not {verb} {kind.resource} in all namespaces; the ClusterRole {role} "
                 "grants it: apply the manifests with components/reunite"
             )
@@ -127,11 +119,11 @@ class Run:
         """Decide about every VM, and act.
 
         Raises:
-            ClusterNotRead: objects that a decision needs are not known.
+            UserError: objects that a decision needs are not known.
         """
         if lacking := first_unread(self._cluster):
             kind, problem = lacking
-            raise ClusterNotRead(
+            raise UserError(
                 f"{origin}: {kind.title}: {problem}; expected to list them: the ClusterRole {_ROLE} grants it"
             )
         policy = Policy(longhorn_namespace=self._settings.longhorn_namespace, opt_in_all=self._settings.opt_in_all)
@@ -191,20 +183,15 @@ class Run:
         self._tell_done(vm.key, "migrate", EventReason.STARTED, message, written)
 
     async def _restart(self, vm: VM, pod: Pod) -> None:
-        key, decided = vm.key, self._why_no_restart() or self._decide_restart(vm, pod)
+        key, default_on = vm.key, self._settings.default
+        decided = self._why_no_restart() or decide_restart(vm, pod, self._now, self._cluster, default_on=default_on)
         if isinstance(decided, NotYet):
             self._tell(key, "none", EventReason.WAITING, str(decided))
             return
-        written = await self._delete_pod(decided) if self._writer else Written(Result.DONE)
-        if isinstance(written, NotYet):
-            self._tell(key, "none", EventReason.WAITING, str(written))
-            return
+        written = await self._writer.delete_pod(pod.metadata) if self._writer else Written(Result.DONE)
         if written.result in {Result.DONE, Result.UNKNOWN}:
             self._count(pod, decided.node)
         self._tell_done(key, "restart", EventReason.RESTARTED, decided.sentence, written)
-
-    def _decide_restart(self, vm: VM, pod: Pod) -> RestartVM | NotYet:
-        return decide_restart(vm, pod, self._now, self._cluster, default_on=self._settings.default)
 
     def _why_no_restart(self) -> NotYet | None:
         """Return that an earlier run restarted a VM whose new pod does not exist yet: that VM takes room, too."""
@@ -214,17 +201,6 @@ class Run:
             if exists and key not in pods and self._now < unix_seconds(at) + _STARTS_AGAIN_SECONDS:
                 return Rule.RESTART_GOES_ON.says_no(vm="/".join(key), at=at)
         return None
-
-    async def _delete_pod(self, decided: RestartVM) -> Written | NotYet:
-        """Read the pod again, decide again, and delete it."""
-        row = decided.vm.row
-        assert self._writer is not None  # noqa: S101 - for the type checker
-        try:
-            found = await self._writer.read_pod(row.namespace, row.pod)
-            again = self._decide_restart(decided.vm, msgspec.convert(found, Pod))
-        except (ApiError, msgspec.ValidationError) as problem:
-            return Rule.NOT_EVALUATED.says_no(because=str(problem))
-        return again if isinstance(again, NotYet) else await self._writer.delete_pod(found)
 
     def _count(self, pod: Pod | None, node: str) -> None:
         """Count a pod that will be on this node."""
@@ -240,6 +216,6 @@ class Run:
         elif written.result is Result.DONE:
             self._tell(key, action, reason, message)
         elif written.result is Result.EXISTS:
-            self._tell(key, "none", EventReason.WAITING, f"another program was faster: {written.because}")
+            self._tell(key, "none", EventReason.WAITING, f"something else was faster: {written.because}")
         else:
             self._tell(key, "none", EventReason.REFUSED, f"{message}; not done: {written.because}", failed=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from webhook.cluster_options import LonghornSettings, manifests_option, opt_in_all_option, two_clusters
 from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import COUNT, SECONDS, OnOrOff, option
@@ -73,10 +75,4 @@ class ReuniteSettings(LonghornSettings):
         """Return the limits of webhook.core.reunite."""
         from webhook.core.reunite.limits import ReuniteLimits  # noqa: PLC0415 - help and completion do without
 
-        return ReuniteLimits(
-            default_on=self.default,
-            apart_seconds=self.apart_seconds,
-            at_once=self.at_once,
-            at_once_per_node=self.at_once_per_node,
-            cooldown_seconds=self.cooldown_seconds,
-        )
+        return msgspec.convert(self, ReuniteLimits, from_attributes=True)

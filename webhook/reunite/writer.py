@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from webhook.component_base.client.api import Api, Reply
 from webhook.component_base.client.errors import ApiError
+from webhook.core.api.meta import ObjectMeta
 from webhook.core.observe.events import Event
 from webhook.kube import reader
 from webhook.kube.events import v1_event
@@ -74,20 +75,11 @@ class Writer:
         """POST an Event of the time `at` (seconds since 1970)."""
         return await self._post(EVENT.path(reader.within(event.namespace), ""), v1_event(event, at))
 
-    async def read_pod(self, namespace: str, name: str) -> dict[str, Any]:
-        """GET a pod, as JSON.
-
-        Raises:
-            ApiError: it does not exist, or can't be read.
-        """
-        return await reader.get(self._api, _pod(namespace, name))
-
-    async def delete_pod(self, pod: Mapping[str, Any]) -> Written:
-        """DELETE this pod, if it is as it was read."""
-        meta = pod["metadata"]
-        preconditions = {"uid": meta.get("uid", ""), "resourceVersion": meta.get("resourceVersion", "")}
+    async def delete_pod(self, pod: ObjectMeta) -> Written:
+        """DELETE the pod with this metadata, if it is as it was read."""
+        path = POD.path(reader.within(pod.namespace or ""), reader.name(pod.name or ""))
+        preconditions = {"uid": pod.uid or "", "resourceVersion": pod.resource_version or ""}
         try:
-            path = _pod(meta["namespace"], meta["name"])
             return _written(await self._api.delete(path, {"preconditions": preconditions}, seconds=_WRITE_SECONDS))
         except ApiError as problem:
             return Written(Result.UNKNOWN, str(problem))
@@ -97,10 +89,6 @@ class Writer:
             return _written(await self._api.post(path, new, seconds=_WRITE_SECONDS))
         except ApiError as problem:
             return Written(Result.UNKNOWN, str(problem))
-
-
-def _pod(namespace: str, name: str) -> str:
-    return POD.path(reader.within(namespace), reader.name(name))
 
 
 def _written(reply: Reply) -> Written:

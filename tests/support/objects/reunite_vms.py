@@ -9,15 +9,8 @@ from msgspec.structs import replace
 from webhook.core.api.meta import Condition, ObjectMeta
 from webhook.core.api.node import Node, NodeSpec, NodeStatus, Taint
 from webhook.core.api.virtual_machine import VMICondition, VMIStatus
-from webhook.core.observe.past_decision import Decided
-from webhook.core.observe.vm_status import State, VMStatus
-from webhook.core.observe.vm_volumes import VMVolumeStatus
-from webhook.core.opt_in import Mode
-from webhook.core.reasons import Reason
-from webhook.core.reunite.decide import MigrationDecisions, Situation
-from webhook.core.reunite.kubevirt import KubeVirt, KubeVirtStatus
-from webhook.core.reunite.limits import ReuniteLimits
-from webhook.core.reunite.migration import (
+from webhook.core.live_migration.kubevirt import KubeVirt, KubeVirtStatus
+from webhook.core.live_migration.migration import (
     ANNOTATION_EVACUATION,
     ANNOTATION_WORKLOAD_UPDATE,
     LABEL_REUNITE,
@@ -28,8 +21,15 @@ from webhook.core.reunite.migration import (
     PhaseTransition,
     next_name,
 )
+from webhook.core.live_migration.vm import VM
+from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_volumes import VMVolumeStatus
+from webhook.core.opt_in import Mode
+from webhook.core.reasons import Reason
+from webhook.core.reunite.decide import MigrationDecisions, Situation
+from webhook.core.reunite.limits import ReuniteLimits
 from webhook.core.reunite.not_yet import NotYet
-from webhook.core.reunite.vm import VM
 
 NOW: Final = datetime(2026, 8, 5, 12, tzinfo=UTC).timestamp()
 

@@ -11,11 +11,11 @@ from support.fakes.views import cluster
 from support.objects.reunite_vms import ago
 from support.scenarios.vm_scenes import scenes
 
-from webhook.component_base.client.errors import ApiError
+from webhook.core.api.meta import ObjectMeta
 from webhook.core.observe.events import Event
 from webhook.core.reunite.history import unix_seconds
+from webhook.core.reunite.reports import EventReason, VMReport
 from webhook.objects.manifests import Manifests
-from webhook.reunite.reports import EventReason, VMReport
 from webhook.reunite.run import Run
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Writer, Written
@@ -35,8 +35,8 @@ Object = dict[str, Any]
 class Answering(Writer):
     """A writer whose requests get these answers. `asked` has each request."""
 
-    def __init__(self, answer: Written = Written(Result.DONE), pod: Object | None = None) -> None:  # noqa: B008 - frozen
-        self.answer, self.pod = answer, pod
+    def __init__(self, answer: Written = Written(Result.DONE)) -> None:  # noqa: B008 - frozen
+        self.answer = answer
         self.asked: list[str] = []
         self.events: list[Event] = []
 
@@ -51,15 +51,9 @@ class Answering(Writer):
         self.events.append(event)
         return self.answer
 
-    async def read_pod(self, namespace: str, name: str) -> Object:
-        """As the API server; without a pod it does not exist any more."""
-        if self.pod is None:
-            raise ApiError(f"pods {namespace}/{name} not found")
-        return self.pod
-
-    async def delete_pod(self, pod: Mapping[str, Any]) -> Written:
+    async def delete_pod(self, pod: ObjectMeta) -> Written:
         """As the API server."""
-        self.asked.append(f"delete {pod['metadata']['name']}")
+        self.asked.append(f"delete {pod.name} {pod.uid} {pod.resource_version}")
         return self.answer
 
 

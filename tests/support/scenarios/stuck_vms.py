@@ -10,11 +10,11 @@ from support.objects import builders
 from support.objects.builders_pods import asking
 
 from webhook.core.api.pod import Pod
+from webhook.core.live_migration.vm import VM
 from webhook.core.observe.vm_status import State, vm_status_of
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.reunite.not_yet import NotYet, Rule
 from webhook.core.reunite.stuck import RestartVM, decide_restart
-from webhook.core.reunite.vm import VM
 from webhook.core.view import ClusterView
 from webhook.objects.manifests import Manifests
 

@@ -25,7 +25,7 @@ from support.scenarios.reunite_runs import (
 from support.scenarios.vm_scenes import scenes
 
 from webhook.component_base.errors import BadSettings
-from webhook.reunite.reports import EventReason, VMReport
+from webhook.core.reunite.reports import EventReason, VMReport
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Written
 
@@ -39,7 +39,7 @@ def test_a_dry_run_says_what_it_would_do() -> None:
     ("answer", "expected"),
     [
         (Written(Result.DONE), report(EventReason.STARTED, MOVES, "migrate")),
-        (Written(Result.EXISTS, "exists"), report(EventReason.WAITING, "another program was faster: exists")),
+        (Written(Result.EXISTS, "exists"), report(EventReason.WAITING, "something else was faster: exists")),
         (
             Written(Result.REFUSED, "a quota"),
             report(EventReason.REFUSED, f"{MOVES}; not done: a quota", failed=True),

@@ -26,7 +26,7 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 VIRT_LAUNCHER: Final = "virt-launcher"
 VMI_KIND: Final = "VirtualMachineInstance"
 _FINISHED: Final = ("Succeeded", "Failed")
-# The names of webhook.core.reunite.migration: next_name, and generateName of migration_object.
+# The names of webhook.core.live_migration.migration: next_name and migration_object.
 _TOGETHER: Final = re.compile(r"-(reunite-\d+|together-[a-z0-9]+)$")
 # pkg/virt-controller/services/nodeselectorrenderer.go: what a VM needs of a node's hardware and KubeVirt version.
 _ARCHITECTURE: Final = "kubernetes.io/arch"

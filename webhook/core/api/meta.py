@@ -52,6 +52,8 @@ class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     name: str | None = None
     generate_name: str | None = None
     namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     owner_references: list[OwnerReference] | None = None

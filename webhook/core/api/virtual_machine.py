@@ -167,16 +167,10 @@ class VirtualMachine(Struct, rename="camel", frozen=True, kw_only=True):
         return (failure.consecutive_fail_count if failure else None) or 0
 
 
-class VMIMetadata(ObjectMeta, rename="camel", frozen=True, kw_only=True, gc=False):
-    """metav1.ObjectMeta of a VirtualMachineInstance."""
-
-    uid: str | None = None
-
-
 class VirtualMachineInstance(Struct, rename="camel", frozen=True, kw_only=True):
     """VirtualMachineInstance, in part. `claims` are those that the VM runs with, or starts with."""
 
-    metadata: VMIMetadata
+    metadata: ObjectMeta
     spec: VMISpec = field(default_factory=VMISpec)
 
     @property

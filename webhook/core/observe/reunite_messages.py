@@ -1,4 +1,4 @@
-"""The last message of `reunite` about each VM, from the Events that it writes (webhook.reunite.reports).
+"""The last message of `reunite` about each VM, from the Events that it writes (webhook.core.reunite.reports).
 
 An Event lives for an hour, and `reunite` repeats what still holds. So a VM without such an Event is one that `reunite`
 does not look after, or `reunite` does not run.

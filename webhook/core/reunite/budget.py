@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from webhook.core.reunite.kubevirt import MigrationConfiguration
+from webhook.core.live_migration.kubevirt import MigrationConfiguration
 from webhook.core.reunite.limits import ReuniteLimits
 from webhook.core.reunite.not_yet import NotYet, Rule
 

@@ -16,10 +16,12 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.api.node import Node
+from webhook.core.live_migration.kubevirt import KubeVirt, MigrationConfiguration, minor_version
+from webhook.core.live_migration.migration import Migration
+from webhook.core.live_migration.vm import VM
 from webhook.core.observe.vm_status import State
 from webhook.core.reunite.budget import MigrationBudget
 from webhook.core.reunite.history import History, history_of, unix_seconds
-from webhook.core.reunite.kubevirt import KubeVirt, MigrationConfiguration, minor_version
 from webhook.core.reunite.limits import (
     A_DAY,
     DAY_SECONDS,
@@ -29,9 +31,7 @@ from webhook.core.reunite.limits import (
     HELD_SECONDS,
     ReuniteLimits,
 )
-from webhook.core.reunite.migration import Migration
 from webhook.core.reunite.not_yet import NotYet, Rule, why_not_asked
-from webhook.core.reunite.vm import VM
 from webhook.core.scheduler.plugins.taint_toleration import taint_text, tolerates
 
 _MEDIK8S: Final = "medik8s.io/"  # its operators taint a node that they remediate or take into maintenance
@@ -128,18 +128,13 @@ class MigrationDecisions:
 
     def _why_not_the_vm(self, vm: VM) -> NotYet | None:
         """Why this VM is not moved, as long as it is as it is."""
-        if not_asked := why_not_asked(vm.reunite, default_on=self._limits.default_on):
+        if not_asked := why_not_asked(vm.reunite, default_on=self._limits.default):
             return not_asked
         if len(vm.row.share_manager_nodes) > 1:
             return Rule.SEVERAL_NODES.says_no(nodes=" and ".join(vm.row.share_manager_nodes))
         if vm.status.phase != "Running":
             return Rule.NOT_RUNNING.says_no(phase=vm.status.phase or "not known")
-        unmigratable = vm.status.unmigratable or (vm.row.held.sentence if vm.row.held else "")
-        if unmigratable:
-            return Rule.NOT_MIGRATABLE.says_no(because=unmigratable)
-        if vm.busy:
-            return Rule.VM_BUSY.says_no(because=vm.busy)
-        return Rule.VM_CHANGED.says_no(field=vm.changed) if vm.changed else None
+        return why_not_movable(vm)
 
     def _why_not_against_others(self, vm: VM, history: History) -> NotYet | None:
         """Whose will the migration would be against."""
@@ -164,11 +159,7 @@ class MigrationDecisions:
             return None
         if node.ready_since and self._now < unix_seconds(node.ready_since) + calm:
             return Rule.NODE_JUST_READY.says_no(node=name, since=node.ready_since, seconds=int(calm))
-        tolerations = (vm.pod.spec.tolerations if vm.pod else None) or ()
-        for taint in (node.spec.taints if node.spec else None) or ():
-            if _MEDIK8S in (taint.key or "") or not tolerates(tolerations, taint):
-                return Rule.TARGET_TAINTED.says_no(node=name, taint=taint_text(taint))
-        return None
+        return why_tainted(vm, node)
 
     def _why_not_now(self, vm: VM, history: History) -> NotYet | None:
         """What has to pass before the VM is moved."""
@@ -215,3 +206,25 @@ class MigrationDecisions:
             return None
         last = max(failed, key=attrgetter("ended", "vm", "name"))
         return Rule.STOPPED.says_no(count=len(vms), migration=f"{last.vm[0]}/{last.name}")
+
+
+def why_not_movable(vm: VM) -> NotYet | None:
+    """Return why a migration of this VM would fail, or carry along what goes on with the VM; None if nothing is known.
+
+    A plan asks this, too, because it holds for the migrations of users as well.
+    """
+    unmigratable = vm.status.unmigratable or (vm.row.held.sentence if vm.row.held else "")
+    if unmigratable:
+        return Rule.NOT_MIGRATABLE.says_no(because=unmigratable)
+    if vm.busy:
+        return Rule.VM_BUSY.says_no(because=vm.busy)
+    return Rule.VM_CHANGED.says_no(field=vm.changed) if vm.changed else None
+
+
+def why_tainted(vm: VM, node: Node) -> NotYet | None:
+    """Return that the node has a taint for which the VM would leave it again soon; None if it has none."""
+    tolerations = (vm.pod.spec.tolerations if vm.pod else None) or ()
+    for taint in (node.spec.taints if node.spec else None) or ():
+        if _MEDIK8S in (taint.key or "") or not tolerates(tolerations, taint):
+            return Rule.TARGET_TAINTED.says_no(node=node.metadata.name, taint=taint_text(taint))
+    return None

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from webhook.core.api.node import Node
-from webhook.core.reunite.migration import FINAL_MIGRATIONS, Migration
+from webhook.core.live_migration.migration import FINAL_MIGRATIONS, Migration
 
 
 class History(Struct, frozen=True, kw_only=True):

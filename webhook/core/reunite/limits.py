@@ -18,7 +18,7 @@ class ReuniteLimits(Struct, frozen=True, kw_only=True):
     """What the user allows.
 
     Attributes:
-        default_on: whether a VM without the annotation `kubevirt-scheduler/reunite` takes part.
+        default: whether a VM without the annotation `kubevirt-scheduler/reunite` takes part.
         apart_seconds: how long a VM is apart, and has had no migration, before it is moved; and how long the node must
             be calm after a drain.
         at_once: migrations of `reunite` in the cluster that are not final.
@@ -27,7 +27,7 @@ class ReuniteLimits(Struct, frozen=True, kw_only=True):
             and no update, to the next migration of the same VM.
     """
 
-    default_on: bool = True
+    default: bool = True
     apart_seconds: float = 1_800.0
     at_once: int = 2
     at_once_per_node: int = 1

@@ -16,17 +16,17 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.api.node_selector import named_nodes
-from webhook.core.api.pod import UNSCHEDULABLE, Pod
+from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
 from webhook.core.evidence import share_managers
 from webhook.core.listed_snapshot import ListedSnapshot
+from webhook.core.live_migration.vm import VM
 from webhook.core.observe.restart import restart_command, restart_without_owner
 from webhook.core.patch.unpatch import as_created
 from webhook.core.placement import feasibility
 from webhook.core.reasons import Reason
 from webhook.core.reunite.history import unix_seconds
 from webhook.core.reunite.not_yet import NotYet, Rule, why_not_asked
-from webhook.core.reunite.vm import VM
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.snapshot import NoSnapshot, SnapshotUnavailable
 from webhook.core.view import ClusterView
@@ -63,7 +63,7 @@ def decide_restart(vm: VM, pod: Pod, now: float, view: ClusterView, *, default_o
 
     Args:
         vm: the VM, which is stuck.
-        pod: its pod, as it is now.
+        pod: its pod, which waits on no node.
         now: seconds since 1970.
         view: the cluster, with all its pods.
         default_on: whether a VM without the annotation `kubevirt-scheduler/reunite` takes part.
@@ -88,20 +88,11 @@ def _why_not_the_vm(vm: VM, *, default_on: bool) -> NotYet | None:
 
 def _why_not_the_pod(pod: Pod, free: Pod) -> NotYet | None:
     """Return why the pod does not wait for the webhook's nodes. `free`: the pod without what the webhook wrote."""
-    condition = pod.status.scheduled if pod.status else None
+    if pod.metadata.deletion_timestamp:
+        return Rule.NOT_STUCK.says_no(pod=pod.metadata.name, because="it is being deleted")
     nominated = pod.status.nominated_node_name if pod.status else None
-    because = ""
-    if pod.spec.node_name:
-        because = f"it is on node {pod.spec.node_name} now"
-    elif pod.metadata.deletion_timestamp:
-        because = "it is being deleted"
-    elif pod.spec.scheduling_gates:
-        because = "it has scheduling gates"
-    elif nominated:
+    if nominated:
         because = f"kube-scheduler makes room for it on node {nominated}"
-    elif condition is None or condition.reason != UNSCHEDULABLE:
-        because = "kube-scheduler does not report that it finds no node"
-    if because:
         return Rule.NOT_STUCK.says_no(pod=pod.metadata.name, because=because)
     if free.spec.required_node_affinity == pod.spec.required_node_affinity:
         return Rule.NOT_OURS.says_no(pod=pod.metadata.name)

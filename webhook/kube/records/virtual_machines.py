@@ -16,7 +16,6 @@ from webhook.core.api.virtual_machine import (
     VirtualMachineSpec,
     VirtualMachineStatus,
     VMClaim,
-    VMIMetadata,
     VMISpec,
     VMITemplateSpec,
 )
@@ -126,7 +125,7 @@ def to_vmi(key: str, record: VirtualMachineInstanceRecord) -> VirtualMachineInst
     namespace, _, name = key.partition("/")
     owner = None if record.virtual_machine is None else OwnerReference(kind=VM_KIND, name=vm_of(key, record))
     return VirtualMachineInstance(
-        metadata=VMIMetadata(
+        metadata=ObjectMeta(
             namespace=namespace, name=name, uid=record.uid, owner_references=None if owner is None else [owner]
         ),
         spec=_StoredSpec(keys=record.claims, marks=record.marks),

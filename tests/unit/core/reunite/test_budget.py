@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 from support.objects.reunite_vms import ago, kubevirt, move, plan_of, situation, vm
 
-from webhook.core.reunite.kubevirt import KubeVirtConfiguration, KubeVirtSpec, MigrationConfiguration
-from webhook.core.reunite.migration import Migration
+from webhook.core.live_migration.kubevirt import KubeVirtConfiguration, KubeVirtSpec, MigrationConfiguration
+from webhook.core.live_migration.migration import Migration
 from webhook.core.reunite.not_yet import Rule
 
 KEY = ("ns", "vm")

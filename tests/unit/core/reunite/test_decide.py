@@ -9,12 +9,12 @@ from support.objects.reunite_vms import NOW, ago, kubevirt, move, node, plan_of,
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.pod import Pod, PodSpec, Toleration
 from webhook.core.api.virtual_machine import VMICondition
+from webhook.core.live_migration.migration import Migration
+from webhook.core.live_migration.vm import Placement
 from webhook.core.observe.vm_status import State
 from webhook.core.reasons import Reason
 from webhook.core.reunite.decide import Situation
-from webhook.core.reunite.migration import Migration
 from webhook.core.reunite.not_yet import NotYet, Rule
-from webhook.core.reunite.vm import Placement
 
 KEY = ("ns", "vm")
 _ALL = [Toleration(operator="Exists")]
@@ -47,8 +47,8 @@ def _ours(created: float, phase: str = "Succeeded", **changes: Any) -> Migration
         ),
         pytest.param(situation(vm(reunite="false")), Rule.NOT_ASKED, id="kept out"),
         pytest.param(situation(vm(reunite="yes")), Rule.NOT_ASKED, id="an annotation that nobody knows"),
-        pytest.param(situation(vm(), default_on=False), Rule.NOT_ASKED, id="the default is off"),
-        pytest.param(situation(vm(reunite="true"), default_on=False), None, id="let in"),
+        pytest.param(situation(vm(), default=False), Rule.NOT_ASKED, id="the default is off"),
+        pytest.param(situation(vm(reunite="true"), default=False), None, id="let in"),
         pytest.param(situation(vm(homes=("b", "c"))), Rule.SEVERAL_NODES, id="two homes"),
         pytest.param(situation(vm(homes=("b", "b"))), None, id="two claims, one home"),
         pytest.param(situation(vm(phase="Scheduled")), Rule.NOT_RUNNING, id="not running"),

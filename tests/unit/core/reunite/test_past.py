@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from support.objects.reunite_vms import ago, move, node, plan_of, situation, vm
 
+from webhook.core.live_migration.migration import Migration
 from webhook.core.reunite.decide import Situation
-from webhook.core.reunite.migration import Migration
 from webhook.core.reunite.not_yet import Rule
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from support.objects.reunite_vms import move
 
-from webhook.core.reunite.migration import migration_object, next_name
+from webhook.core.live_migration.migration import migration_object, next_name
 
 
 @pytest.mark.parametrize(

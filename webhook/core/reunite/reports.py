@@ -1,4 +1,4 @@
-"""What a run reports: a line for each VM, and Events on the VirtualMachineInstances.
+"""What a run of `reunite` reports of each VM, and the Events on the VirtualMachineInstances.
 
 An API server keeps an Event for an hour, and `status` shows the last one. So a run repeats what still holds after half
 an hour. The Events in the cluster say what earlier runs reported.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import Enum, unique
-from typing import Final, TextIO
+from typing import Final
 
 from msgspec import Struct
 
@@ -16,8 +16,6 @@ from webhook.core.observe.events import Event
 from webhook.core.observe.reunite_messages import ReuniteEvent, is_of_reunite
 from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.history import unix_seconds
-from webhook.telemetry.record import LOGGER
-from webhook.terminal import padded, printable
 
 REPEAT_SECONDS: Final = 1_800.0
 _KEPT_SECONDS: Final = 3_600.0  # kube-apiserver --event-ttl
@@ -113,24 +111,4 @@ def event_of(report: VMReport, uid: str, *, dry_run: bool) -> Event:
         reason=report.reason.code,
         message=f"{report.message}{_DRY_RUN}" if dry_run else report.message,
         warning=report.reason.kind == "Warning",
-    )
-
-
-def log(reports: Iterable[VMReport], *, dry_run: bool) -> None:
-    """Write a log line for each VM."""
-    for each in reports:
-        fields = {"namespace": each.namespace, "vm": each.vm, "action": each.action, "because": each.message}
-        level = LOGGER.warning if each.failed or each.reason.kind == "Warning" else LOGGER.info
-        level("would" if dry_run else "reunite", extra={"fields": {**fields, "reason": each.reason.code}})
-
-
-def print_table(reports: Iterable[VMReport], stdout: TextIO) -> None:
-    """Print a line for each VM: what is or would be done, or the first rule that says no."""
-    lines = [("NAMESPACE", "VM", "ACTION", "WHY")]
-    lines += [(each.namespace, each.vm, each.action, each.message) for each in reports]
-    if len(lines) == 1:
-        stdout.write("nothing to do: no VM is apart or stuck\n")
-        return
-    stdout.writelines(
-        "   ".join(cells).rstrip() + "\n" for cells in padded([[printable(cell) for cell in line] for line in lines])
     )

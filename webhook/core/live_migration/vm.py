@@ -43,7 +43,7 @@ class VM(Struct, frozen=True, kw_only=True):
         eviction_strategy: of the VMI; empty if the cluster's counts.
         copying: what copies the VM's disks now, as KubeVirt says it at the VirtualMachine: a snapshot or a restore.
         pod: the VM's pod as it is; None if it could not be read.
-        placement: what KubeVirt makes the target pod of now.
+        placement: what KubeVirt makes the target pod of now; None if the VMI could not be read.
         start_strategy: of the VMI.
         owner: the name of the VirtualMachine that owns the VMI; None if none owns it.
         run_strategy: of the VirtualMachine; None if it could not be read.
@@ -59,7 +59,7 @@ class VM(Struct, frozen=True, kw_only=True):
     eviction_strategy: str = ""
     copying: str = ""
     pod: Pod | None = None
-    placement: Placement = Placement()
+    placement: Placement | None = None
     start_strategy: str | None = None
     owner: str | None = None
     run_strategy: str | None = None
@@ -80,7 +80,7 @@ class VM(Struct, frozen=True, kw_only=True):
         if self.pod is None or self.pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None:
             return self.pod and as_created(self.pod)
         pod = without_target_rule(as_created(self.pod))
-        if HOSTNAME in self.placement.node_selector:
+        if self.placement and HOSTNAME in self.placement.node_selector:
             return pod
         left = {key: wanted for key, wanted in (pod.spec.node_selector or {}).items() if key != HOSTNAME}
         return replace(pod, spec=replace(pod.spec, node_selector=left))
@@ -124,10 +124,10 @@ class VM(Struct, frozen=True, kw_only=True):
 
         KubeVirt renders the target pod from the VMI as it is now (services/template.go, RenderMigrationManifest).
         """
-        pod = self.pod_at_create
-        if pod is None:
+        pod, now = self.pod_at_create, self.placement
+        if pod is None or now is None:
             return ""
-        spec, now = pod.spec, self.placement
+        spec = pod.spec
         selector = (spec.node_selector or {}).items()
         tolerations = [each for each in spec.tolerations or () if not (each.key or "").startswith(_BY_KUBERNETES)]
         wanted = [each for each in now.tolerations if not (each.key or "").startswith(_BY_KUBERNETES)]

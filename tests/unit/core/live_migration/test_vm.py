@@ -10,7 +10,7 @@ from webhook.core.api.affinity import Affinity
 from webhook.core.api.meta import Present
 from webhook.core.api.pod import Pod, Toleration
 from webhook.core.api.virtual_machine import Backup, ChangedBlockTracking, VMICondition, VMIVolumeStatus
-from webhook.core.reunite.vm import Placement
+from webhook.core.live_migration.vm import Placement
 
 
 def _condition(type_: str, status: str = "True", **parts: str) -> dict[str, Any]:
