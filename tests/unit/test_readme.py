@@ -1,6 +1,6 @@
-"""README.md stays short, and the generated tables of docs/reference follow the code.
+"""README.md stays short, and the generated tables and lists of docs/reference follow the code.
 
-`PYTHONPATH=tests python tests/unit/test_readme.py` writes the tables.
+`PYTHONPATH=tests python tests/unit/test_readme.py` writes them.
 """
 
 from __future__ import annotations
@@ -34,15 +34,13 @@ _CERTS_COMMANDS: Final = {command.name: command for command in certs.COMMANDS}
 
 
 def reasons() -> str:
-    """The table of reasons."""
-    rows = [f"| `{reason.code}` | {_NAME.sub(_EMPHASIS, reason.template)} |" for reason in Reason]
-    return "\n".join(["| Code | Sentence |", "|---|---|", *rows])
+    """The list of reasons."""
+    return "\n".join(f"- `{reason.code}`: {_NAME.sub(_EMPHASIS, reason.template)}" for reason in Reason)
 
 
 def metrics() -> str:
-    """The table of metrics."""
-    rows = [f"| `{each.title}` | {each.kind} | {_labels(each)} | {each.help} |" for each in Family]
-    return "\n".join(["| Metric | Type | Labels | What it tells |", "|---|---|---|---|", *rows])
+    """The list of metrics, with their types and labels."""
+    return "\n".join(f"- `{each.title}` ({each.kind}{_labels(each)}): {each.help}" for each in Family)
 
 
 def reunite_events() -> str:
@@ -52,7 +50,7 @@ def reunite_events() -> str:
 
 
 def serve() -> str:
-    """The table of serve's flags."""
+    """The list of serve's flags."""
     return (
         f"{of(_COMMANDS['serve'])()}\n\nEach flag is also an environment variable: "
         f"`{ENVIRONMENT_PREFIX}LISTEN` for `--listen`, and so on. The flag wins."
@@ -60,7 +58,7 @@ def serve() -> str:
 
 
 def of(command: Command) -> Callable[[], str]:
-    """What makes the table of a command's flags, without those that several commands have."""
+    """What makes the list of a command's flags, without those that several commands have."""
     options = [each for each in command.params if isinstance(each, click.Option)]
     common = [each for each in options if _key(each) in COMMON]
     named = ", ".join(map(_names, common))
@@ -70,9 +68,8 @@ def of(command: Command) -> Callable[[], str]:
 
 
 def common_options() -> str:
-    """The table of the flags that several commands have, with these commands."""
-    rows = [f"| {_names(each)} | {_default(each)} | {each.help} | {_users(each)} |" for each in COMMON.values()]
-    return "\n".join(["| Flag | Default | What it is | Of |", "|---|---|---|---|", *rows])
+    """The list of the flags that several commands have, with these commands."""
+    return "\n".join(f"{_flag(each)} Of {_users(each)}." for each in COMMON.values())
 
 
 def _users(option: click.Option) -> str:
@@ -97,8 +94,11 @@ def exit_codes() -> str:
 
 
 def _flags(options: Sequence[click.Option]) -> str:
-    rows = "\n".join(f"| {_names(option)} | {_default(option)} | {option.help} |" for option in options)
-    return f"| Flag | Default | What it is |\n|---|---|---|\n{rows}"
+    return "\n".join(map(_flag, options))
+
+
+def _flag(option: click.Option) -> str:
+    return f"- {_names(option)}{_default(option)}: {option.help}"
 
 
 def _names(option: click.Option) -> str:
@@ -106,13 +106,13 @@ def _names(option: click.Option) -> str:
 
 
 def _labels(family: MetricFamily) -> str:
-    return ", ".join(f"`{label}`" for label in family.labels)
+    return "".join(f", `{label}`" for label in family.labels)
 
 
 def _default(option: click.Option) -> str:
     if option.required:
-        return "required"
-    return f"`{option.default}`" if isinstance(option.default, str) and option.default else "none"
+        return " (required)"
+    return f" (`{option.default}`)" if isinstance(option.default, str) and option.default else ""
 
 
 def states() -> str:
@@ -164,7 +164,7 @@ def page_of(name: str) -> Path:
 
 
 def render(name: str, text: str) -> str:
-    """Return a page of docs/reference with its generated table as the code has it now."""
+    """Return a page of docs/reference with its generated part as the code has it now."""
     before, start, rest = text.partition(f"<!-- {name}: ")
     opening, _, rest = rest.partition("\n")
     _, end, after = rest.partition(f"<!-- /{name} -->")
