@@ -51,8 +51,8 @@ class ReuniteSettings(LonghornSettings):
     cooldown_seconds: float = option(
         default="86400",
         type=SECONDS,
-        help="How long a VM stays after this program has migrated it, or after others have for another cause than a "
-        "drain or an update, even if it is apart.",
+        help="How long a VM that is apart stays after this program has migrated it, or somebody else for no drain and "
+        "no update.",
     )
     restart_stuck: bool = option(
         default="off",
