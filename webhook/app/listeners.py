@@ -11,7 +11,7 @@ from webhook.app.lifecycle import log_info, serve_calls, set_on_signal, shutdown
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources, policy_of
 from webhook.page.decisions import Decisions
-from webhook.page.feed import About, Feed
+from webhook.page.feed import About, Feed, published_documents
 from webhook.page.routes import page_handler
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.health import Check, health_handler
@@ -62,7 +62,13 @@ async def run_listeners(settings: ServeSettings, sources: Sources, background: B
 def _health_handler(settings: ServeSettings, health: Handler, sources: Sources, decisions: Decisions) -> Handler:
     if not settings.page:
         return health
-    about = About(platform.node(), sources.cluster, str(settings.manifests or ""), sources.reunite_messages)
+    about = About(
+        replica=platform.node(),
+        cluster=sources.cluster,
+        manifests=str(settings.manifests or ""),
+        reunite_messages=sources.reunite_messages,
+        documents=published_documents(),
+    )
     return page_handler(Feed(sources.vm_statuses, decisions, about), health)
 
 

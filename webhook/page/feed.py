@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, metadata
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -38,12 +39,24 @@ class About(NamedTuple):
         cluster: the address of the API server, or the files.
         manifests: the value of --manifests; empty for a live cluster.
         reunite_messages: returns what `reunite` last said of VMs.
+        documents: the address of the documents; empty if nobody publishes them.
     """
 
     replica: str
     cluster: str
     manifests: str = ""
     reunite_messages: Callable[[], Messages] = dict
+    documents: str = ""
+
+
+def published_documents() -> str:
+    """Return the URL "Documentation" of the installed package (`project.urls` in pyproject.toml); empty without it."""
+    try:
+        urls = metadata("kubevirt-coschedule").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    named = (url.partition(", ") for url in urls)
+    return next((address for name, _, address in named if name == "Documentation"), "")
 
 
 class Body(NamedTuple):
@@ -105,6 +118,7 @@ class Feed:
             "version": __version__,
             "cluster": self._about.cluster,
             "replica": self._about.replica,
+            "documents": self._about.documents,
             "follows": snapshot is not None,
             "manifests": self._about.manifests,
             "known": snapshot is not None and snapshot.known,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.drivers.browser import Tab
-from support.drivers.paging import LINES, REPLICA, Paged, record, vm, vms
+from support.drivers.paging import DOCUMENTS, LINES, REPLICA, Paged, record, vm, vms
 from support.objects.fleets import LATEST, running_pod, served
 
 from webhook import __version__
@@ -25,6 +25,7 @@ async def test_every_vm_is_listed_the_worst_first_with_its_reason(tab: Tab) -> N
     assert await tab.value("document.title") == "(2) kubevirt-coschedule"
     for part in ("https://api.example", f"replica {REPLICA}", f"version {__version__}"):
         assert part in await tab.text("#as-of")
+    assert await tab.value("document.getElementById('documents').href") == DOCUMENTS
 
 
 async def test_the_vms_of_a_cause_are_one_click_away(tab: Tab) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator
+from email.message import Message
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from support.objects.fleets import LATEST
 
 from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatusTracker
+from webhook.page import feed
 from webhook.page.decisions import KEPT, Decisions
-from webhook.page.feed import About, Feed
+from webhook.page.feed import About, Feed, published_documents
 from webhook.page.routes import page_handler
 
 
@@ -33,6 +35,24 @@ async def page(tmp_path: Path) -> AsyncIterator[Paged]:
     )
     async with paged(tmp_path, objects) as found:
         yield found
+
+
+@pytest.mark.parametrize(
+    ("urls", "expected"),
+    [
+        pytest.param(["Source, https://a", "Documentation, https://b/"], "https://b/", id="published"),
+        pytest.param([], "", id="not published"),
+    ],
+)
+def test_the_documents_are_where_the_package_says(
+    monkeypatch: pytest.MonkeyPatch, urls: list[str], expected: str
+) -> None:
+    """`project.urls` of pyproject.toml, as the wheel has it."""
+    installed = Message()
+    for url in urls:
+        installed["Project-URL"] = url
+    monkeypatch.setattr(feed, "metadata", lambda _: installed)
+    assert published_documents() == expected
 
 
 async def test_a_page_gets_everything(page: Paged) -> None:

@@ -32,6 +32,7 @@ from webhook.serving.server import Listener
 from webhook.telemetry.record import AdmissionRecord
 
 REPLICA: Final = "kubevirt-coschedule-abcde"
+DOCUMENTS: Final = "https://documents.example/"
 LINES: Final = "[...document.querySelectorAll('#lines .link')].map(({ dataset: at }) => `${at.from} ${at.to}`)"
 Object = dict[str, Any]
 
@@ -80,7 +81,7 @@ class Paged:
         self.decisions = Decisions()
         self._fleet = fleet
         self.words: dict[tuple[str, str], str] = {}
-        about = About(REPLICA, "https://api.example", "my cluster" if files else "", lambda: self.words)
+        about = About(REPLICA, "https://api.example", "my cluster" if files else "", lambda: self.words, DOCUMENTS)
         self.feed = Feed((lambda: fleet.snapshot) if fleet else None, self.decisions, about)
         self.listener: Listener
         self.port = 0

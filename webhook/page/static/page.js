@@ -69,6 +69,8 @@ function trust() {
   $("none").hidden = $("rows").childElementCount > 0;
   setText($("none"), $("none").hidden ? "" : emptyWords(head, filter, model.rows.size, stale));
   const at = head?.known ? `as of ${clock(Date.parse(certain(head)))} UTC` : head ? "live" : "connecting";
+  $("documents").hidden = !head?.documents;
+  if (head?.documents) $("documents").href = head.documents;
   setText($("as-of"), head ? `${at} · ${head.cluster} · replica ${head.replica} · version ${head.version}` : at);
 }
 
