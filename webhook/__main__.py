@@ -1,5 +1,14 @@
 """`python -m webhook` is the same program as `kubevirt-coschedule`."""
 
+from typing import NoReturn
+
 from webhook.component_base.start import run
 
-run("webhook.cli")
+
+def main() -> NoReturn:
+    """Run the program."""
+    run("webhook.cli")
+
+
+if __name__ == "__main__":
+    main()

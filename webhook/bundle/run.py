@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from webhook.bundle.settings import BundleSettings
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.component_base.start import interrupts_raised
 from webhook.kube.collect import collect_at_terminal
 from webhook.objects.bundle import BUNDLE_API_VERSION, BUNDLE_KIND, ClusterBundle
 from webhook.objects.kept import as_json
@@ -97,7 +98,7 @@ def _write(file: Path, pieces: Iterator[bytes]) -> None:
     try:
         number, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
         try:
-            with os.fdopen(number, "wb") as out:
+            with interrupts_raised(), os.fdopen(number, "wb") as out:
                 out.writelines(pieces)
                 out.flush()
                 os.fsync(out.fileno())

@@ -6,7 +6,6 @@ server does. expected.yaml, beside the examples, has the scenarios and the expec
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import os
@@ -17,7 +16,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import aiohttp
 import jsonpatch
@@ -27,6 +26,7 @@ from msgspec import Struct
 from webhook.app.handler import admit_functions
 from webhook.component_base.address import Address
 from webhook.component_base.errors import UserError
+from webhook.component_base.start import interrupts_raised
 from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.opt_in import Policy
 from webhook.explain.evaluate import entry_of
@@ -91,22 +91,36 @@ class Exchange(Struct, frozen=True, kw_only=True):
         return f"the patched pod's affinity does not name {', '.join(missing)}" if missing else None
 
 
-async def ask_all(examples: Path, cluster: Manifests) -> list[Exchange]:
+class Trust(NamedTuple):
+    """The TLS settings of the demo's server, and those of its caller."""
+
+    server: ssl.SSLContext
+    caller: ssl.SSLContext
+
+
+def trust() -> Trust:
+    """Return the settings for a new certificate of loopback. Its files are gone afterwards.
+
+    Raises:
+        UserError: no directory can be written.
+    """
+    with interrupts_raised(), _files_directory() as directory:
+        files = Path(directory)
+        _issue(files)
+        server = server_context(files / "tls.crt", files / "tls.key")
+        return Trust(server, ssl.create_default_context(cafile=str(files / "ca.crt")))
+
+
+async def ask_all(examples: Path, cluster: Manifests, tls: Trust) -> list[Exchange]:
     """Serve the cluster, and post each review that expected.yaml names.
 
     Raises:
-        UserError: the examples can't be read, or no directory can be written.
+        UserError: the examples can't be read.
     """
     scenarios = scenarios_of(examples / "expected.yaml")
     reviews = {name: next(read_file(examples / "reviews" / f"{name}.yaml")).value for name in scenarios}
-    with _files_directory() as directory:
-        files = Path(directory)
-        await asyncio.to_thread(_issue, files)
-        listener = Listener(
-            webhook_handler(admit_functions(cluster, Policy(), on_record=lambda _: None)),
-            tls=server_context(files / "tls.crt", files / "tls.key"),
-        )
-        trust = ssl.create_default_context(cafile=str(files / "ca.crt"))
+    handler = webhook_handler(admit_functions(cluster, Policy(), on_record=lambda _: None))
+    listener = Listener(handler, tls=tls.server)
     address = await listener.start(Address("127.0.0.1", 0))
     try:
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS)
@@ -114,7 +128,7 @@ async def ask_all(examples: Path, cluster: Manifests) -> list[Exchange]:
             exchanges = []
             for name, review in reviews.items():
                 path = entry_of(review).path
-                async with session.post(path, params={"timeout": "3s"}, json=review, ssl=trust) as reply:
+                async with session.post(path, params={"timeout": "3s"}, json=review, ssl=tls.caller) as reply:
                     response = (await reply.json())["response"] if reply.status == _HTTP_OK else {}
                 scenario, expected = scenarios[name]["scenario"], scenarios[name]["answer"]
                 exchanges.append(

@@ -23,7 +23,7 @@ def run(out: TextIO, *, color: bool) -> int:
     """
     examples = examples_directory()
     cluster = Manifests.load(examples / "cluster", longhorn_namespace=_LONGHORN_NAMESPACE)
-    exchanges = asyncio.run(exchange.ask_all(examples, cluster))
+    exchanges = asyncio.run(exchange.ask_all(examples, cluster, exchange.trust()))
     before = {f"VM {vm_name(pod)}": node for pod in cluster.all_virt_launchers() if (node := pod.spec.node_name)}
     print(*Story(color=color).lines(exchanges, before, _shown(examples)), sep="\n", file=out)
     return 1 if any(each.flaw() for each in exchanges) else 0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from webhook.cluster_options import LonghornSettings, manifests_option, opt_in_all_option, two_clusters
 from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import COUNT, SECONDS, OnOrOff, option
@@ -73,6 +71,8 @@ class ReuniteSettings(LonghornSettings):
 
     def limits(self) -> ReuniteLimits:
         """Return the limits of webhook.core.reunite."""
-        from webhook.core.reunite.limits import ReuniteLimits  # noqa: PLC0415 - help and completion do without
+        import msgspec  # noqa: PLC0415 - help and completion do without
+
+        from webhook.core.reunite.limits import ReuniteLimits  # noqa: PLC0415 - see above
 
         return msgspec.convert(self, ReuniteLimits, from_attributes=True)

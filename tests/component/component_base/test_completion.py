@@ -87,9 +87,9 @@ def test_zsh_and_fish_replace_a_whole_word(program: Program, shell: str) -> None
 def test_what_shells_complete_is_what_the_package_installs() -> None:
     """A shell never asks for the completions of a command that does not exist."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    own = {program.executable: f"{program.module}.cli:main" for program in (WEBHOOK, CERTS)}
+    own = {program.executable: f"{program.module}.__main__:main" for program in (WEBHOOK, CERTS)}
     assert scripts == {
         **own,
-        "kubectl-coschedule": "webhook.cli:main",
+        "kubectl-coschedule": "webhook.__main__:main",
         "kubectl_complete-coschedule": "webhook.cli:complete",
     }

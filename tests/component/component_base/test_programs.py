@@ -104,7 +104,7 @@ def test_the_name_of_a_file_need_not_be_text(tmp_path: Path) -> None:
 
 
 @each_program
-def test_an_interrupt_ends_with_130_and_no_word(program: Program, tmp_path: Path) -> None:
+def test_an_interrupt_ends_it_without_a_word(program: Program, tmp_path: Path) -> None:
     """Ctrl-C, while the program waits for a server that is silent."""
     CERTS.run("issue", "--dir", str(tmp_path))
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -120,7 +120,23 @@ def test_an_interrupt_ends_with_130_and_no_word(program: Program, tmp_path: Path
         with process, server.accept()[0]:
             process.send_signal(signal.SIGINT)
             told, _ = process.communicate(timeout=MAX_WAIT_SECONDS)
-    assert (process.returncode, told) == (130, b"")
+    assert (process.returncode, told) == (-signal.SIGINT, b"")  # a shell shows 130
+
+
+@each_program
+def test_an_interrupt_of_an_import_is_no_traceback(program: Program, tmp_path: Path) -> None:
+    """The import of a package can take a second."""
+    (tmp_path / "click.py").write_text("import time\nprint(flush=True)\ntime.sleep(60)\n")
+    given = os.environ | {"PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
+    process = subprocess.Popen(  # noqa: S603 - our own programs
+        [sys.executable, "-m", program.module], env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    with process:
+        assert process.stdout is not None
+        process.stdout.readline()  # the import has begun
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=MAX_WAIT_SECONDS)
+    assert (process.returncode, told) == (-signal.SIGINT, b"")
 
 
 @pytest.mark.parametrize(
