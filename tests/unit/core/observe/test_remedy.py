@@ -43,27 +43,17 @@ def remedy(start: Mapping[str, str] | None, steering: Mapping[str, str] | None, 
         pytest.param(None, EXCLUDES, id="by the share-manager's pod"),
     ],
 )
-def test_a_class_that_keeps_share_managers_elsewhere_is_named(
+def test_a_node_that_excludes_the_vm_needs_a_stop_or_is_named(
     start: Mapping[str, str] | None, steering: Mapping[str, str] | None
 ) -> None:
-    """longhorn/longhorn#7872: neither a restart nor a migration brings the VM there."""
+    """After a stop Longhorn makes the share-manager again, when the VM has its node.
+
+    longhorn/longhorn#7872: where a class confines share-managers, neither a restart nor a migration does it.
+    """
+    assert remedy(start, steering, disk("root")).sentence.startswith("stop the VM until Longhorn has stopped")
     found = remedy(start, steering, CONFINED)
     assert "shareManagerNodeSelector is storage:true, and a restart or a migration changes nothing" in found.sentence
     assert not found.arguments
-
-
-@pytest.mark.parametrize(
-    ("start", "steering"),
-    [
-        pytest.param(EXCLUDED, None, id="by the VM's pod"),
-        pytest.param(None, EXCLUDES, id="by the share-manager's pod"),
-    ],
-)
-def test_without_such_a_class_a_stop_brings_them_together(
-    start: Mapping[str, str] | None, steering: Mapping[str, str] | None
-) -> None:
-    """Then Longhorn makes the share-manager again after the VM has its node."""
-    assert remedy(start, steering, disk("root")).sentence.startswith("stop the VM until Longhorn has stopped")
 
 
 @pytest.mark.parametrize("volume", [CONFINED, disk("root")], ids=["confined", "not confined"])

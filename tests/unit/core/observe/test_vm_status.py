@@ -124,56 +124,34 @@ STATE = "persistent-state-for-db01-x7k2p"
 
 
 @pytest.mark.parametrize(
-    ("objects", "state", "together"),
+    ("objects", "state"),
     [
-        pytest.param([*disk("root"), *served("root", "node-a")], State.TOGETHER, None, id="beside a disk's"),
-        pytest.param([*disk("root"), *served("root", None)], State.PENDING, None, id="beside a hint of a disk's"),
-        pytest.param(disk("root"), State.FREE, None, id="alone"),
+        pytest.param([*disk("root"), *served("root", "node-a")], State.TOGETHER, id="beside a disk's"),
+        pytest.param([*disk("root"), *served("root", None)], State.PENDING, id="beside a hint of a disk's"),
+        pytest.param(disk("root"), State.FREE, id="alone"),
     ],
 )
-def test_the_claim_of_the_vms_state_does_not_count(objects: list[Object], state: State, *, together: None) -> None:
+def test_the_claim_of_the_vms_state_does_not_count(objects: list[Object], state: State) -> None:
     """A few KB on another node do not make the VM apart."""
     objects = [*objects, *disk(STATE), *served(STATE, "node-b")]
     found = the_row(launcher("root", STATE, nodeName="node-a"), objects=objects)
     assert found.state is state
-    assert (found.volumes[1].node, found.volumes[1].together) == ("node-b", together)
+    assert (found.volumes[1].node, found.volumes[1].together) == ("node-b", None)
 
 
 UNKNOWNS = [
-    pytest.param(
-        Kind.PERSISTENT_VOLUME_CLAIM,
-        NamespacedName("vms", "root"),
-        NoObject.UNAVAILABLE,
-        "ClaimLookupFailed",
-        id="claim",
-    ),
-    pytest.param(
-        Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-root"), NoObject.UNAVAILABLE, "ClaimLookupFailed", id="volume"
-    ),
-    pytest.param(
-        Kind.SHARE_MANAGER_POD,
-        NamespacedName("", "share-manager-root"),
-        NoObject.UNAVAILABLE,
-        "ShareManagerPodUnread",
-        id="pod",
-    ),
-    pytest.param(
-        Kind.PERSISTENT_VOLUME_CLAIM,
-        NamespacedName("vms", "root"),
-        NoObject.UNAVAILABLE,
-        "ClaimLookupFailed",
-        id="claim",
-    ),
+    pytest.param(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "root"), "ClaimLookupFailed", id="claim"),
+    pytest.param(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-root"), "ClaimLookupFailed", id="volume"),
+    pytest.param(Kind.SHARE_MANAGER_POD, NamespacedName("", "share-manager-root"), "ShareManagerPodUnread", id="pod"),
 ]
 
 
-@pytest.mark.parametrize(("kind", "key", "gap", "reason"), UNKNOWNS)
-def test_a_vm_whose_objects_could_not_be_read_is_unknown(
-    kind: Kind, key: NamespacedName, gap: NoObject, reason: str
-) -> None:
+@pytest.mark.parametrize(("kind", "key", "reason"), UNKNOWNS)
+def test_a_vm_whose_objects_could_not_be_read_is_unknown(kind: Kind, key: NamespacedName, reason: str) -> None:
     """It is neither together nor free. The reason names what could not be read."""
     objects = [*disk("root"), *served("root", "node-a")]
-    found = the_row(launcher("root", nodeName="node-a"), objects=objects, gaps={ObjectRef(kind, key): gap})
+    gaps = {ObjectRef(kind, key): NoObject.UNAVAILABLE}
+    found = the_row(launcher("root", nodeName="node-a"), objects=objects, gaps=gaps)
     assert (found.state, found.why.reason.code) == (State.UNKNOWN, reason)
     assert found.volumes[0].claim == "root"
 
