@@ -16,7 +16,7 @@ from webhook.core import refs
 from webhook.core.admit import Answer, Entry, PodCreation, admit, proven_answer, read, unchanged
 from webhook.core.api.admission_review import BadReview
 from webhook.core.api.meta import NamespacedName
-from webhook.core.opt_in import Mode, Policy
+from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView, Kind, ObjectRef
 
@@ -36,9 +36,9 @@ SECOND = [
 POD = virt_launcher_pod(claims=["disk"])
 
 
-def answer(envelope: Object, view: ClusterView | None = None, mode: Mode = Mode.REQUIRED) -> Answer:
+def answer(envelope: Object, view: ClusterView | None = None) -> Answer:
     """Return the answer to a review."""
-    found = admit(json.dumps(envelope).encode(), view or cluster(*CLUSTER), Policy(mode=mode))
+    found = admit(json.dumps(envelope).encode(), view or cluster(*CLUSTER), Policy())
     assert isinstance(found, Answer)
     return found
 

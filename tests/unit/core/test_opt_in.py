@@ -165,9 +165,9 @@ def test_the_row_of_a_vm_says_who_opted_it_in() -> None:
     assert vm_status_of([pod], cluster(*SERVED), Policy()) is None
 
 
-def admitted(pod: Object, gap: NoObject | None = None, label: str = "yes") -> Answer:
-    """Return the answer about the start pod in a Namespace with this label."""
-    view = ViewWithGaps(cluster(*SERVED, labeled_namespace("vms", label)), {} if gap is None else {NAMESPACE_REF: gap})
+def admitted(pod: Object, gap: NoObject | None) -> Answer:
+    """Return the answer about the start pod in a Namespace with a wrong label."""
+    view = ViewWithGaps(cluster(*SERVED, labeled_namespace("vms", "yes")), {} if gap is None else {NAMESPACE_REF: gap})
     found = admit(json.dumps(review(pod)).encode(), view, Policy())
     assert isinstance(found, Answer)
     return found

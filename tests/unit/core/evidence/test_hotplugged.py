@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import convert
 from support.fakes.views import MISSING, ViewWithGaps, cluster
 from support.objects.builders import (
@@ -27,7 +25,6 @@ from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef
 
-Object = dict[str, Any]
 OBJECTS = [
     persistent_volume_claim("disk", volume_name="h"),
     persistent_volume("h", claim="disk"),

@@ -43,16 +43,6 @@ def finding(*objects: dict[str, Any], gaps: dict[Ref, Gap] | None = None) -> Fin
     return only
 
 
-def volume(**fields: Any) -> dict[str, Any]:
-    """The PersistentVolume with its CSI source changed."""
-    return {**BOUND_VOLUME, "spec": {**BOUND_VOLUME["spec"], "csi": {**BOUND_VOLUME["spec"]["csi"], **fields}}}
-
-
-def claim(**fields: Any) -> dict[str, Any]:
-    """The claim with fields of its spec changed."""
-    return {**BOUND_CLAIM, "spec": {**BOUND_CLAIM["spec"], **fields}}
-
-
 def share_manager_with(**status: Any) -> list[dict[str, Any]]:
     """The bound claim and a ShareManager with this status."""
     return [*BOUND, share_manager("h", **status)]

@@ -22,12 +22,10 @@ WITHOUT = {"node.longhorn.io/disable-v2-data-engine": "true"}
 V2 = {"dataEngine": "v2"}
 
 
-def told(
-    pod: Object | None = None, volume: Object | None = None, served_from: str | None = None, **labels: str
-) -> str | None:
-    """Why not on node n1; `labels` instead of the one that disables v2 there."""
-    there = convert(node("n1", labels=labels or WITHOUT), Node)
-    volumes = [] if volume is None else [ClaimVolume("disk", convert(volume, PersistentVolume), served_from)]
+def told(pod: Object | None = None, volume: Object | None = None) -> str | None:
+    """Why not on node n1, whose label disables v2 there."""
+    there = convert(node("n1", labels=WITHOUT), Node)
+    volumes = [] if volume is None else [ClaimVolume("disk", convert(volume, PersistentVolume))]
     cycle = CycleState(convert(pod or virt_launcher_pod(), Pod), "vms", NOT_COUNTED, volumes)
     found = why_no_data_engine("n1", there, cycle)
     return found and str(found)
@@ -45,16 +43,16 @@ REFUSED = (
 
 
 @pytest.mark.parametrize(
-    ("made", "served_from", "refused"),
+    ("made", "refused"),
     [
-        pytest.param(volume(), None, True, id="attached to the pod's own node"),
-        pytest.param(volume(driver=None), None, False, id="no CSI"),
-        pytest.param({**volume(), "spec": None}, None, False, id="no spec"),
+        pytest.param(volume(), True, id="attached to the pod's own node"),
+        pytest.param(volume(driver=None), False, id="no CSI"),
+        pytest.param({**volume(), "spec": None}, False, id="no spec"),
     ],
 )
-def test_a_volume_of_v2_is_attached_where_v2_is(made: Object, served_from: str | None, *, refused: bool) -> None:
-    """On the pod's node, or on the node of the share-manager that serves it."""
-    assert told(volume=made, served_from=served_from) == (REFUSED if refused else None)
+def test_a_volume_of_v2_is_attached_where_v2_is(made: Object, *, refused: bool) -> None:
+    """On the pod's node, where no share-manager serves it."""
+    assert told(volume=made) == (REFUSED if refused else None)
 
 
 def server(args: list[str] | None, **labels: str) -> Object:
@@ -103,25 +101,24 @@ def test_kubelet_mounts_with_longhorns_driver(
     assert (found and found.reason) == (Reason.DRIVER_MISSING if refused else None)
 
 
-def with_client(condition: str | None) -> LonghornNode:
-    """Longhorn's node with this status of the condition."""
-    conditions = [] if condition is None else [{"type": "NFSClientInstalled", "status": condition}]
-    return convert({"metadata": {"name": "n1"}, "status": {"conditions": conditions}}, LonghornNode)
+WITHOUT_CLIENT = {
+    "metadata": {"name": "n1"},
+    "status": {"conditions": [{"type": "NFSClientInstalled", "status": "False"}]},
+}
 
 
 @pytest.mark.parametrize(
-    ("node_", "served_from", "refused"),
+    ("node_", "refused"),
     [
-        pytest.param(with_client("False"), "n1", True, id="no client"),
-        pytest.param(convert({"metadata": {}}, LonghornNode), "n1", False, id="no status"),
-        pytest.param(NoObject.UNAVAILABLE, "n1", False, id="not read"),
-        pytest.param(None, "n1", False, id="a cluster without such objects"),
+        pytest.param(WITHOUT_CLIENT, True, id="no client"),
+        pytest.param({"metadata": {}}, False, id="no status"),
+        pytest.param(NoObject.UNAVAILABLE, False, id="not read"),
+        pytest.param(None, False, id="a cluster without such objects"),
     ],
 )
-def test_what_a_share_manager_serves_needs_an_nfs_client(
-    node_: LonghornNode | NoObject | None, served_from: str | None, *, refused: bool
-) -> None:
+def test_what_a_share_manager_serves_needs_an_nfs_client(node_: Object | NoObject | None, *, refused: bool) -> None:
     """Only on the nodes of the VMs."""
-    volumes = [ClaimVolume("disk", convert(volume(), PersistentVolume), served_from)]
-    found = why_no_nfs_client("n1", node_, CycleState(convert(virt_launcher_pod(), Pod), "vms", NOT_COUNTED, volumes))
+    volumes = [ClaimVolume("disk", convert(volume(), PersistentVolume), "n1")]
+    there = convert(node_, LonghornNode) if isinstance(node_, dict) else node_
+    found = why_no_nfs_client("n1", there, CycleState(convert(virt_launcher_pod(), Pod), "vms", NOT_COUNTED, volumes))
     assert (found and found.reason) == (Reason.NFS_CLIENT_MISSING if refused else None)

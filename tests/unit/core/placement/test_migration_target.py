@@ -48,12 +48,10 @@ CLUSTER: Final = (
 )
 
 
-def decide(
-    *objects: Object, pod: Object = TARGET, gaps: Mapping[Ref, Gap] | None = None, policy: Policy | None = None
-) -> Pin | Leave:
+def decide(*objects: Object, pod: Object = TARGET, gaps: Mapping[Ref, Gap] | None = None) -> Pin | Leave:
     """Decide for a target pod whose VM leaves n2; its share-manager is on n1."""
     view = ViewWithGaps(cluster(*CLUSTER, *objects), gaps or {})
-    return place_migration_target(convert(pod, Pod), "vms", view, policy or Policy())
+    return place_migration_target(convert(pod, Pod), "vms", view, Policy())
 
 
 def read_for(*objects: Object, gaps: Mapping[Ref, Gap]) -> list[Ref]:

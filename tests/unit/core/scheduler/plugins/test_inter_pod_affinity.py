@@ -22,7 +22,6 @@ del NODES[-1]["metadata"]["labels"][HOST]
 DB = {"matchLabels": {"app": "db"}}
 UNREADABLE = {"matchExpressions": [{"key": "app", "operator": "In"}]}
 BY_TEAM = {"namespaceSelector": {"matchLabels": {"team": "a"}}}
-EVERYWHERE: Object = {"namespaceSelector": {}}
 
 
 def term(key: str = HOST, selector: Object | None = DB, **fields: Any) -> Object:
@@ -30,13 +29,11 @@ def term(key: str = HOST, selector: Object | None = DB, **fields: Any) -> Object
     return {"topologyKey": key, "labelSelector": selector, **fields}
 
 
-def pod(
-    node: str | None = None, *, app: str | None = "db", namespace: str = "vms", near: Any = (), apart: Any = ()
-) -> Object:
+def pod(node: str | None = None, *, app: str | None = "db", near: Any = (), apart: Any = ()) -> Object:
     """A pod, on a node or not, with required terms."""
     kinds = {"podAffinity": near, "podAntiAffinity": apart}
     return {
-        "metadata": {"namespace": namespace, "labels": {} if app is None else {"app": app}},
+        "metadata": {"namespace": "vms", "labels": {} if app is None else {"app": app}},
         "spec": {"nodeName": node, "affinity": {kind: {REQUIRED: list(terms)} for kind, terms in kinds.items()}},
     }
 
@@ -57,7 +54,6 @@ def cause(ruled: Why | None) -> Reason | None:
 
 
 NEAR, SELFISH = pod(app="web", near=[term()]), pod(near=[term()])
-ZONE_TOO = pod(app="web", near=[term(), term("zone")])
 
 
 @pytest.mark.parametrize(

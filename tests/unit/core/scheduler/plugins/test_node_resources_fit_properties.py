@@ -15,7 +15,6 @@ AMOUNTS = st.dictionaries(st.sampled_from(RESOURCES), st.integers(1, 10))
 PORTS = st.builds(
     HostPort, st.sampled_from(["TCP", "UDP"]), st.integers(1, 2), st.sampled_from([ANY_ADDRESS, "10.0.0.1", "10.0.0.2"])
 )
-Pod = tuple[Usage, tuple[str, ...]]
 USAGES = st.builds(
     lambda amounts, ports: Usage(tuple(sorted(amounts.items())), tuple(ports)), AMOUNTS, st.lists(PORTS, max_size=2)
 )

@@ -24,9 +24,9 @@ def pod_info(node: str = "n1", **described: Any) -> PodInfo:
     return PodInfo("vms", usage, labels, None, PodNode(node=node, **{"bound": True, **described}))
 
 
-def n1(scheduler_cache: SchedulerCache, node: str = "n1") -> NodeInfo:
+def n1(scheduler_cache: SchedulerCache) -> NodeInfo:
     """The node, which has one CPU."""
-    return scheduler_cache.node_info(node, HAS, {})
+    return scheduler_cache.node_info("n1", HAS, {})
 
 
 def test_a_node_without_pods_has_no_requests() -> None:
