@@ -104,17 +104,3 @@ def test_which_pods_are_watched_is_the_operators_choice(watched: WatchedPods) ->
     """If not all pods are watched, the API server sends no other pods."""
     pods = [each for each in resources("longhorn-system", watched) if each.plural == "pods" and each.watched]
     assert {each.title: each.selector for each in pods} == SORTS[watched]
-
-
-def test_a_pod_of_another_name_is_not_taken_for_a_volumes() -> None:
-    """The label does not make a share-manager pod. The name does."""
-    resource = RESOURCES[Kind.SHARE_MANAGER_POD]
-    keys = {
-        name: resource.key(NamespacedName("", name))
-        for name in ("v", "share-manager-v", "share-manager-share-manager-v")
-    }
-    assert len(set(keys.values())) == 3
-    wire = Decoders(resource.wire).object(b'{"metadata":{"name":"v"}}')
-    assert {name: resource.to_object(key, resource.transform(wire)).metadata.name for name, key in keys.items()} == {
-        name: name for name in keys
-    }

@@ -102,39 +102,35 @@ def asked(scenario: Scenario, view: ClusterView) -> Answer:
     return admit(review_of(scenario.pod, namespace=scenario.namespace), view, scenario.policy, scenario.entry)
 
 
+def check_answer(scenario: Scenario, how: str) -> None:
+    """The answer with these caches is that of the cluster in files."""
+    expected = asked(scenario, cluster(*scenario.objects))
+    assert isinstance(expected, Answer)
+    event_of(expected.decision.why.reason.code)
+    found = answer(scenario, how)
+    assert found.body == expected.body
+    assert found.decision.why == expected.decision.why
+
+
 @pytest.mark.parametrize("how", ["watch", "pages", "nothing"])
 @given(scenario=scenarios())
 def test_the_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
     """The webhook answers for a live cluster as for the same cluster in files."""
-    expected = asked(scenario, cluster(*scenario.objects))
-    assert isinstance(expected, Answer)
-    found = answer(scenario, how)
-    assert found.body == expected.body
-    assert found.decision.why == expected.decision.why
+    check_answer(scenario, how)
 
 
 @pytest.mark.parametrize("how", ["watch", "pages"])
 @given(scenario=steering_scenarios.scenarios(large=False))
 def test_a_share_manager_pod_s_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
     """This needs caches: without them the webhook finds neither a restored volume nor a VM without a ticket."""
-    expected = asked(scenario, cluster(*scenario.objects))
-    assert isinstance(expected, Answer)
-    event_of(expected.decision.why.reason.code)
-    found = answer(scenario, how)
-    assert found.body == expected.body
-    assert found.decision.why == expected.decision.why
+    check_answer(scenario, how)
 
 
 @pytest.mark.parametrize("how", ["watch", "pages", "nothing"])
 @given(scenario=migrations())
 def test_a_migration_target_s_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
     """Whether the source pod is in a cache, or is read by its node."""
-    expected = asked(scenario, cluster(*scenario.objects))
-    assert isinstance(expected, Answer)
-    event_of(expected.decision.why.reason.code)
-    found = answer(scenario, how)
-    assert found.body == expected.body
-    assert found.decision.why == expected.decision.why
+    check_answer(scenario, how)
 
 
 def test_a_cache_is_a_list_watch() -> None:

@@ -10,7 +10,6 @@ from support.models.model_api import event, refusal, status, too_large
 from webhook.kube.informer.requests import Wait
 
 DOWN = Says(error="can't connect", reached=False, seconds=0)
-MIB = 1024 * 1024
 
 
 @pytest.mark.parametrize("before", [(), NO_STREAMS, WATCHING], ids=["list", "page", "watch"])

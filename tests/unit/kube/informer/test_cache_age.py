@@ -113,17 +113,11 @@ def test_half_a_line_does_not_count_as_an_event() -> None:
 def test_a_watch_that_is_back_must_settle() -> None:
     """Events of the time without a watch come within SETTLE_SECONDS. Until then the old age counts on."""
     driver = lost()
+    driver.now += 500
     reopened(driver)
     back = driver.machine.age(driver.now)
     assert ages(driver, 0, SETTLE_SECONDS - JUST) == pytest.approx([back, back + SETTLE_SECONDS - JUST])
     assert ages(driver, SETTLE_SECONDS, 60) == [0, 0]
-
-
-def test_a_stale_cache_is_fresh_again_after_it_settled() -> None:
-    """It is not fresh just before SETTLE_SECONDS, and fresh at that moment."""
-    driver = lost()
-    driver.now += 500
-    reopened(driver)
     assert not driver.machine.fresh(driver.now + SETTLE_SECONDS - JUST)
     assert driver.machine.fresh(driver.now + SETTLE_SECONDS)
 

@@ -23,7 +23,7 @@ from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 KEYS: Final = ("a", "b", "c", "d")
 NOBODY: Final = "nobody"
-HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+HOST = "kubernetes.io/hostname"
 
 
 def volume(name: str, variant: int) -> dict[str, Any]:

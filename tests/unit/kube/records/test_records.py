@@ -153,7 +153,6 @@ SAMPLES: dict[Kind, tuple[type[Any], Callable[[Any], tuple[Any, ...]], Object, t
     ),
 }
 READY = {"type": "Ready", "status": "True"}
-ZONE_A = {"key": "zone", "operator": "In", "values": ["a"]}
 VALUES = st.sampled_from(
     [
         GONE,
