@@ -29,13 +29,6 @@ def test_the_defaults_are_thirty_days_renewed_at_two_thirds() -> None:
     assert (policy.propagation, policy.retire) == (timedelta(minutes=2), timedelta(hours=1))
 
 
-def test_a_flag_wins_over_the_environment_and_that_over_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with the webhook."""
-    monkeypatch.setenv("KUBEVIRT_COSCHEDULE_CERTS_LIFETIME", "1d")
-    assert values(COMMANDS, "keep", "--lifetime", "12h")["lifetime"] == timedelta(hours=12)
-    assert values(COMMANDS, "keep")["lifetime"] == timedelta(days=1)
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -69,17 +62,6 @@ def test_what_can_not_be_read_is_refused_with_what_was_expected(parse: Any, text
     """The parser returns the rest of a sentence that starts with the name of the option."""
     with pytest.raises(ValueError, match=r"^expected "):
         parse(text)
-
-
-def test_every_problem_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each with its flag or variable."""
-    monkeypatch.setenv("KUBEVIRT_COSCHEDULE_CERTS_LISTEN", "here")
-    with pytest.raises(BadSettings) as caught:
-        values(COMMANDS, "keep", "--lifetime", "long")
-    assert [problem.split(":")[0] for problem in caught.value.problems] == [
-        "--lifetime",
-        "KUBEVIRT_COSCHEDULE_CERTS_LISTEN",
-    ]
 
 
 @pytest.mark.parametrize(

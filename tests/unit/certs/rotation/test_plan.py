@@ -23,7 +23,6 @@ OLD = certs_cluster.pair(at=NOW - 21 * DAY)  # of another authority, and due sin
 STRANGER = certs_cluster.pair()
 EXPIRED = certs_cluster.pair(at=NOW - 40 * DAY)
 WRONG_KEY = Pair(FRESH.certificate, STRANGER.key, FRESH.authority)
-DUE = "tls.crt is due for renewal: it expires at 2026-12-21T12:00:00Z"
 
 
 class Watched:
