@@ -157,12 +157,6 @@ def test_an_object_that_cannot_be_held_is_refused(objects: list[Object], words: 
     assert all(word in str(caught.value) for word in words), caught.value
 
 
-def test_one_name_in_two_kinds_is_two_objects() -> None:
-    """A Kubernetes node and Longhorn's node have the same name, and so can claims of two namespaces."""
-    view = cluster(node("n1"), longhorn_node("n1"), *WHOLE[:3])
-    assert view.objects.size == 5
-
-
 def test_a_directory_is_read_whole(tmp_path: Path) -> None:
     """Its .yaml, .yml and .json files, with those below it, but no kustomizations, no other files and no `.git`."""
     write(tmp_path, "a.yaml", node("n1"))
@@ -182,20 +176,20 @@ def test_a_single_file_is_read_whatever_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "words"),
+    "names",
     [
-        pytest.param([], "no .yaml, .yml or .json file", id="an empty directory"),
-        pytest.param(["kustomization.yaml"], "no .yaml, .yml or .json file", id="a kustomization alone"),
-        pytest.param(["README.md"], "no .yaml, .yml or .json file", id="no manifests"),
+        pytest.param([], id="an empty directory"),
+        pytest.param(["kustomization.yaml"], id="a kustomization alone"),
+        pytest.param(["README.md"], id="no manifests"),
     ],
 )
-def test_a_directory_without_manifests_is_refused(tmp_path: Path, names: list[str], words: str) -> None:
+def test_a_directory_without_manifests_is_refused(tmp_path: Path, names: list[str]) -> None:
     """A mistyped path must not become an empty cluster."""
     for name in names:
         (tmp_path / name).write_text("")
     (told,) = problems(tmp_path)
     assert told.startswith(str(tmp_path))
-    assert words in told
+    assert "no .yaml, .yml or .json file" in told
 
 
 def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -215,11 +209,3 @@ def test_every_problem_of_every_file_is_reported_at_once(tmp_path: Path) -> None
     assert "spec" in told[2]
     assert "described twice, first in" in told[3]
     assert f"{tmp_path}/d.yaml:1" in told[3]
-
-
-def test_a_file_that_is_only_broken_is_reported(tmp_path: Path) -> None:
-    """Also if all other files are correct."""
-    write(tmp_path, "a.yaml", node("n1"))
-    (tmp_path / "b.yaml").write_text("hello\n")
-    (told,) = problems(tmp_path)
-    assert told.startswith(f"{tmp_path}/b.yaml:1")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 import pytest
 from checkout import ReleaseError
 from release_notes import release_notes
 
-ROOT: Final = Path(__file__).parents[3]
 CHANGELOG: Final = """\
 # Changelog
 
