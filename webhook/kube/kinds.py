@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS
+from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
 from webhook.core.placement.replica_share import OWN_NAMESPACE
 from webhook.core.view import Kind
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import Resource
-from webhook.kube.records import claims, config_maps, csi_nodes, namespaces, nodes, virtual_machines, volumes
+from webhook.kube.records import claims, nodes, parts, share_manager_pods, virtual_machines, volumes
 from webhook.kube.records import pods as pod_records
-from webhook.kube.records.longhorn import longhorn_nodes, share_manager_pods, share_managers, volume_attachments
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 from webhook.objects.kinds import CSI_NODE, OF_CORE, UNFINISHED_POD
 
@@ -43,15 +43,10 @@ def resources(
     """
     every_pod = pods is WatchedPods.ALL
 
-    def of(
-        kind: Kind,
-        wire: type[Any],
-        transform: Callable[[Any], Any],
-        to_object: Callable[[Any, Any], Any],
-        **more: Any,
-    ) -> Resource:
+    def of(kind: Kind, transform: Callable[[Any], Any], to_object: Callable[[Any, Any], Any], **more: Any) -> Resource:
         row = UNFINISHED_POD if kind is Kind.VIRT_LAUNCHER_POD and every_pod else OF_CORE[kind]
         where: dict[str, Any] = {
+            "wire": row.type,
             "title": row.title,
             "prefix": row.prefix,
             "plural": row.plural,
@@ -60,83 +55,79 @@ def resources(
             "selector": row.selector,
             "fields": row.fields,
         }
-        return Resource(kind=kind, wire=wire, transform=transform, to_object=to_object, **{**where, **more})
+        return Resource(kind=kind, transform=transform, to_object=to_object, **{**where, **more})
 
     return (
-        of(Kind.PERSISTENT_VOLUME_CLAIM, claims.WireClaim, claims.transform, claims.to_object),
+        of(Kind.PERSISTENT_VOLUME_CLAIM, claims.transform, claims.to_object),
         of(
             Kind.PERSISTENT_VOLUME,
-            volumes.WireVolume,
             volumes.transform,
             volumes.to_object,
+            wire=volumes.WireVolume,
             index=partial(Indexer, volumes.by_handle),
         ),
         of(
             Kind.NODE,
-            nodes.WireNode,
             nodes.transform,
             nodes.to_object,
             page_objects=50,  # 30 KB each, with their images and labels
             index=nodes.NodeIndex,
         ),
-        of(Kind.SHARE_MANAGER, share_managers.WireShareManager, share_managers.transform, share_managers.to_object),
-        of(Kind.LONGHORN_NODE, longhorn_nodes.WireLonghornNode, longhorn_nodes.transform, longhorn_nodes.to_object),
+        of(Kind.SHARE_MANAGER, parts.share_manager_status, parts.to_share_manager),
+        of(Kind.LONGHORN_NODE, parts.longhorn_conditions, parts.to_longhorn_node),
         of(
             Kind.SHARE_MANAGER_POD,
-            share_manager_pods.WireShareManagerPod,
             share_manager_pods.transform,
             share_manager_pods.to_object,
+            wire=share_manager_pods.WireShareManagerPod,
             name_key=share_manager_pods.pod_key,
         ),
         of(
             Kind.VIRT_LAUNCHER_POD,
-            pod_records.WirePod,
             pod_records.transform,
             pod_records.to_object,
+            wire=pod_records.WirePod,
             page_objects=100,  # 20 KB each
             index=partial(Pods, own_namespace),
             watched=pods is not WatchedPods.NONE,
         ),
         of(
             Kind.CSI_NODE,
-            csi_nodes.WireCSINode,
-            csi_nodes.transform,
-            csi_nodes.to_object,
+            parts.csi_drivers,
+            parts.to_csi_drivers,
             title=CSI_NODE.plural,
             watched=every_pod,
         ),
-        of(Kind.NAMESPACE, namespaces.WireNamespace, namespaces.transform, namespaces.to_object),
+        of(Kind.NAMESPACE, parts.namespace_label, parts.to_namespace),
         of(
             Kind.CLUSTER_AUTOSCALER_STATUS,
-            config_maps.WireConfigMap,
-            config_maps.transform,
-            config_maps.to_object,
+            parts.nothing,
+            parts.to_config_map,
             title=CLUSTER_AUTOSCALER_STATUS,
             watched=autoscaler,
         ),
         of(
             Kind.VIRTUAL_MACHINE,
-            virtual_machines.WireVirtualMachine,
             virtual_machines.transform_vm,
             virtual_machines.to_vm,
+            wire=VirtualMachine,
             page_objects=100,  # 10 KB each
             index=partial(Indexer, virtual_machines.by_named_claim),
             watched=kubevirt,
         ),
         of(
             Kind.VIRTUAL_MACHINE_INSTANCE,
-            virtual_machines.WireVirtualMachineInstance,
             virtual_machines.transform_vmi,
             virtual_machines.to_vmi,
+            wire=VirtualMachineInstance,
             page_objects=100,  # 20 KB each
             index=partial(Indexer, virtual_machines.by_named_claim),
             watched=kubevirt,
         ),
         of(
             Kind.VOLUME_ATTACHMENT,
-            volume_attachments.WireAttachment,
-            volume_attachments.transform,
-            volume_attachments.to_object,
+            parts.attachment_spec,
+            parts.to_attachment,
             watched=False,
         ),
     )

@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Struct, field
 
 from webhook.component_base.client.status import UNDECODABLE, ApiStatus, Failure
-from webhook.kube.client.metadata import BareMeta
 
 W = TypeVar("W")
 
@@ -23,7 +22,7 @@ class NotJSON(Struct, frozen=True):
 
 
 class WatchEvent(Struct, frozen=True):
-    """One event of a watch (metav1.WatchEvent). `object` is None if its fields can't be decoded."""
+    """One event of a watch (metav1.WatchEvent). `object` is None in a bookmark, or if its fields can't be decoded."""
 
     type: str
     meta: Any
@@ -52,8 +51,24 @@ class _Event(Struct, Generic[W], gc=False):
     object: W
 
 
+class _Annotations(Struct, gc=False):
+    initial_events_end: str | None = field(name="k8s.io/initial-events-end", default=None)
+
+
+class _BareMeta(Struct, rename="camel", gc=False):
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+    annotations: _Annotations | None = None
+
+    @property
+    def ends_list(self) -> bool:
+        """Whether this is the bookmark that ends a streaming list."""
+        return self.annotations is not None and self.annotations.initial_events_end == "true"
+
+
 class _Bare(Struct, gc=False):
-    metadata: BareMeta
+    metadata: _BareMeta
 
 
 class _ListMeta(Struct, rename="camel"):
@@ -93,12 +108,12 @@ class Decoders:
             return self._odd_event(line)
         except UNDECODABLE as error:
             return NotJSON(str(error))
-        if event.type == "ERROR":
+        if event.type in {"ERROR", "BOOKMARK"}:
             return self._odd_event(line)
         return _of(event.type, event.object.metadata, event.object)
 
     def _odd_event(self, line: bytes) -> WatchEvent | Failure | NotJSON:
-        """Decode an ERROR event, or an event whose object has a field of a wrong type."""
+        """Decode an ERROR event, a bookmark, or an event whose object has a field of a wrong type."""
         try:
             if self._type.decode(line).type == "ERROR":
                 return self._error_event.decode(line).object.failure()
@@ -125,6 +140,11 @@ class Decoders:
         read = [self.object(bytes(raw)) for raw in found.items or ()]
         items = [item for item in read if not isinstance(item, NotJSON)]
         return _page(found.metadata, items, unreadable=len(read) - len(items))
+
+
+def is_before(version: str, than: str) -> bool:
+    """Return whether a resourceVersion is older: decimal numbers, of any length, can be compared (KEP-5504)."""
+    return version.isdecimal() and than.isdecimal() and (len(version), version) < (len(than), than)
 
 
 def _of(type_: str, meta: Any, found: Any) -> WatchEvent | NotJSON:

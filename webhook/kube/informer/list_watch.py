@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from webhook.component_base.client.backoff import Backoff
 from webhook.component_base.client.status import Failure, read_failure, retry_after_seconds
-from webhook.kube.client.metadata import is_before
-from webhook.kube.client.wire import Decoders, NotJSON
+from webhook.kube.client.wire import Decoders, NotJSON, is_before
 from webhook.kube.informer import requests
 from webhook.kube.informer.faults import Cause, Fault, cause_of, needs_list
 from webhook.kube.informer.framing import Framing
@@ -187,7 +186,7 @@ class ListWatch(Store):
     def _bookmark(self, meta: Any, now: float) -> Fault | None:
         if self.listing is None:
             self._version = meta.resource_version
-        elif meta.annotations and meta.annotations.initial_events_end == "true":
+        elif meta.ends_list:
             self._end_list(meta.resource_version, now)
             self._mode = RequestMode.NOTHING  # no more of this answer is wanted
         else:  # an API server that ignores sendInitialEvents sends all objects, and never the end of the list

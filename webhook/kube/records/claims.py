@@ -12,16 +12,7 @@ from webhook.core.api.storage import (
     PersistentVolumeClaimSpec,
     PersistentVolumeClaimStatus,
 )
-from webhook.kube.client.metadata import BareMeta
 from webhook.kube.records.shared import share
-
-
-class WireClaim(Struct, gc=False):
-    """A PersistentVolumeClaim, as far as it is decoded."""
-
-    metadata: BareMeta
-    spec: PersistentVolumeClaimSpec | None = None
-    status: PersistentVolumeClaimStatus | None = None
 
 
 class _ClaimCommon(Struct, frozen=True, gc=False):
@@ -37,7 +28,7 @@ class ClaimRecord(Struct, frozen=True, gc=False):
     common: _ClaimCommon
 
 
-def transform(wire: WireClaim) -> ClaimRecord:
+def transform(wire: PersistentVolumeClaim) -> ClaimRecord:
     """Return the record of a claim: its volume, access modes, volume mode and status."""
     spec = wire.spec or PersistentVolumeClaimSpec()
     name = spec.volume_name and intern(spec.volume_name)

@@ -7,25 +7,14 @@ from collections.abc import Mapping
 from sys import intern
 from typing import Any, Final
 
-from msgspec import Struct
-
 from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.meta import Condition, ObjectMeta
-from webhook.core.api.node import Node, NodeSpec, NodeStatus
+from webhook.core.api.node import Node, NodeStatus
 from webhook.core.scheduler.state.node_info import allocatable
-from webhook.kube.client.metadata import WireMeta
 from webhook.kube.informer.index import KeyList
 from webhook.kube.records.shared import share
 
 _READY: Final = "Ready"
-
-
-class WireNode(Struct, gc=False):
-    """A Node, as far as it is decoded."""
-
-    metadata: WireMeta
-    spec: NodeSpec | None = None
-    status: NodeStatus | None = None
 
 
 def ready_status(status: NodeStatus | None) -> NodeStatus:
@@ -38,12 +27,12 @@ def ready_status(status: NodeStatus | None) -> NodeStatus:
     return NodeStatus(conditions=conditions, allocatable=status.allocatable if status else None)
 
 
-def transform(wire: WireNode) -> Node:
+def transform(wire: Node) -> Node:
     """Return the record of a node, which is core's Node: all labels, and equal specs and statuses shared."""
     labels = {intern(key): intern(value) for key, value in (wire.metadata.labels or {}).items()}
     return Node(
         metadata=ObjectMeta(
-            name=intern(wire.metadata.name), labels=labels, deletion_timestamp=wire.metadata.deletion_timestamp
+            name=intern(wire.metadata.name or ""), labels=labels, deletion_timestamp=wire.metadata.deletion_timestamp
         ),
         spec=share(wire.spec),
         status=share(ready_status(wire.status)),

@@ -30,7 +30,7 @@ from webhook.kube.records.shared import pod_status, refusal, scheduled_at, share
 
 
 class _Annotations(Struct, gc=False):
-    """The annotations of the webhook and of KubeVirt, and the one that marks the end of a streaming list."""
+    """The annotations of the webhook and of KubeVirt."""
 
     co_schedule: str | None = field(name=ANNOTATION_CO_SCHEDULE, default=None)
     decision: str | None = field(name=ANNOTATION_DECISION, default=None)
@@ -38,7 +38,6 @@ class _Annotations(Struct, gc=False):
     migration: str | None = field(name=ANNOTATION_MIGRATION, default=None)
     receiver: str | None = field(name=ANNOTATION_RECEIVER, default=None)
     provisioning: str | None = field(name=ANNOTATION_PROVISIONING, default=None)
-    initial_events_end: str | None = field(name="k8s.io/initial-events-end", default=None)
 
 
 class WirePodMeta(Struct, rename="camel", gc=False):
@@ -156,7 +155,7 @@ def transform(wire: Any) -> VirtLauncher:
         meta.deletion_timestamp,
         scheduled_at(wire.status),
         refusal(wire.status),
-        _decision(meta, migrated=migrated),
+        decision_in(meta, migrated=migrated),
         share(common),
     )
 
@@ -195,7 +194,8 @@ def _starts_no_vm(annotations: _Annotations) -> bool:
     return "true" in (annotations.receiver, annotations.provisioning)
 
 
-def _decision(meta: WirePodMeta, *, migrated: bool) -> PastDecision | None:
+def decision_in(meta: WirePodMeta, *, migrated: bool = False) -> PastDecision | None:
+    """Return what the pod's annotations record of its decision; None if they record none."""
     if meta.annotations is None:
         return None
     annotations = {ANNOTATION_APPLIED_PATCH: meta.annotations.written, ANNOTATION_DECISION: meta.annotations.decision}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from sys import intern
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.virtual_machine import (
@@ -20,45 +20,8 @@ from webhook.core.api.virtual_machine import (
     VMITemplateSpec,
 )
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
-from webhook.kube.client.metadata import Annotations
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.shared import share
-
-
-class _OwnAnnotations(Annotations, gc=False):
-    co_schedule: str | None = field(name=ANNOTATION_CO_SCHEDULE, default=None)
-
-
-class _WireVMMeta(Struct, rename="camel", gc=False):
-    name: str = ""
-    namespace: str = ""
-    resource_version: str = ""
-    annotations: _OwnAnnotations | None = None
-
-
-class WireVirtualMachine(Struct, gc=False):
-    """A VirtualMachine, as far as it is decoded."""
-
-    metadata: _WireVMMeta
-    spec: VirtualMachineSpec = field(default_factory=VirtualMachineSpec)
-    status: VirtualMachineStatus | None = None
-
-
-class _WireVMIMeta(Struct, rename="camel", gc=False):
-    name: str = ""
-    namespace: str = ""
-    uid: str | None = None
-    resource_version: str = ""
-    annotations: Annotations | None = None
-    owner_references: list[OwnerReference] | None = None
-
-
-class WireVirtualMachineInstance(Struct, gc=False):
-    """A VirtualMachineInstance, as far as it is decoded."""
-
-    metadata: _WireVMIMeta
-    spec: VMISpec = field(default_factory=VMISpec)
-
 
 _Marks = tuple[tuple[bool, bool], ...]
 """Of each claim whether it is hotpluggable and a CD-ROM; empty if none is, as of nearly all VMs."""
@@ -90,21 +53,19 @@ class VirtualMachineInstanceRecord(Struct, frozen=True, gc=False):
     virtual_machine: str | None
 
 
-def transform_vm(wire: WireVirtualMachine) -> VirtualMachineRecord:
+def transform_vm(wire: VirtualMachine) -> VirtualMachineRecord:
     """Return the record of a VirtualMachine."""
-    meta, template = wire.metadata, wire.spec.template.metadata
-    vm = VirtualMachine(metadata=ObjectMeta(), spec=wire.spec, status=wire.status)
-    keys, marks = _kept(meta.namespace, vm.claims)
+    template = wire.spec.template.metadata
+    keys, marks = _kept(wire.metadata.namespace, wire.claims)
     placed = template is not None and template.annotation(ANNOTATION_CO_SCHEDULE) is not None
-    misplaced = meta.annotations.co_schedule if meta.annotations and not placed else None
-    return VirtualMachineRecord(keys, marks, vm.start_failures, share(misplaced))
+    misplaced = None if placed else wire.metadata.annotation(ANNOTATION_CO_SCHEDULE)
+    return VirtualMachineRecord(keys, marks, wire.start_failures, share(misplaced))
 
 
-def transform_vmi(wire: WireVirtualMachineInstance) -> VirtualMachineInstanceRecord:
+def transform_vmi(wire: VirtualMachineInstance) -> VirtualMachineInstanceRecord:
     """Return the record of a VMI."""
-    meta = wire.metadata
-    owner = next((owner.name for owner in meta.owner_references or () if owner.kind == VM_KIND), None)
-    keys, marks = _kept(meta.namespace, wire.spec.claims)
+    meta, owner = wire.metadata, wire.virtual_machine
+    keys, marks = _kept(meta.namespace, wire.claims)
     return VirtualMachineInstanceRecord(keys, marks, meta.uid, "" if owner == meta.name else owner)
 
 
@@ -143,9 +104,9 @@ def vm_of(key: str, record: VirtualMachineRecord | VirtualMachineInstanceRecord)
     return owner or key.partition("/")[2]
 
 
-def _kept(namespace: str, claims: Sequence[VMClaim]) -> tuple[tuple[str, ...], _Marks]:
+def _kept(namespace: str | None, claims: Sequence[VMClaim]) -> tuple[tuple[str, ...], _Marks]:
     marks = tuple((claim.hotpluggable, claim.cdrom) for claim in claims)
-    keys = tuple(intern(namespaced_key(namespace, claim.name)) for claim in claims)
+    keys = tuple(intern(namespaced_key(namespace or "", claim.name)) for claim in claims)
     return keys, share(marks) if any(map(any, marks)) else ()
 
 

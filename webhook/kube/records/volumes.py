@@ -17,7 +17,6 @@ from webhook.core.api.storage import (
     in_tree_sources,
 )
 from webhook.core.scheduler.plugins.volume_zone import TOPOLOGY_LABELS
-from webhook.kube.client.metadata import WireMeta
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.shared import share
 
@@ -55,7 +54,7 @@ class _WireSpec(InTreeSources, rename="camel", frozen=True, kw_only=True, gc=Fal
 class WireVolume(Struct, gc=False):
     """A PersistentVolume, as far as it is decoded."""
 
-    metadata: WireMeta
+    metadata: ObjectMeta
     spec: _WireSpec | None = None
 
 

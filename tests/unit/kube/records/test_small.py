@@ -11,11 +11,11 @@ from support.objects.builders import node, share_manager, share_manager_pod
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
-from webhook.kube.client.metadata import WireMeta
 from webhook.kube.client.wire import Decoders
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.requests import Request
-from webhook.kube.records.longhorn.share_manager_pods import WireShareManagerPod, to_object, transform
+from webhook.kube.records.share_manager_pods import WireShareManagerPod, to_object, transform
+from webhook.kube.records.virt_launchers import WirePodMeta
 
 _EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
 
@@ -42,7 +42,7 @@ def test_a_volume_has_one_name() -> None:
 
     volume = kept(Kind.SHARE_MANAGER, share_manager("pvc-of-one-name"))
     assert kept(Kind.SHARE_MANAGER_POD, share_manager_pod("pvc-of-one-name")) is volume
-    built = to_object(volume, transform(WireShareManagerPod(WireMeta())))
+    built = to_object(volume, transform(WireShareManagerPod(WirePodMeta())))
     assert built.metadata.name == "share-manager-pvc-of-one-name"
 
 

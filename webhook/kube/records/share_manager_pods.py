@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER_POD_PREFIX
-from webhook.core.api.meta import ObjectMeta, OwnerReference
+from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.pod import Pod, PodSpec, PodStatus
-from webhook.core.observe.past_decision import PastDecision, as_annotation, recorded_decision
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION
+from webhook.core.observe.past_decision import PastDecision, as_annotation
 from webhook.kube.records.shared import pod_status, scheduled_at, share
+from webhook.kube.records.virt_launchers import WirePodMeta, decision_in
 
 
 class _WireSpec(Struct, rename="camel", gc=False):
     node_name: str | None = None
 
 
-class _Annotations(Struct, gc=False):
-    """The webhook's annotations, and the one that marks the end of a streaming list."""
-
-    decision: str | None = field(name=ANNOTATION_DECISION, default=None)
-    written: str | None = field(name=ANNOTATION_APPLIED_PATCH, default=None)
-    initial_events_end: str | None = field(name="k8s.io/initial-events-end", default=None)
-
-
-class _WireMeta(Struct, rename="camel", gc=False):
-    """metav1.ObjectMeta of the pod, as far as it is decoded."""
-
-    name: str = ""
-    namespace: str = ""
-    resource_version: str = ""
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] | None = None
-    annotations: _Annotations | None = None
-    owner_references: list[OwnerReference] | None = None
-
-
 class WireShareManagerPod(Struct, gc=False):
     """A share-manager pod, as far as it is decoded."""
 
-    metadata: _WireMeta
+    metadata: WirePodMeta
     spec: _WireSpec | None = None
     status: PodStatus | None = None
 
@@ -68,7 +48,7 @@ def transform(wire: WireShareManagerPod) -> ShareManagerPodRecord:
         meta.deletion_timestamp,
         wire.spec.node_name if wire.spec else None,
         wire.status.phase if wire.status else None,
-        _decision(meta),
+        decision_in(meta),
     )
     return ShareManagerPodRecord(scheduled_at(wire.status), share(common))
 
@@ -95,10 +75,3 @@ def to_object(key: str, record: ShareManagerPodRecord) -> Pod:
         spec=PodSpec(node_name=common.node_name),
         status=pod_status(common.phase, record.scheduled_at),
     )
-
-
-def _decision(meta: _WireMeta) -> PastDecision | None:
-    if meta.annotations is None:
-        return None
-    annotations = {ANNOTATION_APPLIED_PATCH: meta.annotations.written, ANNOTATION_DECISION: meta.annotations.decision}
-    return recorded_decision(annotations, meta.owner_references, migrated=False)

@@ -1,1 +1,0 @@
-"""The records of Longhorn's objects and of its share-manager pods."""

@@ -1,0 +1,84 @@
+"""Kinds of which core reads one part: this part is the record. Equal parts are one object."""
+
+from __future__ import annotations
+
+from webhook.core.api.longhorn import (
+    NFS_CLIENT_INSTALLED,
+    LonghornNode,
+    ShareManager,
+    ShareManagerStatus,
+    VolumeAttachment,
+    VolumeAttachmentSpec,
+)
+from webhook.core.api.meta import Condition, ConfigMap, Namespace, ObjectMeta
+from webhook.core.api.node import CSINode, NodeStatus, csi_drivers_of
+from webhook.core.reasons import LABEL_CO_SCHEDULE
+from webhook.core.scheduler.state.node_info import CSIDrivers
+from webhook.kube.records.shared import share
+
+
+def share_manager_status(wire: ShareManager) -> ShareManagerStatus | None:
+    """Return the record of a ShareManager: its status."""
+    return share(wire.status)
+
+
+def to_share_manager(key: str, record: ShareManagerStatus | None) -> ShareManager:
+    """Return the ShareManager of this name and status."""
+    return ShareManager(metadata=ObjectMeta(name=key), status=record)
+
+
+def longhorn_conditions(wire: LonghornNode) -> NodeStatus:
+    """Return the record of a Longhorn node: the conditions that core reads."""
+    status = wire.status or NodeStatus()
+    conditions = ((type_, status.condition(type_)) for type_ in ("Ready", NFS_CLIENT_INSTALLED))
+    return share(NodeStatus(conditions=[Condition(type=type_, status=value) for type_, value in conditions if value]))
+
+
+def to_longhorn_node(key: str, record: NodeStatus | None) -> LonghornNode:
+    """Return the Longhorn node of this name and status."""
+    return LonghornNode(metadata=ObjectMeta(name=key), status=record)
+
+
+def attachment_spec(wire: VolumeAttachment) -> VolumeAttachmentSpec | None:
+    """Return the record of a VolumeAttachment: its spec. No cache stores it: each is read when it is needed."""
+    return wire.spec
+
+
+def to_attachment(key: str, record: VolumeAttachmentSpec | None) -> VolumeAttachment:
+    """Return the VolumeAttachment of this name and spec."""
+    return VolumeAttachment(metadata=ObjectMeta(name=key), spec=record)
+
+
+def csi_drivers(wire: CSINode) -> CSIDrivers:
+    """Return the record of a CSINode: its drivers, with their limits. Nearly all nodes share one."""
+    return share(csi_drivers_of(wire.spec))
+
+
+def to_csi_drivers(_: str, record: CSIDrivers) -> CSIDrivers:
+    """Return the record: core reads the drivers only."""
+    return record
+
+
+def namespace_label(wire: Namespace) -> tuple[str | None]:
+    """Return the record of a Namespace: the value of its label LABEL_CO_SCHEDULE."""
+    return share((wire.metadata.label(LABEL_CO_SCHEDULE),))
+
+
+def to_namespace(key: str, record: tuple[str | None]) -> Namespace:
+    """Return the Namespace of this name and label."""
+    (label,) = record
+    return Namespace(metadata=ObjectMeta(name=key, labels=None if label is None else {LABEL_CO_SCHEDULE: label}))
+
+
+def nothing(_: ConfigMap) -> tuple[()]:
+    """Return the record of a ConfigMap, which is empty: only its name counts.
+
+    cluster-autoscaler rewrites its status every 10 s. So the data is never decoded, and all records are equal.
+    """
+    return ()
+
+
+def to_config_map(key: str, _: tuple[()]) -> ConfigMap:
+    """Return the ConfigMap of this namespace and name."""
+    namespace, _slash, name = key.partition("/")
+    return ConfigMap(metadata=ObjectMeta(namespace=namespace, name=name))
