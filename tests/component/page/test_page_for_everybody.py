@@ -61,14 +61,14 @@ _CONTRAST: Final = """(() => {
 async def test_everything_can_be_done_with_the_keyboard(tab: Tab) -> None:
     """In reading order, with a ring around the focus; the first stop skips to the list."""
     stops = []
-    for _ in range(15):
+    for _ in range(16):
         await tab.press(*_TAB)
         stops.append(await tab.value(_FOCUSED))
         assert await tab.value("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     assert stops[:4] == ["Skip to the list of VMs", "Pause", "all namespaces (2)", "text"]
     assert [stop[1:].rstrip("0123456789 ") for stop in stops[4:7]] == ["stuck", "apart", "together"]
     causes = ["fits none of the nodes that its affinity names 1", "webhook not asked 1"]
-    assert stops[7:] == ["VMs", "Nodes", "Decisions", *causes, "State", "VM", "Node"]
+    assert stops[7:] == ["VMs", "Nodes", "Decisions", "Documents", *causes, "State", "VM", "Node"]
     await tab.press(*_TAB, shift=True)
     await tab.press(*_ENTER)
     assert (await vms(tab))[0] == "office/mail"

@@ -151,7 +151,7 @@ def test_a_vm_shows_the_first_rule_that_says_no(at: Situation, rule: Rule | None
     ],
 )
 def test_a_busy_vm_says_what_is_done_with_it(changes: dict[str, Any], words: str) -> None:
-    """tests/unit/core/reunite/test_vm.py has each cause."""
+    """tests/unit/core/live_migration/test_vm.py has each cause."""
     assert words in str(plan_of(situation(vm(**changes))).waiting[KEY])
 
 
