@@ -77,9 +77,9 @@ class Writer:
 
     async def delete_pod(self, pod: ObjectMeta) -> Written:
         """DELETE the pod with this metadata, if it is as it was read."""
-        path = POD.path(reader.within(pod.namespace or ""), reader.name(pod.name or ""))
         preconditions = {"uid": pod.uid or "", "resourceVersion": pod.resource_version or ""}
         try:
+            path = POD.path(reader.within(pod.namespace or ""), reader.name(pod.name or ""))
             return _written(await self._api.delete(path, {"preconditions": preconditions}, seconds=_WRITE_SECONDS))
         except ApiError as problem:
             return Written(Result.UNKNOWN, str(problem))
