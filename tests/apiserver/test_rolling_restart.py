@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 from support.control_plane.cluster_state import ClusterState
-from support.control_plane.installed import Installed
+from support.control_plane.installed import MAX_CALL_SECONDS, Installed
 from support.control_plane.replicas import REPLICAS, Replicas
 from support.drivers import serving
 from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admitting, Counted
@@ -28,7 +28,7 @@ def behind_one_address(installed: Installed) -> Iterator[Replicas]:
     with ClusterState(installed.plane.api) as cluster:
         cluster.become(serving.cluster())
         with Replicas(installed, "--drain-seconds", DRAIN_SECONDS) as replicas:
-            installed.enable()
+            installed.enable(timeoutSeconds=MAX_CALL_SECONDS)
             installed.until_called()
             yield replicas
     installed.disable()

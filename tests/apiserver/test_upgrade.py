@@ -31,8 +31,8 @@ from support.control_plane.unattended import (
     SECRET,
     Unattended,
     bundle_of,
+    for_tests,
     free_service_port,
-    with_port,
     without_us,
 )
 from support.scenarios.admitting import (
@@ -73,7 +73,7 @@ def by_kubectl(plane: ControlPlane, directory: Path) -> Way:
     """`kubectl apply -f install.yaml`, of the one and of the other."""
     kubectl, port = Kubectl(plane, directory), free_service_port()
     old, new = (
-        with_port(objects, port) for objects in (releases.manifests(releases.versions()[-1]), kustomize(MANIFESTS))
+        for_tests(objects, port) for objects in (releases.manifests(releases.versions()[-1]), kustomize(MANIFESTS))
     )
 
     def apply(name: str, objects: list[Object]) -> None:

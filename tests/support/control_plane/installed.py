@@ -30,6 +30,7 @@ from support.waits import MAX_WAIT_SECONDS
 
 NAME: Final = "kubevirt-coschedule"  # of all that the manifests make, and of their namespace
 MANIFESTS: Final = ROOT / "manifests"
+MAX_CALL_SECONDS: Final = 30  # the largest timeoutSeconds: for tests that count lost calls, and not slow ones
 
 _POLL_SECONDS: Final = 0.05
 

@@ -1,7 +1,8 @@
 """The whole install as a cluster runs it: `certs keep` and two servers, each as its own service account.
 
-The test applies what a user applies, and gives no certificate. Only the port of the Service and of its clientConfig
-differs: it is a free one. The programs run with the arguments that their Deployments have when they start. The test
+The test applies what a user applies, and gives no certificate. Two things differ. The Service and its clientConfig have
+a free port. The API server waits for an answer for as long as it can, because a slow machine is no lost call. The
+programs run with the arguments that their Deployments have when they start. The test
 plays the controllers, the kubelets and kube-proxy. It starts pods after the apply, mounts the Secret for each server
 (`kubelets`), and forwards the Service's address to the servers that listen (`proxy`).
 """
@@ -19,6 +20,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import MAX_CALL_SECONDS
 from support.control_plane.kube_api import Object
 from support.control_plane.kubectl import end_namespace
 from support.control_plane.kubelets import Kubelets
@@ -100,7 +102,7 @@ class Unattended:
         self._lags = lags
         self._started = 0
         self._files = ExitStack()
-        self._applied = objects or with_port(kustomize(MANIFESTS), free_service_port())
+        self._applied = objects or for_tests(kustomize(MANIFESTS), free_service_port())
         self._apply = apply or (lambda: self.plane.install(self._applied))
 
     def __enter__(self) -> Self:
@@ -180,10 +182,11 @@ def free_service_port() -> int:
     return free_port("127.200.255.254")
 
 
-def with_port(rendered: list[Object], port: int) -> list[Object]:
-    """The objects, changed so that the Service and its clientConfig have this port."""
+def for_tests(rendered: list[Object], port: int) -> list[Object]:
+    """The objects, changed so that the Service and its clientConfig have this port, and a call has MAX_CALL_SECONDS."""
     (service_port,) = the("Service", rendered)["spec"]["ports"]
     service_port["port"] = port
     for entry in the("MutatingWebhookConfiguration", rendered)["webhooks"]:
         entry["clientConfig"]["service"]["port"] = port
+        entry["timeoutSeconds"] = MAX_CALL_SECONDS
     return rendered
