@@ -34,8 +34,9 @@ _CERTS_COMMANDS: Final = {command.name: command for command in certs.COMMANDS}
 
 
 def reasons() -> str:
-    """The list of reasons."""
-    return "\n".join(f"- `{reason.code}`: {_NAME.sub(_EMPHASIS, reason.template)}" for reason in Reason)
+    """The list of reasons, without the claim that most of them begin with."""
+    texts = {reason.code: reason.template.removeprefix("claim {claim}: ") for reason in Reason}
+    return "\n".join(f"- `{code}`: {_NAME.sub(_EMPHASIS, text)}" for code, text in texts.items())
 
 
 def metrics() -> str:
@@ -68,12 +69,8 @@ def of(command: Command) -> Callable[[], str]:
 
 
 def common_options() -> str:
-    """The list of the flags that several commands have, with these commands."""
-    return "\n".join(f"{_flag(each)} Of {_users(each)}." for each in COMMON.values())
-
-
-def _users(option: click.Option) -> str:
-    return ", ".join(name for name, each in _OPTIONS if _key(each) == _key(option))
+    """The list of the flags that several commands have. The page of each command names its own of them."""
+    return _flags(list(COMMON.values()))
 
 
 def _key(option: click.Option) -> tuple[str, str | None]:
@@ -86,11 +83,10 @@ def certs_flags() -> str:
 
 
 def exit_codes() -> str:
-    """The table of the exit codes of all commands."""
+    """The list of the exit codes of all commands."""
     named = {f"kubevirt-coschedule {name}": each for name, each in _COMMANDS.items()}
     named |= {f"python -m certs {name}": each for name, each in _CERTS_COMMANDS.items()}
-    rows = [f"| `{name}` | {each.exit_codes} |" for name, each in named.items()]
-    return "\n".join(["| Command | Exit codes |", "|---|---|", *rows])
+    return "\n".join(f"- `{name}`. {each.exit_codes}" for name, each in named.items())
 
 
 def _flags(options: Sequence[click.Option]) -> str:
