@@ -13,6 +13,13 @@ from hypothesis import HealthCheck, settings
 from support.sizes import size
 from xdist.workermanage import NodeManager
 
+from webhook.cluster_options import ENVIRONMENT_PREFIX
+
+# The settings and the cluster of the user who runs the tests are none of theirs.
+for _name in list(os.environ):
+    if _name.startswith(ENVIRONMENT_PREFIX) or _name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        del os.environ[_name]
+
 settings.register_profile(
     "suite",
     max_examples=size("PROPERTY_EXAMPLES"),

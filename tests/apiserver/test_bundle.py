@@ -13,7 +13,6 @@ from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane, User
 from support.control_plane.kube_api import Object
 from support.control_plane.kubevirt_kinds import crd
-from support.drivers.environment import remove_settings
 from support.drivers.explaining import OPT_IN, volumes
 from support.drivers.explaining_plane import RBAC, service_account, viewer_binding
 from support.objects import builders
@@ -39,12 +38,6 @@ VIEWER: Final = {
 }
 BINDING: Final = viewer_binding("bundle-viewer")
 NOT_SHOWN: Final = "so VMs that are stopped are not shown"
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove the settings of the user who runs the tests."""
-    remove_settings(monkeypatch)
 
 
 def instance_spec(vm: str) -> Object:

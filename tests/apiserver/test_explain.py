@@ -15,7 +15,7 @@ from support.control_plane.control_plane import ControlPlane, User
 from support.control_plane.installed import NAME, Installed
 from support.control_plane.kubevirt_kinds import crd
 from support.drivers.explaining import a_vm
-from support.drivers.explaining_plane import NAMESPACE, RBAC, Run, no_environment, runner, service_account
+from support.drivers.explaining_plane import NAMESPACE, RBAC, Run, runner, service_account
 from support.drivers.serving import cluster as example
 from support.objects import builders
 from support.scenarios.admitting import until_watched
@@ -31,11 +31,6 @@ VIEWER: Final = {  # of VMs and claims, and of nothing that is not in a namespac
         {"apiGroups": [""], "resources": ["pods", "persistentvolumeclaims"], "verbs": ["get", "list"]},
     ],
 }
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    no_environment(monkeypatch)
 
 
 @pytest.fixture(scope="module")

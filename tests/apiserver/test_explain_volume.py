@@ -15,7 +15,6 @@ from support.drivers.explaining_plane import (
     NAMESPACE,
     RBAC,
     Run,
-    no_environment,
     runner,
     service_account,
     viewer_binding,
@@ -39,11 +38,6 @@ VIEWER: Final = {  # of claims, volumes and nodes: what names and places are, an
     ],
 }
 BINDING: Final = viewer_binding("explain-volume-viewer")
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    no_environment(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from support.control_plane import audit
 from support.control_plane.installed import Installed
 from support.control_plane.kubectl import Kubectl
 from support.control_plane.vm_events import events, written
-from support.drivers.environment import remove_settings
 from support.objects import builders
 from support.objects.builders import NAMESPACE
 from support.scenarios.admitting import WEBHOOK
@@ -36,12 +35,6 @@ DESCRIBED: Final = {
     "together": ["CoScheduled"],
 }
 Run = Callable[[str], tuple[int, str, str]]
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove the settings of the user who runs the tests."""
-    remove_settings(monkeypatch)
 
 
 @pytest.fixture(scope="module")

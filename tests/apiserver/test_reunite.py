@@ -16,7 +16,6 @@ from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kube_api import Object
 from support.control_plane.kubevirt_kinds import crd
-from support.drivers.environment import remove_settings
 from support.drivers.serving import ROOT
 from support.drivers.status_runs import instance
 from support.scenarios.reunite_account import KINDS, KUBEVIRT, MIGRATIONS, NAMESPACE
@@ -24,12 +23,6 @@ from support.scenarios.vm_scenes import reasons_of, scenes
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook import cli
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove the settings of the user who runs the tests."""
-    remove_settings(monkeypatch)
 
 
 @pytest.fixture(scope="module")

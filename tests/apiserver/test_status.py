@@ -14,7 +14,6 @@ from support.control_plane.control_plane import ControlPlane, User
 from support.control_plane.kube_api import Object
 from support.control_plane.kubectl import Kubectl
 from support.control_plane.kubevirt_kinds import crd
-from support.drivers.environment import remove_settings
 from support.drivers.explaining_plane import RBAC, service_account
 from support.drivers.status_runs import instance
 from support.objects import builders
@@ -38,12 +37,6 @@ BINDING: Final = {
     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "status-viewer"},
     "subjects": [{"kind": "ServiceAccount", "name": "status-viewer", "namespace": NAMESPACE}],
 }
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove the settings of the user who runs the tests."""
-    remove_settings(monkeypatch)
 
 
 @pytest.fixture(scope="module")

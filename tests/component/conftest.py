@@ -6,19 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.drivers.environment import CLUSTER, remove_settings
 from support.drivers.explaining_live import Explain, objects
 from support.drivers.status_runs import Ran
 from support.fakes.static_api import StaticApi
 from support.objects.builders import Object
 
 from webhook import cli
-
-
-@pytest.fixture
-def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove the settings and the cluster of the user who runs the tests."""
-    remove_settings(monkeypatch, *CLUSTER)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from typing import Final
 
 import pytest
 from support.drivers.command_lines import values
-from support.drivers.environment import remove_settings
 from support.drivers.serving import cluster, issue, write_cluster
 
 from webhook import __version__, cli
@@ -22,12 +21,6 @@ _NAMES: Final = [
     *("serve", "explain", "status", "candidates", "bundle"),
     *("reunite", "demo", "version", "help", "completion"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove the settings of the user who runs the tests."""
-    remove_settings(monkeypatch)
 
 
 @pytest.mark.parametrize("words", [[], ["-h"], ["--help"], ["help"], ["help", "unheard-of"]], ids=" ".join)

@@ -29,7 +29,6 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from support.drivers.environment import CLUSTER, remove_settings
 from support.drivers.serving import ROOT, Client, issue, serving, write_cluster
 from support.fakes.static_api import StaticApi
 
@@ -43,12 +42,6 @@ _TIME: Final = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:0
 _GROUPS: Final = ("kubevirt.io", "longhorn.io", "admissionregistration.k8s.io")
 _EXIT_CODE: Final = re.compile(r"\[\d\]")
 _INDENT: Final = "    "
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove the settings and the cluster of the user who runs the tests."""
-    remove_settings(monkeypatch, *CLUSTER)
 
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in GOLDEN.glob("*.txt")))

@@ -9,19 +9,12 @@ from typing import Final
 
 import pytest
 from support.drivers.command_line_programs import WEBHOOK
-from support.drivers.environment import remove_settings
 from support.drivers.status_runs import Object, Ran, objects
 from support.fakes.static_api import StaticApi
 
 pytestmark = pytest.mark.slow
 
 PODS: Final = "/api/v1/pods"
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove the settings of the user who runs the tests."""
-    remove_settings(monkeypatch)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.drivers.environment import CLUSTER, remove_settings
 from support.drivers.serving import write_cluster
 from support.drivers.status_runs import Object, Ran
 from support.fakes.static_api import StaticApi
@@ -15,12 +14,6 @@ from support.scenarios.stopped_vms import STOPPED, items, objects
 
 Run = Callable[..., Ran]
 VMS: Final = "/apis/kubevirt.io/v1/virtualmachines"
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove the settings and the cluster of the user who runs the tests."""
-    remove_settings(monkeypatch, *CLUSTER)
 
 
 @pytest.fixture

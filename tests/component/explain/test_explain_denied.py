@@ -13,8 +13,6 @@ from support.fakes.static_api import StaticApi
 
 from webhook import cli
 
-pytestmark = pytest.mark.usefixtures("no_environment")
-
 
 @pytest.mark.parametrize(
     "body", [b"<html>", b"[]", b'{"items": [{"metadata": {"name": 7}}]}'], ids=["no JSON", "no list", "a wrong field"]

@@ -7,15 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from support.drivers.explaining import a_vm
 from support.drivers.explaining_live import CLAIMS, Explain
 from support.drivers.serving import cluster, write_cluster
 from support.fakes.static_api import StaticApi
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
-
-pytestmark = pytest.mark.usefixtures("no_environment")
 
 
 def test_a_file_is_explained_in_the_live_cluster(explain: Explain, api: StaticApi, tmp_path: Path) -> None:

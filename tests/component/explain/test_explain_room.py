@@ -10,8 +10,6 @@ from support.drivers.explaining_live import Explain, live
 from support.fakes.static_api import StaticApi
 from support.objects import builders_pods
 
-pytestmark = pytest.mark.usefixtures("no_environment")
-
 PODS = "/api/v1/pods"
 MACHINE = "/apis/kubevirt.io/v1/namespaces/vms/virtualmachines/db01"
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"

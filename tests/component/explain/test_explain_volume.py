@@ -13,7 +13,6 @@ from support.objects import builders
 from support.scenarios import cold_start
 from support.scenarios.cold_start import PASSPHRASE, VOLUME, a_class, a_volume
 
-pytestmark = pytest.mark.usefixtures("no_environment")
 DECIDED = "preferred on node-a: ConsumerOnNode: for a test"
 POD = f"/api/v1/namespaces/longhorn-system/pods/share-manager-{VOLUME}"
 

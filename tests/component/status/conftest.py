@@ -5,15 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.drivers.environment import CLUSTER, remove_settings
 from support.drivers.status_runs import Object, Status, objects
 from support.fakes.static_api import StaticApi
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove the environment variables of the user who runs the tests: they can name settings and a cluster."""
-    remove_settings(monkeypatch, *CLUSTER)
 
 
 @pytest.fixture

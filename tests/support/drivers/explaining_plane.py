@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import pytest
 from support.control_plane.control_plane import ControlPlane, User
-from support.drivers.environment import remove_settings
 from support.objects import builders
 
 from webhook import cli
@@ -16,11 +15,6 @@ from webhook import cli
 RBAC: Final = "rbac.authorization.k8s.io/v1"
 NAMESPACE: Final = builders.NAMESPACE
 Run = Callable[..., tuple[int, str, str]]
-
-
-def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove the environment variables of the user who runs the tests: they can name settings and a cluster."""
-    remove_settings(monkeypatch)
 
 
 def runner(plane: ControlPlane, directory: Path, capsys: pytest.CaptureFixture[str]) -> Run:
