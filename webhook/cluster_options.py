@@ -118,9 +118,8 @@ class DecisionSettings(LonghornSettings):
         default="auto",
         type=OneOf("auto", "off"),
         help="Whether a preference among more than 100 nodes comes with a short list of required nodes: auto or off. "
-        "An autoscaler makes no node for a pod with such a list. auto: no list beside Karpenter's nodes (label "
-        "karpenter.sh/nodepool) and cluster-autoscaler (ConfigMap cluster-autoscaler-status). Beside another "
-        "autoscaler choose off.",
+        "An autoscaler makes no node for a pod with such a list. auto: no list beside Karpenter and "
+        "cluster-autoscaler. Beside another autoscaler choose off.",
     )
     manifests: Path | None = manifests_option()
 

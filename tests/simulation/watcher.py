@@ -19,7 +19,6 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube import kinds
-from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView, LiveRead
 from webhook.kube.informer.list_watch import ListWatch
@@ -31,7 +30,6 @@ RESOURCES: Final = {  # these clusters have too few nodes for a short list, so n
 }
 _WATCHED: Final = [resource for resource in RESOURCES.values() if resource.watched]
 _BOOKMARK_SECONDS: Final = 60.0  # the API server's pause between two bookmarks; they stand for each sign of life
-_READ_MANY: Final = 16
 _ENCODE: Final = msgspec.json.Encoder().encode
 Drop = Callable[[Kind, bytes], bool]
 
@@ -80,11 +78,6 @@ class Watcher:
         self._due[kind] = due
         self._queues[kind].append((due, event))
 
-    def has_arrivals(self) -> bool:
-        """Whether an event has arrived that `sync` has not fed."""
-        now = self.engine.now
-        return any(queue and queue[0][0] <= now for queue in self._queues.values())
-
     def sync(self) -> None:
         """Feed every event whose time has come, and the bookmark that a silent watch got at last."""
         now = self.engine.now
@@ -107,11 +100,6 @@ class Watcher:
         """Return the view of one call."""
         self.sync()
         return self.view_type(self.caches, self.engine.now, {})
-
-    def cached_view(self) -> CachedView:
-        """Return the view of `status` and of reunite: the caches as they are."""
-        self.sync()
-        return CachedView(self.caches)
 
     def read(self, view: CallView, refs: Iterable[Ref]) -> CallView:
         """Read these objects at the API server, as webhook.kube.cache.live_reads does."""
