@@ -18,10 +18,11 @@ from certs import cli as certs
 from webhook import cli
 from webhook.cluster_options import ENVIRONMENT_PREFIX
 from webhook.component_base.command_line import Command
+from webhook.component_base.metrics import MetricFamily
 from webhook.core.observe.vm_status import State
 from webhook.core.reasons import Reason
 from webhook.core.reunite.reports import EventReason
-from webhook.telemetry.exposition import Family, MetricFamily
+from webhook.telemetry.exposition import Family
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from webhook.app.settings import ServeSettings
-from webhook.serving.health import Check
+from webhook.component_base.health import Check
 from webhook.serving.server import Listener
 from webhook.telemetry.record import LOGGER
 

@@ -10,17 +10,18 @@ from webhook.app.handler import admit_functions
 from webhook.app.lifecycle import log_info, serve_calls, set_on_signal, shutdown_check, wait_for_first
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources, policy_of
+from webhook.component_base.health import Check, Handler, health_handler
+from webhook.component_base.metrics import Metrics
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed, published_documents
 from webhook.page.routes import page_handler
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.health import Check, health_handler
 from webhook.serving.metrics import certificate_families
-from webhook.serving.routes import Handler, count_refusals, require_client, webhook_handler
+from webhook.serving.routes import count_refusals, require_client, webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import MIN_VERSIONS, TLSFiles
 from webhook.telemetry import log
-from webhook.telemetry.metrics import Admissions, Metrics, background_families
+from webhook.telemetry.metrics import Admissions, background_families, build_families
 from webhook.telemetry.record import AdmissionRecord
 
 
@@ -33,6 +34,7 @@ async def run_listeners(settings: ServeSettings, sources: Sources, background: B
     certificate = ServingCertificate(_tls_files(settings))
     stopping, admissions, decisions = set_on_signal(background.failed), Admissions(), Decisions()
     metrics = Metrics(
+        build_families,
         admissions.families,
         lambda: certificate_families(certificate),
         lambda: background_families(background.failures),

@@ -15,6 +15,7 @@ from webhook.app.background import Background
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources, policy_of
 from webhook.component_base.client.api import Api
+from webhook.component_base.health import Check
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
@@ -28,7 +29,6 @@ from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families
 from webhook.kube.reunite_events import ReuniteMessages, read_messages
 from webhook.kube.vm_starts import VMStarts
 from webhook.kube.vm_status import VMStatusTracker
-from webhook.serving.health import Check
 from webhook.telemetry.record import LOGGER
 
 POD_SYNC_TIMEOUT_SECONDS: Final = 30.0  # the time to list every pod; after it the replica takes calls without the pods

@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from webhook.app.handler import FactSource, OnAnswer
 from webhook.app.settings import ServeSettings
+from webhook.component_base.health import Check
+from webhook.component_base.metrics import MetricSource
 from webhook.core.observe.reunite_messages import Messages
 from webhook.core.opt_in import Mode, Policy
-from webhook.serving.health import Check
-from webhook.telemetry.metrics import MetricSource
 
 if TYPE_CHECKING:
     from webhook.kube.vm_status import VMStatuses

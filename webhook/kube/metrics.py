@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client.metrics_core import Metric
 
+from webhook.component_base.metrics import Labels
 from webhook.core.observe.events import Outcome
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.view import Kind
-from webhook.telemetry.exposition import Family, Labels
+from webhook.telemetry.exposition import Family
 
 if TYPE_CHECKING:
     from webhook.kube.cache.lookups import LookupCounts

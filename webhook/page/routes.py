@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from webhook.component_base.health import Handler, refuse, shown
 from webhook.page import assets
 from webhook.page.assets import Asset
 from webhook.page.feed import Feed
-from webhook.serving.routes import Handler, refuse, shown
 
 STATE: Final = "/api/state"
 _LOCAL_NAME: Final = "localhost"

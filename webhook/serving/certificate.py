@@ -26,8 +26,8 @@ from datetime import UTC, datetime, timedelta
 from errno import ENOENT
 from typing import Any, Final, Self
 
+from webhook.component_base.health import Check
 from webhook.serving.handshakes import Handshakes
-from webhook.serving.health import Check
 from webhook.serving.pem import BadCertificate, Problem, check_dates, rfc3339
 from webhook.serving.tls import LoadedPair, TLSFiles, load
 from webhook.telemetry.record import LOGGER

@@ -16,7 +16,8 @@ from typing import Final
 
 from aiohttp import web
 
-from webhook.serving.routes import Limits, refuse
+from webhook.component_base.health import refuse
+from webhook.serving.routes import Limits
 from webhook.telemetry.log import failure
 from webhook.telemetry.record import LOGGER
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from aiohttp import web
 from msgspec import Struct
 
+from webhook.component_base.health import SERVER_HEADER, Handler, refuse, reply, shown
 from webhook.core.api.admission_review import BadReview, uid_of
 from webhook.serving.deadline import budget_seconds
 from webhook.telemetry.record import LOGGER
@@ -26,9 +27,7 @@ LARGE_BODY_BYTES: Final = 128 * 1024
 LARGE_AT_ONCE: Final = 2  # of them, so that they take 6 MiB of memory
 
 _OK: Final = 200
-_SHOWN_CHARS: Final = 200
 _JSON: Final = "application/json"
-SERVER_HEADER: Final = {"Server": "kubevirt-coschedule"}
 _ANSWER_HEADERS: Final = {**SERVER_HEADER, "Content-Type": _JSON}
 
 
@@ -50,7 +49,6 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 DEFAULT_LIMITS: Final = Limits()
 
-Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
 Admit = Callable[[bytes, float], Awaitable[bytes]]
 """Takes the body of an AdmissionReview and a deadline; returns the body of the answer. Raises only BadReview.
 
@@ -157,11 +155,6 @@ def _refusal(request: web.BaseRequest) -> web.Response | None:
     return None
 
 
-def shown(text: str) -> str:
-    """Return a caller's text for use in a sentence: at most 200 characters, printable, ASCII."""
-    return ascii(text[:_SHOWN_CHARS])[1:-1]
-
-
 class _Bodies:
     """Reads the bodies of calls. Those that are being read have `bodies_bytes` in total, and `body_seconds` each."""
 
@@ -192,15 +185,3 @@ async def _body(request: web.BaseRequest, seconds: float) -> bytes:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     async with asyncio.timeout(seconds):
         return await request.read()
-
-
-def reply(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
-    """Return a text answer with one sentence."""
-    return web.Response(status=status, text=f"{sentence}\n", headers={**SERVER_HEADER, **(headers or {})})
-
-
-def refuse(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
-    """Return an answer that ends the connection, because the server will not read the body that follows."""
-    response = reply(status, sentence, headers)
-    response.force_close()
-    return response

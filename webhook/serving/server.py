@@ -21,8 +21,9 @@ from typing import Any, Final, cast
 from aiohttp import web
 
 from webhook.component_base.address import Address
+from webhook.component_base.health import Handler
 from webhook.serving.connection import CLOSE_SECONDS, Connection
-from webhook.serving.routes import DEFAULT_LIMITS, MAX_BODY_BYTES, Handler, Limits
+from webhook.serving.routes import DEFAULT_LIMITS, MAX_BODY_BYTES, Limits
 from webhook.serving.sockets import listen
 from webhook.telemetry.record import LOGGER
 

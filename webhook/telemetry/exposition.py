@@ -7,16 +7,13 @@ a cluster chooses are labels of one metric only, which has at most 100 samples.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum, unique
-from typing import Final
+from collections.abc import Iterable, Sequence
+from enum import unique
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
-PREFIX: Final = "kubevirt_coschedule_"
-
-Labels = tuple[str, ...]
+from webhook.component_base.metrics import Labels, MetricFamily
 
 
 class Histogram:
@@ -46,31 +43,6 @@ class Histogram:
             total += count
             found.append((name, float(total)))
         return found
-
-
-class MetricFamily(Enum):
-    """The metrics of one program: name without prefix, type, labels and help text of each."""
-
-    def __init__(self, title: str, kind: str, labels: Labels, text: str) -> None:
-        self.title = PREFIX + title
-        self.kind = kind
-        self.labels = labels
-        self.help = text
-
-    def metric(self, values: Mapping[Labels, float]) -> Metric:
-        """Return the family of a counter or gauge. `values`: label values -> value."""
-        made = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
-        metric = made(self.title, self.help, labels=self.labels)
-        for labels, value in values.items():
-            metric.add_metric(labels, value)
-        return metric
-
-    def histograms(self, values: Iterable[tuple[Labels, Histogram]]) -> Metric:
-        """Return the family of a histogram. `values`: label values with their histogram."""
-        metric = HistogramMetricFamily(self.title, self.help, labels=self.labels)
-        for labels, histogram in values:
-            metric.add_metric(labels, histogram.buckets(), histogram.sum)
-        return metric
 
 
 @unique
@@ -235,3 +207,10 @@ class Family(MetricFamily):
         ("state",),
         "Time of such VMs in each state, in VM-seconds. Each replica counts every VM: use max or avg over replicas.",
     )
+
+    def histograms(self, values: Iterable[tuple[Labels, Histogram]]) -> Metric:
+        """Return the family of a histogram. `values`: label values with their histogram."""
+        metric = HistogramMetricFamily(self.title, self.help, labels=self.labels)
+        for labels, histogram in values:
+            metric.add_metric(labels, histogram.buckets(), histogram.sum)
+        return metric

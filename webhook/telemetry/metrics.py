@@ -1,24 +1,18 @@
-"""/metrics: what this replica counts, as Prometheus' metric families.
-
-A call only adds to plain numbers (`Admissions.count`). The families are made at each scrape. There is no global state:
-each `Metrics` object is independent.
-"""
+"""What this replica counts, as Prometheus' metric families. A call only adds to plain numbers (`Admissions.count`)."""
 
 from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from prometheus_client import CollectorRegistry, ProcessCollector, exposition
 from prometheus_client.metrics_core import Metric
-from prometheus_client.openmetrics import exposition as openmetrics
-from prometheus_client.registry import Collector
 
 from webhook import __version__
+from webhook.component_base.metrics import Labels
 from webhook.core.admit import Entry
-from webhook.telemetry.exposition import Family, Histogram, Labels
+from webhook.telemetry.exposition import Family, Histogram
 from webhook.telemetry.record import AdmissionRecord
 
 # From the time of an answer from the caches to timeoutSeconds of the webhook configuration.
@@ -27,14 +21,6 @@ _READS: Final = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)  # up to the largest numbe
 _STAGES: Final = ("decide", "read")
 _REFUSALS: Final = (400, 403, 404, 405, 408, 411, 413, 415, 500, 503)
 _MICROSECOND: Final = 1e-6
-
-_TEXT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-_OPENMETRICS: Final = "application/openmetrics-text"
-_OPENMETRICS_TYPE: Final = f"{_OPENMETRICS}; version=1.0.0; charset=utf-8"
-
-
-MetricSource = Callable[[], Iterable[Metric]]
-"""Returns metric families. Called at each scrape."""
 
 
 class Admissions:
@@ -76,24 +62,6 @@ def background_families(failures: Mapping[str, int]) -> Iterator[Metric]:
     yield Family.TASK_FAILURES.metric({(name,): count for name, count in failures.items()})
 
 
-class Metrics(Collector):
-    """The content of /metrics: build and process metrics, and the families of each source."""
-
-    def __init__(self, *sources: MetricSource) -> None:
-        self._sources = sources
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(self)
-        ProcessCollector(registry=self._registry)
-
-    def collect(self) -> Iterator[Metric]:
-        """Return all families with the current values."""
-        yield Family.BUILD.metric({(__version__, platform.python_version()): 1})
-        for source in self._sources:
-            yield from source()
-
-    def expose(self, accept: str) -> tuple[str, bytes]:
-        """Return content type and body for an Accept header: OpenMetrics if it asks for that, else the text format."""
-        if _OPENMETRICS in (each.partition(";")[0].strip().lower() for each in accept.split(",")):
-            openmetrics_text: bytes = openmetrics.generate_latest(self._registry)  # type: ignore[no-untyped-call]
-            return _OPENMETRICS_TYPE, openmetrics_text
-        return _TEXT_TYPE, exposition.generate_latest(self._registry)
+def build_families() -> Iterator[Metric]:
+    """Return the version that runs."""
+    yield Family.BUILD.metric({(__version__, platform.python_version()): 1})

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from support.fakes.wire import Wire, plain_wire
 
-from webhook.serving.health import Check, health_handler
+from webhook.component_base.health import Check, health_handler
 
 UP: Final = Check("shutdown", ok=True)
 DOWN: Final = Check("shutdown", ok=False, detail="shutting down")

@@ -18,9 +18,10 @@ from support.fakes.certs_controller import Killed, Objects, Said, keep
 
 from certs import log
 from certs.controller import health
-from certs.controller.reconciler import READ_EVERY, Controller
+from certs.controller.reconciler import READ_EVERY, Controller, ControllerStatus
 from certs.x509 import verify
 from certs.x509.verify import Servable
+from webhook.component_base.health import Check
 from webhook.component_base.kubeconfig import BadKubeconfig
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
@@ -185,30 +186,32 @@ def test_health_is_the_loop_and_readiness_is_the_cluster() -> None:
     status = Controller(
         Objects(MemoryCluster(None, configuration()), NOW).connect, POLICY, clock=lambda: NOW, note=Said()
     ).status
-    assert health.liveness(status, NOW)[0] == 200
-    assert health.readiness(status) == (503, "the objects were not read yet")
+    assert health.liveness(status, NOW).ok
+    assert health.readiness(status) == Check("objects", ok=False, detail="the objects were not read yet")
     status = structs.replace(status, reconciled_at=NOW, problem=None)
-    assert health.liveness(status, NOW + health.STUCK_AFTER)[0] == 200
-    assert health.liveness(status, NOW + health.STUCK_AFTER + SECOND) == (
-        503,
-        "the controller has not run since 2026-11-21T12:00:00Z",
-    )
-    assert health.readiness(status) == (200, "ok")
+    assert health.liveness(status, NOW + health.STUCK_AFTER).ok
+    stuck = Check("controller", ok=False, detail="has not run since 2026-11-21T12:00:00Z")
+    assert health.liveness(status, NOW + health.STUCK_AFTER + SECOND) == stuck
+    assert health.readiness(status).ok
 
 
 async def test_metrics_tell_the_expiry_and_what_was_done() -> None:
-    """In Prometheus' text format. Unknown values are absent."""
+    """Unknown values are absent."""
     objects = Objects(MemoryCluster(None, configuration(b"")), NOW)
     objects.until = NOW + SECOND
     status = (await keep(objects)).status
-    values = dict(line.rsplit(" ", 1) for line in health.metrics(status).splitlines() if not line.startswith("#"))
-    prefix = "kubevirt_coschedule_certs_"
-    assert values == {
-        f"{prefix}certificate_expiry_timestamp_seconds": f"{(NOW + POLICY.lifetime).timestamp():.0f}",
-        f"{prefix}last_success_timestamp_seconds": f"{NOW.timestamp():.0f}",
-        f"{prefix}rotations_total": "1",
-        f"{prefix}writes_total": "3",
-        f"{prefix}conflicts_total": "0",
-        f"{prefix}errors_total": "0",
+    assert samples(status) == {
+        "certificate_expiry_timestamp_seconds": (NOW + POLICY.lifetime).timestamp(),
+        "last_success_timestamp_seconds": NOW.timestamp(),
+        "rotations_total": 1,
+        "writes_total": 3,
+        "conflicts_total": 0,
+        "errors_total": 0,
     }
-    assert "expiry_timestamp_seconds 1" not in health.metrics(structs.replace(status, expires_at=None))
+    assert "certificate_expiry_timestamp_seconds" not in samples(structs.replace(status, expires_at=None))
+
+
+def samples(status: ControllerStatus) -> dict[str, float]:
+    """The values of /metrics, by name."""
+    told = (sample for family in health.families(status) for sample in family.samples)
+    return {sample.name.removeprefix("kubevirt_coschedule_certs_"): sample.value for sample in told}

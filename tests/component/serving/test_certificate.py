@@ -23,8 +23,8 @@ from support.control_plane.mounted import (
     served,
 )
 
+from webhook.component_base.health import Check
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.health import Check
 from webhook.serving.pem import Problem
 
 UNTIL_END: Final = "valid until 2026-04-01T00:00:00Z"

@@ -20,13 +20,14 @@ from support.drivers.serving import Client, Serving
 from support.fakes.wire import Wire, plain_wire
 from support.objects import builders
 
+from webhook.component_base.health import health_handler
+from webhook.component_base.metrics import Metrics
 from webhook.core.reasons import Reason
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.health import health_handler
 from webhook.serving.metrics import certificate_families
 from webhook.serving.pem import Problem
 from webhook.telemetry.exposition import Family
-from webhook.telemetry.metrics import Metrics
+from webhook.telemetry.metrics import build_families
 
 
 def metrics_wire(*sources: Callable[[], Iterable[Metric]]) -> AbstractAsyncContextManager[Wire]:
@@ -40,7 +41,7 @@ def metrics_wire(*sources: Callable[[], Iterable[Metric]]) -> AbstractAsyncConte
 @pytest.mark.parametrize(("accept", "expected"), [(None, "text/plain; version=0.0.4"), (PROMETHEUS, OPENMETRICS)])
 async def test_metrics_are_served_beside_health(accept: str | None, expected: str) -> None:
     """In the text format, or in OpenMetrics if the caller asks for it, repeatedly on one connection."""
-    async with metrics_wire() as wire:
+    async with metrics_wire(build_families) as wire:
         for _ in range(2):
             reply = await wire.ask(asking(accept))
             assert reply.headers["content-type"].startswith(expected)

@@ -20,6 +20,7 @@ from support.fakes.wire import Wire
 from support.objects.fleets import disk, running_pod, served, unschedulable
 
 from webhook.component_base.address import Address
+from webhook.component_base.health import health_handler
 from webhook.core.opt_in import Policy
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.kinds import WatchedPods, resources
@@ -27,7 +28,6 @@ from webhook.kube.vm_status import VMStatusTracker
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed
 from webhook.page.routes import page_handler
-from webhook.serving.health import health_handler
 from webhook.serving.server import Listener
 from webhook.telemetry.record import AdmissionRecord
 

@@ -12,7 +12,7 @@ from prometheus_client.samples import Sample
 from support.drivers.http_calls import Reply
 from support.drivers.serving import Client
 
-from webhook.telemetry.metrics import Metrics, MetricSource
+from webhook.component_base.metrics import Metrics, MetricSource
 
 OPENMETRICS = "application/openmetrics-text"
 PROMETHEUS = (  # what Prometheus 3 says (scrape/scrape.go)

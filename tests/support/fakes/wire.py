@@ -14,7 +14,8 @@ from support.drivers.serving import issue
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.address import Address
-from webhook.serving.routes import DEFAULT_LIMITS, Handler, Limits, require_client, webhook_handler
+from webhook.component_base.health import Handler
+from webhook.serving.routes import DEFAULT_LIMITS, Limits, require_client, webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from webhook.telemetry.exposition import PREFIX
+from webhook.component_base.metrics import PREFIX
 
 DAY: Final = 86_400
 HOOK: Final = "virt-launcher.kubevirt-coschedule.io"

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
+from webhook.component_base.metrics import PREFIX
 from webhook.kube.metrics import NAMED_VMS_MAX
-from webhook.telemetry.exposition import PREFIX, Family, Histogram
+from webhook.telemetry.exposition import Family, Histogram
 
 BOUNDS = (0.001, 0.01, 0.1)
 UNBOUNDED = ("namespace", "vm_namespace", "name", "pod", "node", "vm", "volume", "claim", "uid", "path")

@@ -12,13 +12,14 @@ from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, told
 from support.objects import records
 
 from webhook import __version__
+from webhook.component_base.metrics import PREFIX, Metrics
 from webhook.core.view import Kind
 from webhook.kube.cache.lookups import LookupCounts
 from webhook.kube.cache.readiness import CacheState
 from webhook.kube.informer.faults import Cause
 from webhook.kube.metrics import CacheMetrics
-from webhook.telemetry.exposition import PREFIX, Family
-from webhook.telemetry.metrics import Admissions, Metrics
+from webhook.telemetry.exposition import Family
+from webhook.telemetry.metrics import Admissions, build_families
 from webhook.telemetry.record import AdmissionRecord
 
 RECORD: Final = replace(records.RECORD, duration_us=300)
@@ -134,7 +135,7 @@ def test_a_lookup_is_counted_by_kind_source_and_outcome() -> None:
 
 def test_the_program_and_its_process_have_metrics() -> None:
     """Its version, and its memory, CPU and files."""
-    found = told()
+    found = told(build_families)
     assert found.value(Family.BUILD.title, version=__version__) == 1
     assert found.value("process_resident_memory_bytes") > 1e6
     assert {"process_cpu_seconds_total", "process_open_fds", "process_start_time_seconds"} <= found.names

@@ -1,23 +1,26 @@
-"""The health port: /healthz, /readyz and /metrics.
+"""The health port of both programs: /healthz, /readyz and /metrics, and the form of every answer of one sentence.
 
-No request changes anything here. /readyz answers 503 until the webhook can take calls.
+No request changes anything here. /readyz answers 503 until the program can do its work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from aiohttp import web
 from msgspec import Struct
 
-from webhook.serving.routes import SERVER_HEADER, Handler, refuse, reply, shown
+SERVER_HEADER: Final = {"Server": "kubevirt-coschedule"}
+_SHOWN_CHARS: Final = 200
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
 
 
 class Check(Struct, frozen=True):
-    """One condition of /readyz. `detail` says why the check is not `ok`, or gives more about a check that is.
+    """One condition of /readyz or /healthz. `detail` says why it is not `ok`, or gives more about a check that is.
 
-    A check that does not gate is only shown: without it the webhook still answers calls.
+    A check that does not gate is only shown: without it the program still does its work.
     """
 
     name: str
@@ -33,10 +36,13 @@ Expose = Callable[[str], tuple[str, bytes]]
 
 
 def health_handler(
-    checks: Callable[[], Sequence[Check]], metrics: Expose = lambda _: ("text/plain; charset=utf-8", b"")
+    checks: Callable[[], Sequence[Check]],
+    metrics: Expose = lambda _: ("text/plain; charset=utf-8", b""),
+    alive: Callable[[], Sequence[Check]] = tuple,
 ) -> Handler:
-    """Return the handler of `/healthz` (the event loop answers), `/readyz` (all gating checks are ok) and `/metrics`.
+    """Return the handler of `/healthz`, `/readyz` and `/metrics`.
 
+    `/readyz` is ok while all gating `checks` are. `/healthz` is ok while the event loop answers and all of `alive` are.
     With `?verbose` every check has its own line, in kube-apiserver's format.
     """
 
@@ -49,7 +55,7 @@ def health_handler(
         if name == "metrics":
             content_type, body = metrics(request.headers.get("Accept", ""))
             return web.Response(body=body, headers={**SERVER_HEADER, "Content-Type": content_type})
-        found = [_PING, *checks()] if name == "readyz" else [_PING]
+        found = [_PING, *(checks() if name == "readyz" else alive())]
         failed = [check for check in found if check.gates and not check.ok]
         text = "; ".join(f"{check.name}: {check.detail}" for check in failed) or "ok"
         if "verbose" in request.query:
@@ -64,3 +70,20 @@ def _line(check: Check) -> str:
     if check.ok:
         return f"[+]{check.name} ok{detail}"
     return f"[-]{check.name} failed{detail}{'' if check.gates else ' (not required)'}"
+
+
+def shown(text: str) -> str:
+    """Return a caller's text for use in a sentence: at most 200 characters, printable, ASCII."""
+    return ascii(text[:_SHOWN_CHARS])[1:-1]
+
+
+def reply(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
+    """Return a text answer with one sentence."""
+    return web.Response(status=status, text=f"{sentence}\n", headers={**SERVER_HEADER, **(headers or {})})
+
+
+def refuse(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
+    """Return an answer that ends the connection, because the server will not read the body that follows."""
+    response = reply(status, sentence, headers)
+    response.force_close()
+    return response
