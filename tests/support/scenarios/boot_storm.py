@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Self
 
 from support.control_plane.cluster_state import ClusterState
-from support.control_plane.installed import Installed
+from support.control_plane.installed import MAX_CALL_SECONDS, Installed
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.replicas import REPLICAS, Asked, Replicas
 from support.drivers.serving import Client
@@ -95,7 +95,7 @@ class Booting:
     def served(self, *flags: str, count: int = REPLICAS, asked: Asked = Asked.AT_RANDOM) -> Iterator[Replicas]:
         """So many replicas with these flags, their caches up."""
         with Replicas(self.installed, *flags, count=count, asked=asked) as replicas:
-            self.installed.enable()
+            self.installed.enable(timeoutSeconds=MAX_CALL_SECONDS)
             wait_until(lambda: all(map(_is_watching, replicas.health_ports)), "caches of both replicas")
             replicas.until_all_ready()
             self.installed.until_called()
