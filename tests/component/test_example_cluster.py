@@ -44,8 +44,7 @@ def test_status_shows_a_vm_of_each_kind(capsys: pytest.CaptureFixture[str]) -> N
     assert states == STATES
     page = " ".join((ROOT / "docs/index.md").read_text(encoding="utf-8").split())
     told = (
-        "In the example cluster `web01` is together with its share-manager, `db01` is apart, and `erp01` is stuck. "
-        "`win01` and `cold01` are free"
+        "`web01` is together with its share-manager, `db01` is apart, `erp01` is stuck, `win01` and `cold01` are free."
     )
     assert told in page
 
