@@ -30,11 +30,13 @@ COMMANDS: Final = (
         "/mutate/share-manager. The webhook lists and watches the objects that it needs, and answers from memory.",
         examples=f"""\
 # In a pod, as its service account; the manifests run this
-{PROGRAM} serve --tls-cert-file tls.crt --tls-private-key-file tls.key
+{PROGRAM} serve \\
+  --tls-cert-file tls.crt --tls-private-key-file tls.key
 
-# A cluster that files describe, on loopback only, with one setting from the environment
-{ENVIRONMENT_PREFIX}LISTEN=127.0.0.1:9443 {PROGRAM} serve --manifests manifests/examples/cluster \\
-  --tls-cert-file tls.crt --tls-private-key-file tls.key""",
+# A cluster that files describe, on loopback only
+{PROGRAM} serve --listen 127.0.0.1:9443 \\
+  --tls-cert-file tls.crt --tls-private-key-file tls.key \\
+  --manifests manifests/examples/cluster""",
         exit_codes="0 after SIGTERM or SIGINT, 1 when a second signal ended it early, 2 for a setting, file, "
         "certificate or address that can't be used.",
         params=parameters(ServeSettings, ENVIRONMENT_PREFIX),
@@ -58,9 +60,10 @@ no kubectl; with --manifests it reads files instead.""",
 {PROGRAM} explain vm/db01 -n prod-vms
 
 # Several objects, in another cluster: why is that pod where it is?
-{PROGRAM} explain --context staging vm/db01 vm/db02 pod/virt-launcher-db03-x7k2p
+{PROGRAM} explain --context staging \\
+  vm/db01 vm/db02 pod/virt-launcher-db03-x7k2p
 
-# Where would the share-manager of a Longhorn volume go? Why is its pod where it is?
+# Where would the share-manager of a volume go? Why is its pod where it is?
 {PROGRAM} explain volume/pvc-db01
 {PROGRAM} explain pod/share-manager-pvc-db01 -n longhorn-system
 
@@ -68,11 +71,12 @@ no kubectl; with --manifests it reads files instead.""",
 {PROGRAM} explain -f manifests/examples/virtual-machine.yaml
 
 # Without any cluster
-{PROGRAM} explain -f manifests/examples/virtual-machine.yaml --manifests manifests/examples/cluster
+{PROGRAM} explain -f manifests/examples/virtual-machine.yaml \\
+  --manifests manifests/examples/cluster
 
 # A cluster as it was at one moment
 {PROGRAM} bundle -o cluster.json
-{PROGRAM} explain vm/db01 -n prod-vms --manifests cluster.json -o json""",
+{PROGRAM} explain vm/db01 -n prod-vms --manifests cluster.json""",
         exit_codes="0 when every object gets an affinity (required or preferred), 1 when one is left unchanged. 2 for "
         "bad input, for an object that does not exist, and for a cluster that can't be reached.",
         params=parameters(ExplainSettings, ENVIRONMENT_PREFIX),
@@ -98,7 +102,7 @@ no kubectl; with --manifests it reads files instead.""",
 # Only VMs that are apart or stuck
 {PROGRAM} status -A --apart
 
-# What would bring VMs together: look, then choose; live migrations need KubeVirt 1.5 or newer
+# What would bring VMs together: look, then choose
 {PROGRAM} status -n prod-vms --plan
 {PROGRAM} status -n prod-vms --plan db01 | kubectl create -f -
 
@@ -165,18 +169,21 @@ the pods of all namespaces, and VirtualMachines for those that are stopped.""",
 Live-migrate each VM that has been apart from its share-manager to the share-manager's node. A CronJob repeats the run.
 
 The program reads the cluster once, decides about each VM, and prints a line for each; in a pod these are lines of JSON.
-It needs KubeVirt 1.5 or newer. It migrates a few VMs at a time, and only where the node has room. Without --dry-run off
-it only says what it would do. It keeps nothing between two runs, and deletes no migration.""",
+It needs KubeVirt 1.5 or newer. It migrates a few VMs at a time, and only where the node has room. Without
+--dry-run=none it only says what it would do. It keeps nothing between two runs, and deletes no migration.""",
         examples=f"""\
 # What would it do now, and why not yet? Writes nothing
 {PROGRAM} reunite
 
-# The same for a cluster as it was at one moment
+# Would the API server accept it? Nothing is kept
+{PROGRAM} reunite --dry-run=server
+
+# What would it do in a cluster as it was at one moment
 {PROGRAM} bundle -o cluster.json
 {PROGRAM} reunite --manifests cluster.json
 
-# One run; the CronJob in manifests/components/reunite repeats it each ten minutes
-{PROGRAM} reunite --dry-run off""",
+# One run; the CronJob repeats it each ten minutes
+{PROGRAM} reunite --dry-run=none""",
         exit_codes="0 when nothing failed, 1 when the API server or KubeVirt refused a migration or a deletion. 2 for "
         "bad input, for a missing right, and for a cluster that can't be read.",
         params=parameters(ReuniteSettings, ENVIRONMENT_PREFIX),

@@ -25,7 +25,7 @@ FILLED: Final = VM("db-filled", "node-c")
 VMS: Final = (LOST, CORDONED, FILLED)
 FREE: Final = "node-d"
 RESTARTS: Final = ("--restart-stuck", "on")
-WRITES: Final = ("--dry-run", "off", *RESTARTS)
+WRITES: Final = ("--dry-run", "none", *RESTARTS)
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,7 @@ def test_each_stuck_vm_runs_on_another_node(installed: Installed, kubeconfig: Pa
     """A dry run only says each restart. Then each pod is deleted once, which the VM's Event shows."""
     with Cluster(installed, VMS, [FREE]) as cluster, cluster.started(disturb) as vms:
         until(lambda: said(kubeconfig, *RESTARTS).count(f"Node {FREE} would take the pod") >= len(VMS), "a dry run")
+        assert said(kubeconfig, "--dry-run", "server", *RESTARTS).count("would restart the VM: ") == len(VMS)
         assert set(vms.runs.values()) == {1}
         until(lambda: said(kubeconfig, *WRITES) and all(map(vms.node, VMS)), "a node for each VM")
         assert events(cluster.api) == {vm.name for vm in VMS}

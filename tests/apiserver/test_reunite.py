@@ -81,14 +81,15 @@ def once(control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixt
 def process(control_plane: ControlPlane, directory: Path) -> subprocess.Popen[bytes]:
     """A run that writes, as a process of its own."""
     kubeconfig = control_plane.kubeconfig(directory / "kubeconfig", control_plane.admin)
-    command = [sys.executable, "-m", "webhook", "reunite", "--kubeconfig", str(kubeconfig), "--dry-run", "off"]
+    command = [sys.executable, "-m", "webhook", "reunite", "--kubeconfig", str(kubeconfig), "--dry-run", "none"]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - ours
 
 
-def test_a_dry_run_is_printed_and_writes_nothing(once: Once, control_plane: ControlPlane) -> None:
+@pytest.mark.parametrize("dry_run", ["client", "server"])
+def test_a_dry_run_is_printed_and_writes_nothing(dry_run: str, once: Once, control_plane: ControlPlane) -> None:
     """The VM that is apart, where it would go, and no migration. At a terminal it writes no Event either."""
     before = reasons_of(control_plane.api, "moved")
-    code, out, err = once()
+    code, out, err = once("--dry-run", dry_run)
     assert (code, err) == (0, "")
     assert out.splitlines()[0].split() == ["NAMESPACE", "VM", "ACTION", "WHY"]
     would = "would create migration moved-reunite-1: from node node-b to node node-a, that of its share-manager"
@@ -107,7 +108,7 @@ def test_a_bundle_says_the_same(once: Once, control_plane: ControlPlane, tmp_pat
     live = once()[1]
     assert cli.main(["reunite", "--manifests", str(file)]) == 0
     assert re.sub(" +", " ", capsys.readouterr().out) == live
-    assert cli.main(["reunite", "--manifests", str(file), "--dry-run", "off"]) == 2
+    assert cli.main(["reunite", "--manifests", str(file), "--dry-run", "none"]) == 2
     assert "expected a live cluster to write to" in capsys.readouterr().err
 
 
@@ -162,7 +163,7 @@ def test_nothing_is_done_while_kubevirt_is_upgraded(once: Once, control_plane: C
     """As KubeVirt's own workload updater does nothing then."""
     control_plane.api.patch(KUBEVIRT, {"status": {"targetDeploymentID": "new", "observedDeploymentID": "old"}})
     try:
-        code, out, _ = once("--dry-run", "off")
+        code, out, _ = once("--dry-run", "none")
     finally:
         control_plane.api.patch(KUBEVIRT, {"status": {"targetDeploymentID": None, "observedDeploymentID": None}})
     assert (code, migrations(control_plane)) == (0, [])
@@ -171,11 +172,11 @@ def test_nothing_is_done_while_kubevirt_is_upgraded(once: Once, control_plane: C
 
 def test_a_vm_that_is_apart_is_migrated_once(once: Once, control_plane: ControlPlane) -> None:
     """To the node of its share-manager, with the label and the short time-out. A later run creates no second one."""
-    code, out, _ = once("--dry-run", "off")
+    code, out, _ = once("--dry-run", "none")
     assert code == 0
     assert "moved migrate migration moved-reunite-1: from node node-b to node node-a" in out
     assert "ReuniteStarted" in reasons_of(control_plane.api, "moved")
-    code, out, _ = once("--dry-run", "off")
+    code, out, _ = once("--dry-run", "none")
     assert code == 0
     assert "Migrating: a migration of the VM runs now" in out
     assert "ReuniteWaiting" in reasons_of(control_plane.api, "moved")
@@ -188,9 +189,9 @@ def test_a_vm_that_is_apart_is_migrated_once(once: Once, control_plane: ControlP
 
 def test_what_still_holds_is_reported_once_in_half_an_hour(once: Once, control_plane: ControlPlane) -> None:
     """The Events in the cluster say it: the program remembers nothing."""
-    once("--dry-run", "off")
+    once("--dry-run", "none")
     for _ in range(3):
-        once("--dry-run", "off")
+        once("--dry-run", "none")
     events = control_plane.api.items("v1", "Event", NAMESPACE, fieldSelector="reason=ReuniteWaiting")
     of_moved = [each["message"] for each in events if each["involvedObject"]["name"] == "moved"]
     assert len(of_moved) == len(set(of_moved))
@@ -199,14 +200,14 @@ def test_what_still_holds_is_reported_once_in_half_an_hour(once: Once, control_p
 @pytest.mark.parametrize(("phase", "reason"), [("Succeeded", "ReuniteSucceeded"), ("Failed", "ReuniteFailed")])
 def test_the_end_of_a_migration_is_reported(phase: str, reason: str, once: Once, control_plane: ControlPlane) -> None:
     """Also of one that began and ended between two runs: the cluster says it."""
-    once("--dry-run", "off")
+    once("--dry-run", "none")
     (created,) = migrations(control_plane)
     at = {"phase": phase, "phaseTransitionTimestamp": created["metadata"]["creationTimestamp"]}
     state = {"targetNode": "node-a", "failureReason": "the guest dirties its memory too fast"}
     control_plane.api.patch(
         created, {"status": {"phase": phase, "phaseTransitionTimestamps": [at], "migrationState": state}}
     )
-    out = once("--dry-run", "off")[1]
+    out = once("--dry-run", "none")[1]
     assert f"moved ended migration moved-reunite-1 to node node-a {phase.lower()}" in out
     assert reason in reasons_of(control_plane.api, "moved")
     assert len(migrations(control_plane)) == 1
@@ -236,5 +237,5 @@ def test_a_run_that_is_killed_leaves_nothing_to_repair(
     except subprocess.TimeoutExpired:
         killed.kill()
     killed.communicate()
-    assert once("--dry-run", "off")[0] == 0
+    assert once("--dry-run", "none")[0] == 0
     assert [each["metadata"]["name"] for each in migrations(control_plane)] == ["moved-reunite-1"]

@@ -79,7 +79,7 @@ def once(account: Path, capsys: pytest.CaptureFixture[str]) -> Once:
     """One run that writes, with the account: its exit code and its output, with one space between words."""
 
     def run(*words: str) -> tuple[int, str, str]:
-        code = cli.main(["reunite", "--dry-run", "off", "--kubeconfig", str(account), *words])
+        code = cli.main(["reunite", "--dry-run", "none", "--kubeconfig", str(account), *words])
         return code, *(re.sub(" +", " ", text) for text in capsys.readouterr())
 
     return run
@@ -102,6 +102,8 @@ def test_a_refusal_of_kubevirt_is_reported(once: Once, installed: Installed) -> 
         api.create(each)
     try:
         until(lambda: MESSAGE in probed(api), "the policy")
+        code, out, _ = once("--dry-run", "server")  # the API server says so before a migration is wanted
+        assert (code, MESSAGE in out) == (1, True)
         code, out, _ = once()
         assert (code, names(api)) == (1, [])
         assert MESSAGE in out
@@ -110,6 +112,8 @@ def test_a_refusal_of_kubevirt_is_reported(once: Once, installed: Installed) -> 
         for each in REFUSES:
             api.delete(each, missing_ok=True)
     until(lambda: MESSAGE not in probed(api), "no policy")
+    code, out, _ = once("--dry-run", "server")
+    assert (code, "would create migration moved-reunite-1" in out, names(api)) == (0, True, [])
     assert once()[0] == 0
     assert names(api) == ["moved-reunite-1"]
 

@@ -35,7 +35,7 @@ def test_the_programs_take_every_option(tmp_path: Path) -> None:
         "webhook: {mode: off, shortlist: off, headroom: {memory: 2Gi, cpu: 1}, watchPods: virt-launcher, page: false,\n"
         "  drainSeconds: 40, logLevel: warning, extraArgs: [--tls-min-version=VersionTLS13]}\n"
         "optInAll: {enabled: true, mode: preferred}\n"
-        "reunite: {enabled: true, dryRun: false, extraArgs: [--at-once=1]}\n"
+        "reunite: {enabled: true, dryRun: none, extraArgs: [--at-once=1]}\n"
         "certificates: {controller: {lifetime: 12h, renewAt: 1/2, extraArgs: [--retire-seconds=60]}}\n",
         encoding="utf-8",
     )
@@ -45,7 +45,7 @@ def test_the_programs_take_every_option(tmp_path: Path) -> None:
     told = ("mode", "shortlist", "watch_pods", "page", "drain_seconds", "log_level", "tls_min_version")
     assert [chosen[name] for name in told] == ["off", "off", "virt-launcher", False, 40, "warning", "VersionTLS13"]
     reunite = values(cli.COMMANDS, *at(f"spec.jobTemplate.{ARGUMENTS}", the("CronJob", objects, f"{NAME}-reunite")))
-    assert (reunite["dry_run"], reunite["at_once"]) == (False, 1)
+    assert (reunite["dry_run"], reunite["at_once"]) == ("none", 1)
     annotations = the("MutatingWebhookConfiguration", objects)["metadata"]["annotations"]
     assert chosen["opt_in_all"] == reunite["opt_in_all"] == annotations["kubevirt-scheduler/opt-in-all"] == "preferred"
     kept = values(certs_cli.COMMANDS, *at(ARGUMENTS, the("Deployment", objects, CERTS)))

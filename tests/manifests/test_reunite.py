@@ -84,7 +84,7 @@ def test_a_new_install_only_says_what_it_would_do(rendered: list[Object]) -> Non
     """The user switches the writes on, by one argument; all other values are the defaults of the program."""
     found = settings(the("CronJob", rendered, PROGRAM))
     assert found == ReuniteSettings(**values(cli.COMMANDS, "reunite"))
-    assert found.dry_run
+    assert found.dry_run == "client"
     assert found.longhorn_namespace == LONGHORN_NAMESPACE
 
 

@@ -58,7 +58,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "kubeconfig": None,
     "context": None,
     "longhorn_namespace": "longhorn-system",
-    "dry_run": False,
+    "dry_run": "none",
     "default": True,
     "apart_seconds": 1_800.0,
     "at_once": 2,

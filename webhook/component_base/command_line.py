@@ -20,11 +20,12 @@ import click
 
 from webhook.component_base import completion
 from webhook.component_base.errors import BadSettings, UserError
-from webhook.component_base.options import problems
+from webhook.component_base.options import Option, problems
 
 EXIT_BAD_INPUT: Final = 2
 _EXIT_INTERRUPTED: Final = 130  # as shells have it: 128 and the number of SIGINT
-_SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_WIDTH_CHARS: Final = 80
+_SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": _WIDTH_CHARS}
 _LONG_TERM_CHARS: Final = 20
 _INDENT_CHARS: Final = 4
 _UNBROKEN_HYPHEN: Final = "\N{NON-BREAKING HYPHEN}"
@@ -91,7 +92,11 @@ class Command(click.Command):
             formatter.write(indent(self.examples, "  ") + "\n")
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """The exit codes, below everything."""
+        """The environment and the exit codes, below everything."""
+        named = [each for each in self.params if isinstance(each, Option)]
+        if named:
+            with formatter.section("Environment"):
+                formatter.write_text(f"Each option is also a variable: {named[0].envvar} for {named[0].opts[0]}.")
         with formatter.section("Exit codes"):
             formatter.write_text(self.exit_codes)
 

@@ -159,7 +159,7 @@ class Option(_Gathered, click.Option):
         variable = prefix + names[0].removeprefix("--").replace("-", "_").upper()
         if more.get("is_flag"):
             more["type"] = _TrueOrFalse()
-        super().__init__(names, envvar=variable, show_envvar=True, show_default=True, **more)
+        super().__init__(names, envvar=variable, show_default=True, **more)
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:  # noqa: ARG002 - click's signature
         """What the environment says; unlike click's, an empty text is a text."""

@@ -70,7 +70,7 @@ echo 'source <({command} bash)' >> ~/.bashrc
 source <({command} zsh)
 
 # fish
-{command} fish > ~/.config/fish/completions/{program.executable}.fish""",
+{command} fish | source""",
         params=[Argument(["shell"], type=OneOf(*completion.SHELLS))],
         callback=lambda shell: click.echo(completion.script(program, program.executable, shell), nl=False),
     )

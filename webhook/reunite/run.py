@@ -67,17 +67,16 @@ def run(settings: ReuniteSettings, *, stdout: TextIO) -> int:
 
 
 async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: TextIO) -> int:
-    writer = Writer(api)
-    writes_events = api.in_pod or not settings.dry_run
-    if writes_events:
-        await _check_rights(writer, origin, settings)
+    writer = Writer(api, dry_run=settings.dry_run == "server")
+    writes_events = api.in_pod or settings.dry_run == "none"
+    await _check_rights(writer, origin, settings, events=writes_events)
     objects = await collect_objects(api, origin, parts(), settings.longhorn_namespace)
     cluster = Manifests(objects, longhorn_namespace=settings.longhorn_namespace)
-    one = Run(cluster, settings, time.time(), None if settings.dry_run else writer)
+    one = Run(cluster, settings, time.time(), None if settings.dry_run == "client" else writer)
     await one.decide(origin)
     if api.in_pod:
         start_log("info")
-        output.log(one.reports, dry_run=settings.dry_run)
+        output.log(one.reports, dry_run=settings.dry_run != "none")
     else:
         output.print_table(one.reports, stdout)
     lost = await one.write_events(writer) if writes_events else ""
@@ -86,10 +85,10 @@ async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: Te
     return int(any(each.failed for each in one.reports))
 
 
-async def _check_rights(writer: Writer, origin: str, settings: ReuniteSettings) -> None:
+async def _check_rights(writer: Writer, origin: str, settings: ReuniteSettings, *, events: bool) -> None:
     """Raise UserError for the first right that is missing to write what the run may write."""
-    needed: list[tuple[str, APIResource[Any], str]] = [("create", EVENT, _ROLE)]
-    if not settings.dry_run:
+    needed: list[tuple[str, APIResource[Any], str]] = [("create", EVENT, _ROLE)] if events else []
+    if settings.dry_run != "client":
         needed.append(("create", MIGRATION, _ROLE))
         if settings.restart_stuck:
             needed.append(("delete", POD, _STUCK_ROLE))
@@ -211,7 +210,7 @@ class Run:
         self, key: tuple[str, str], action: str, reason: EventReason, message: str, written: Written
     ) -> None:
         """Tell what came of a request, or what a dry run would have asked for."""
-        if self._writer is None:
+        if written.result is Result.DONE and self._settings.dry_run != "none":
             self._tell(key, action, EventReason.DRY_RUN, f"would {_WOULD[action]}{message}")
         elif written.result is Result.DONE:
             self._tell(key, action, reason, message)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from webhook.cluster_options import LonghornSettings, manifests_option, opt_in_all_option, two_clusters
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import COUNT, SECONDS, OnOrOff, option
+from webhook.component_base.options import COUNT, SECONDS, OneOf, OnOrOff, option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,10 +24,11 @@ class ReuniteSettings(LonghornSettings):
         BadSettings: two options that exclude each other.
     """
 
-    dry_run: bool = option(
-        default="on",
-        type=OnOrOff(),
-        help="Whether the program only says what it would do: on or off. With off it creates migrations.",
+    dry_run: Literal["none", "server", "client"] = option(
+        default="client",
+        type=OneOf("none", "server", "client"),
+        help="As in kubectl. client: the program only says what it would do. server: the API server also checks each "
+        "request, and keeps nothing. none: it acts.",
     )
     default: bool = option(
         default="on",
@@ -64,8 +65,9 @@ class ReuniteSettings(LonghornSettings):
     def __post_init__(self) -> None:
         """Report all contradictions at once."""
         problems = two_clusters(self.manifests, self.kubeconfig, self.context)
-        if self.manifests and not self.dry_run:
-            problems.append(f"got --dry-run off and --manifests {self.manifests}: expected a live cluster to write to")
+        if self.manifests and self.dry_run != "client":
+            got = f"got --dry-run {self.dry_run} and --manifests {self.manifests}"
+            problems.append(f"{got}: expected a live cluster to write to")
         if problems:
             raise BadSettings(*problems)
 

@@ -44,10 +44,11 @@ class Written(Struct, frozen=True):
 
 
 class Writer:
-    """Writes at one API server."""
+    """Writes at one API server. With `dry_run` it only checks what is created and deleted; Events are written."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, *, dry_run: bool = False) -> None:
         self._api = api
+        self._query = "?dryRun=All" if dry_run else ""
 
     async def missing_right(self, verb: str, kind: APIResource[Any]) -> bool:
         """Return whether the account may not do this with the objects of a kind, in any namespace.
@@ -69,7 +70,7 @@ class Writer:
 
     async def create(self, namespace: str, migration: Mapping[str, Any]) -> Written:
         """POST this migration. KubeVirt refuses it while another migration of the VM is not final."""
-        return await self._post(MIGRATION.path(reader.within(namespace), ""), migration)
+        return await self._post(MIGRATION.path(reader.within(namespace), "") + self._query, migration)
 
     async def write_event(self, event: Event, at: float) -> Written:
         """POST an Event of the time `at` (seconds since 1970)."""
@@ -79,7 +80,7 @@ class Writer:
         """DELETE the pod with this metadata, if it is as it was read."""
         preconditions = {"uid": pod.uid or "", "resourceVersion": pod.resource_version or ""}
         try:
-            path = POD.path(reader.within(pod.namespace or ""), reader.name(pod.name or ""))
+            path = POD.path(reader.within(pod.namespace or ""), reader.name(pod.name or "")) + self._query
             return _written(await self._api.delete(path, {"preconditions": preconditions}, seconds=_WRITE_SECONDS))
         except ApiError as problem:
             return Written(Result.UNKNOWN, str(problem))

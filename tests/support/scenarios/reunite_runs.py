@@ -78,7 +78,9 @@ def moved(*more: Object) -> Manifests:
 
 def went(found: Manifests, writer: Writer | None = None, *, now: float = NOW, **settings: Any) -> Run:
     """One run."""
-    run = Run(found, ReuniteSettings(**{**DEFAULTS, "dry_run": writer is None, **settings}), now, writer)
+    run = Run(
+        found, ReuniteSettings(**{**DEFAULTS, "dry_run": "none" if writer else "client", **settings}), now, writer
+    )
     asyncio.run(run.decide("files"))
     return run
 
@@ -87,7 +89,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "kubeconfig": None,
     "context": None,
     "longhorn_namespace": "longhorn-system",
-    "dry_run": True,
+    "dry_run": "client",
     "default": True,
     "apart_seconds": 1_800.0,
     "at_once": 2,

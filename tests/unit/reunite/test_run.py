@@ -30,9 +30,11 @@ from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Written
 
 
-def test_a_dry_run_says_what_it_would_do() -> None:
-    """In the words of the run that does it."""
-    assert went(moved()).reports == [report(EventReason.DRY_RUN, f"would create {MOVES}", "migrate")]
+@pytest.mark.parametrize("writer", [None, Answering()], ids=["client", "server"])
+def test_a_dry_run_says_what_it_would_do(writer: Answering | None) -> None:
+    """In the words of the run that does it, also if the API server would accept it."""
+    run = went(moved(), writer, dry_run="server" if writer else "client")
+    assert run.reports == [report(EventReason.DRY_RUN, f"would create {MOVES}", "migrate")]
 
 
 @pytest.mark.parametrize(
@@ -148,10 +150,10 @@ def test_an_event_of_a_dry_run_says_so_and_one_that_is_lost_is_known() -> None:
     """The command then ends with a sentence."""
     writer = Answering(Written(Result.REFUSED, "a quota"))
     assert asyncio.run(went(moved()).write_events(writer)) == "a quota"
-    assert [each.message for each in writer.events] == [f"would create {MOVES}; --dry-run=on"]
+    assert [each.message for each in writer.events] == [f"would create {MOVES}; --dry-run=client"]
 
 
 def test_files_are_only_read(tmp_path: Path) -> None:
     """A dry run needs no cluster; another one can't have files."""
     with pytest.raises(BadSettings, match="expected a live cluster to write to"):
-        ReuniteSettings(**{**DEFAULTS, "manifests": tmp_path, "dry_run": False})
+        ReuniteSettings(**{**DEFAULTS, "manifests": tmp_path, "dry_run": "none"})

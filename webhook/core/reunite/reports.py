@@ -19,7 +19,6 @@ from webhook.core.reunite.history import unix_seconds
 
 REPEAT_SECONDS: Final = 1_800.0
 _KEPT_SECONDS: Final = 3_600.0  # kube-apiserver --event-ttl
-_DRY_RUN: Final = "; --dry-run=on"
 _Key = tuple[str, str]
 
 
@@ -33,7 +32,7 @@ class EventReason(Enum):
         self.when = when
 
     WAITING = "ReuniteWaiting", "Normal", "the VM is apart or stuck and stays so: the first rule that says no"
-    DRY_RUN = "ReuniteDryRun", "Normal", "what `reunite` would do; with `--dry-run=on` it does nothing"
+    DRY_RUN = "ReuniteDryRun", "Normal", "what `reunite` would do with `--dry-run=none`"
     STARTED = "ReuniteStarted", "Normal", "a migration to the node of the share-managers was created"
     SUCCEEDED = "ReuniteSucceeded", "Normal", "such a migration has ended, and the VM is on its node"
     FAILED = "ReuniteFailed", "Warning", "such a migration has failed, and the VM has stayed"
@@ -102,13 +101,13 @@ class EventsBefore:
         return at is None or (not once and at <= self._now - REPEAT_SECONDS)
 
 
-def event_of(report: VMReport, uid: str, *, dry_run: bool) -> Event:
+def event_of(report: VMReport, uid: str, *, dry_run: str) -> Event:
     """Return the Event of a report, on the VirtualMachineInstance of this uid."""
     return Event(
         namespace=report.namespace,
         name=report.vm,
         uid=uid,
         reason=report.reason.code,
-        message=f"{report.message}{_DRY_RUN}" if dry_run else report.message,
+        message=report.message if dry_run == "none" else f"{report.message}; --dry-run={dry_run}",
         warning=report.reason.kind == "Warning",
     )
