@@ -27,6 +27,7 @@ from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.placement import feasibility
 from webhook.core.reunite.decide import why_not_movable, why_tainted
 from webhook.core.reunite.limits import FIRST_VERSION
+from webhook.core.reunite.not_yet import Rule
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.snapshot import (
     NOT_COUNTED,
@@ -153,7 +154,7 @@ def _refusal(vm: VM, version: str) -> str:
         return "a migration of the VM runs now; make a new plan after it has ended"
     found = minor_version(version)
     if found and found < FIRST_VERSION:
-        return f"KubeVirt {version} has no addedNodeSelector, 1.5 is the first"
+        return Rule.KUBEVIRT_TOO_OLD.says_no(version=version).sentence
     why = why_not_movable(vm)
     return why.sentence if why else ""
 
