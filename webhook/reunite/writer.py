@@ -48,7 +48,7 @@ class Writer:
 
     def __init__(self, api: Api, *, dry_run: bool = False) -> None:
         self._api = api
-        self._query = "?dryRun=All" if dry_run else ""
+        self._dry_run = ["All"] if dry_run else []
 
     async def missing_right(self, verb: str, kind: APIResource[Any]) -> bool:
         """Return whether the account may not do this with the objects of a kind, in any namespace.
@@ -70,7 +70,8 @@ class Writer:
 
     async def create(self, namespace: str, migration: Mapping[str, Any]) -> Written:
         """POST this migration. KubeVirt refuses it while another migration of the VM is not final."""
-        return await self._post(MIGRATION.path(reader.within(namespace), "") + self._query, migration)
+        query = "?dryRun=All" if self._dry_run else ""
+        return await self._post(MIGRATION.path(reader.within(namespace), "") + query, migration)
 
     async def write_event(self, event: Event, at: float) -> Written:
         """POST an Event of the time `at` (seconds since 1970)."""
@@ -78,10 +79,14 @@ class Writer:
 
     async def delete_pod(self, pod: ObjectMeta) -> Written:
         """DELETE the pod with this metadata, if it is as it was read."""
-        preconditions = {"uid": pod.uid or "", "resourceVersion": pod.resource_version or ""}
+        # kube-apiserver reads no query of a DELETE that has a body (endpoints/handlers/delete.go).
+        options = {
+            "preconditions": {"uid": pod.uid or "", "resourceVersion": pod.resource_version or ""},
+            "dryRun": self._dry_run,
+        }
         try:
-            path = POD.path(reader.within(pod.namespace or ""), reader.name(pod.name or "")) + self._query
-            return _written(await self._api.delete(path, {"preconditions": preconditions}, seconds=_WRITE_SECONDS))
+            path = POD.path(reader.within(pod.namespace or ""), reader.name(pod.name or ""))
+            return _written(await self._api.delete(path, options, seconds=_WRITE_SECONDS))
         except ApiError as problem:
             return Written(Result.UNKNOWN, str(problem))
 
