@@ -57,12 +57,10 @@ class Step(Struct, frozen=True, kw_only=True):
         """Return the sentences as YAML comments."""
         row = self.row
         head = f"{row.namespace}/{row.name} is {row.state.value}, on {row.node or 'no node'}"
-        since = f" since {row.since}" if row.since else ""
-        remedy = f"; to do: {row.remedy.sentence}" if row.remedy else ""
-        yield printable(f"# {head}{since}: {row.why}{remedy}")
-        if row.said_by_reunite:
-            yield printable(f"#   reunite: {row.said_by_reunite}")
-        for sentence in self.sentences:
+        yield printable(f"# {head} since {row.since}" if row.since else f"# {head}")
+        remedy = [f"to do: {row.remedy.sentence}"] if row.remedy else []
+        reunite = [f"reunite: {row.said_by_reunite}"] if row.said_by_reunite else []
+        for sentence in (f"why: {row.why}", *remedy, *reunite, *self.sentences):
             yield printable(f"#   {sentence}")
 
 

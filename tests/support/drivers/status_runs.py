@@ -138,8 +138,9 @@ def migrations(ran: Ran) -> list[Any]:
 
 
 def sentences(ran: Ran, vm: str) -> list[str]:
-    """The comments of a plan on a VM, without their marks."""
+    """What a plan offers for a VM: its comments without their marks, and without the VM's state, why and remedy."""
     lines = ran.out.splitlines()
     start = next(index for index, line in enumerate(lines) if line.startswith(f"# vms/{vm} is "))
     rest = [line.removeprefix("#   ") for line in lines[start + 1 :]]
-    return rest[: next((i for i, line in enumerate(rest) if lines[start + 1 + i][:4] != "#   "), len(rest))]
+    said = rest[: next((i for i, line in enumerate(rest) if lines[start + 1 + i][:4] != "#   "), len(rest))]
+    return [line for line in said if not line.startswith(("why: ", "to do: "))]
