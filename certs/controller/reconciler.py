@@ -61,6 +61,7 @@ class Controller:
         self._logged: dict[str, object] = {}
         self._history = BundleHistory()
         self._last_write: type[Write] | None = None  # since the objects were last found correct
+        self._published_before: set[str] = set()  # the fingerprints of authorities
 
     async def run(self) -> None:
         """Reconcile until this is canceled."""
@@ -131,7 +132,12 @@ class Controller:
 
     def _published(self, bundle: Bundle) -> None:
         for each in bundle.added:
-            self._note("authority published", authority=pki.short_fingerprint(each))
+            authority = pki.short_fingerprint(each)
+            self._note("authority published", authority=authority)
+            if authority in self._published_before:
+                gone = "an authority was published before, and is gone: does another client write the caBundle?"
+                self._log_once(gone, logging.WARNING, authority=authority)
+            self._published_before.add(authority)
         for each in bundle.dropped:
             self._note("authority dropped", authority=pki.short_fingerprint(each))
         if not bundle.added and not bundle.dropped:

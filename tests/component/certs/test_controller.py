@@ -162,6 +162,18 @@ async def test_the_controller_slows_down_if_another_client_undoes_its_writes() -
     assert sum("change back after each write" in message for message in said.messages) == 1
 
 
+async def test_a_client_that_empties_the_bundle_now_and_then_is_named_once() -> None:
+    """However long after the bundle was found correct."""
+    objects, said = Objects(issued(), NOW), Said()
+    keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=said, sleep=objects.sleep)
+    for _ in range(3):
+        objects.cluster.edit_configuration(configuration(b""))
+        for _ in range(2):
+            await keeper.reconcile(objects)
+    assert said.messages.count("authority published") == 3
+    assert sum("does another client write the caBundle?" in message for message in said.messages) == 1
+
+
 async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """No private key in any line of a rotation, tracebacks included."""
     objects = Objects(MemoryCluster(None, configuration(b"garbage")), NOW)
