@@ -15,9 +15,9 @@ from xdist.workermanage import NodeManager
 
 from webhook.cluster_options import ENVIRONMENT_PREFIX
 
-# The settings and the cluster of the user who runs the tests are none of theirs.
+# The settings and the cluster of the user who runs the tests are none of theirs. Most users' Python has buffers.
 for _name in list(os.environ):
-    if _name.startswith(ENVIRONMENT_PREFIX) or _name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+    if _name.startswith(ENVIRONMENT_PREFIX) or _name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "PYTHONUNBUFFERED"):
         del os.environ[_name]
 
 settings.register_profile(

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from textwrap import indent
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import click
 
@@ -133,14 +133,22 @@ def main(program: Program, argv: Sequence[str] | None = None) -> int:
         code = _run(program, list(sys.argv[1:] if argv is None else argv) or ["--help"])
         sys.stdout.flush()
     except BrokenPipeError:
+        _drop(sys.stdout)
         return code  # the program that reads (head, less) has read enough
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
+        _drop(sys.stdout)
         return _refuse([f"can't write standard output: {error.strerror}"])
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
     return code
+
+
+def _drop(stream: TextIO) -> None:
+    """Let Python's last flush of a stream succeed: else it prints a traceback, and makes the exit code 120."""
+    with suppress(OSError):  # a stream in memory has no descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _open_streams() -> None:
@@ -192,9 +200,11 @@ def _near(error: click.NoSuchCommand | click.NoSuchOption) -> list[str]:
 
 
 def _refuse(problems: Sequence[str], see: str | None = None) -> int:
-    with suppress(OSError):  # standard error can be on a full disk, too
+    try:
         for problem in problems:
             click.echo(f"error: {problem}", err=True)
         if see:
             click.echo(f"See '{see} --help' for usage.", err=True)
+    except OSError:  # standard error can be on a full disk, too
+        _drop(sys.stderr)
     return EXIT_BAD_INPUT
