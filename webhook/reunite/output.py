@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TextIO
 
 from webhook.core.reunite.reports import VMReport
@@ -25,6 +26,6 @@ def print_table(reports: Iterable[VMReport], stdout: TextIO) -> None:
     if len(lines) == 1:
         stdout.write("nothing to do: no VM is apart or stuck\n")
         return
-    stdout.writelines(
-        "   ".join(cells).rstrip() + "\n" for cells in padded([[printable(cell) for cell in line] for line in lines])
-    )
+    rows = padded([[printable(cell) for cell in line] for line in lines])
+    with suppress(BrokenPipeError):  # the Events are still to be written
+        stdout.writelines("   ".join(cells).rstrip() + "\n" for cells in rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from support.objects import builders
@@ -26,6 +27,7 @@ from support.scenarios.vm_scenes import scenes
 
 from webhook.component_base.errors import BadSettings
 from webhook.core.reunite.reports import EventReason, VMReport
+from webhook.reunite import output
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Written
 
@@ -151,6 +153,13 @@ def test_an_event_of_a_dry_run_says_so_and_one_that_is_lost_is_known() -> None:
     writer = Answering(Written(Result.REFUSED, "a quota"))
     assert asyncio.run(went(moved()).write_events(writer)) == "a quota"
     assert [each.message for each in writer.events] == [f"would create {MOVES}; --dry-run=client"]
+
+
+def test_a_reader_that_goes_away_keeps_no_event_from_being_written() -> None:
+    """As in `reunite --dry-run=none | head -1`: the table ends, and the run goes on."""
+    stdout = Mock(writelines=Mock(side_effect=BrokenPipeError))
+    output.print_table([report(EventReason.STARTED, MOVES, "migrate")], stdout)
+    stdout.writelines.assert_called_once()
 
 
 def test_files_are_only_read(tmp_path: Path) -> None:
