@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from typing import Final
 
-ASKED: Final = "KUBEVIRT_COSCHEDULE_IMAGE_TEST"
+ASKED: Final = "IMAGE_TEST"  # no setting of the program: those are removed for all tests
 """The environment variable that `make image-test` sets."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from support.node.network import Machine
 
-DIRECTORY: Final = "KUBEVIRT_COSCHEDULE_NODES"
+DIRECTORY: Final = "NODE_TEST_DIRECTORY"  # as IMAGE_TEST
 """The environment variable that has the directory of the cluster; it is set in prepared namespaces alone."""
 IMAGE: Final = "image.tar"
 """The archive of the project's image, in that directory."""
