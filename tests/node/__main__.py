@@ -24,7 +24,10 @@ PACKAGES: Final = (
 
 
 def main() -> int:
-    """Run pytest with the arguments of the command line. Returns its exit code, and 2 where it can't run here."""
+    """Run pytest with the arguments of the command line, as in CI: a skipped test is a failed one.
+
+    Returns pytest's exit code, and 2 where it can't run here.
+    """
     if os.geteuid():
         return _refused("got an ordinary user, expected root: kubelets make mounts, networks and control groups")
     if missing := [name for name in (*namespaces.NEEDED, *project_image.NEEDED) if shutil.which(name) is None]:
@@ -40,7 +43,7 @@ def main() -> int:
             project_image.archive(FILES / IMAGE)
             with namespaces.cgroups(NODES):
                 words = [sys.executable, "-m", "pytest", "-q", str(HERE), *sys.argv[1:]]
-                return namespaces.run_alone(words, {**os.environ, DIRECTORY: str(FILES)})
+                return namespaces.run_alone(words, {**os.environ, DIRECTORY: str(FILES), "CI": "1"})
         finally:
             shutil.rmtree(FILES)
 
