@@ -11,6 +11,7 @@ from aiohttp import web
 from prometheus_client.metrics_core import Metric
 
 from certs.controller.reconciler import Clock, ControllerStatus
+from certs.x509 import verify
 from webhook.component_base.address import Address
 from webhook.component_base.errors import UserError
 from webhook.component_base.health import Check, health_handler
@@ -74,7 +75,7 @@ def liveness(status: ControllerStatus, now: datetime) -> Check:
     """Return the check of /healthz. It does not depend on the API server: a restart does not repair that."""
     last = status.reconciled_at
     if last and now - last > STUCK_AFTER:
-        return Check("controller", ok=False, detail=f"has not run since {last:%Y-%m-%dT%H:%M:%SZ}")
+        return Check("controller", ok=False, detail=f"has not run since {verify.timestamp(last)}")
     return Check("controller", ok=True)
 
 

@@ -24,8 +24,7 @@ from webhook.component_base.options import Option, problems
 
 EXIT_BAD_INPUT: Final = 2
 _EXIT_INTERRUPTED: Final = 130  # as shells have it: 128 and the number of SIGINT
-_WIDTH_CHARS: Final = 80
-_SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": _WIDTH_CHARS}
+_SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 _LONG_TERM_CHARS: Final = 20
 _INDENT_CHARS: Final = 4
 _UNBROKEN_HYPHEN: Final = "\N{NON-BREAKING HYPHEN}"
