@@ -76,7 +76,7 @@ def decide(server: serving.Serving, pair: serving.Pair, plan: Plan) -> None:
     """Ask the webhook about the pods of some VMs, as an API server does, so that the page has decisions."""
     for vm in list(vms(plan))[plan.apart + plan.stuck : plan.vms][:_DECISIONS]:
         pod = pod_of(vm._replace(node=None), plan)
-        pod["metadata"]["annotations"].pop(builders.DECISION, None)
+        pod["metadata"]["annotations"].pop(builders.WRITTEN, None)
         del pod["status"]
         with Client(server.port, pair.trust) as api_server:
             api_server.ask(request(json.dumps(builders.review(pod, namespace=vm.namespace)).encode()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -118,7 +118,7 @@ def pod_of(vm: VM, plan: Plan) -> Object:
         claims=vm.claims,
         namespace=vm.namespace,
         labels=labels,
-        annotations={} if migrated else {builders.DECISION: _decision(vm)},
+        annotations={} if migrated else _decision(vm),
         **({"nodeName": vm.node} if vm.node else {}),
     )
     at = _text(vm.at)
@@ -130,15 +130,14 @@ def pod_of(vm: VM, plan: Plan) -> Object:
     return {**pod, "status": {"phase": "Running" if vm.node else "Pending", "conditions": [condition]}}
 
 
-def _decision(vm: VM) -> str:
+def _decision(vm: VM) -> Mapping[str, str]:
     node = vm.node if vm.apart and vm.story == 1 else vm.served_on
-    found = f"on {node}: ShareManagerPod: claim {vm.claims[0]}: pod share-manager-pvc-{vm.claims[0]} is on node {node}"
     if vm.apart and vm.story == 0:
-        return f"preferred {found}; not required, because NoRoom: node {node} has {_ROOM}"
+        return builders.recorded("preferred", str(node), because=f"NoRoom: node {node} has {_ROOM}")
     if node:
-        return f"required {found}"
+        return builders.recorded("required", node)
     claim = f"claim {vm.claims[0]}: the share-manager of volume pvc-{vm.claims[0]} is on no node yet (state stopped)"
-    return f"unchanged: ShareManagerNoNode: {claim}"
+    return builders.recorded("unchanged", because=f"ShareManagerNoNode: {claim}")
 
 
 def _text(at: datetime) -> str:

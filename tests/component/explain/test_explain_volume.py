@@ -21,7 +21,7 @@ def placed() -> dict[str, Any]:
     """The share-manager pod of an encrypted volume on node-a, as the webhook patched it."""
     affinity = builders.node_affinity(preferred={"node-a": 100})
     pod = cold_start.encrypted(nodeName="node-a", affinity=affinity)
-    record = '{"preferred":[["node-a",100,1]]}'
+    record = '{"preferred":[["node-a",100,1]],"owner":"5b1c5a2e-7c1b-4b0e-9d68-0d5a4f1f3c77"}'
     pod["metadata"]["annotations"] |= {builders.DECISION: DECIDED, builders.WRITTEN: record}
     return {**pod, "status": {"phase": "Running"}}
 

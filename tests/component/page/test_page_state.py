@@ -15,6 +15,7 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 from aiohttp.test_utils import make_mocked_request
 from support.drivers.paging import REPLICA, Paged, answer, asking, paged, record, state, vm
+from support.objects import builders
 from support.objects.fleets import LATEST
 
 from webhook.core.opt_in import Policy
@@ -29,9 +30,8 @@ from webhook.page.routes import page_handler
 async def page(tmp_path: Path) -> AsyncIterator[Paged]:
     """The page of two VMs, of which `web` is apart."""
     objects = [*vm("db", "node-a", "node-a"), *vm("web", "node-a", "node-b")]
-    objects[-1]["metadata"]["annotations"]["kubevirt-scheduler/decision"] = (
-        "preferred on node-b: ShareManagerPod: claim web-root: pod share-manager-web-root is on node node-b; not "
-        "required, because NoRoom: node node-b has too little of memory"
+    objects[-1]["metadata"]["annotations"] |= builders.recorded(
+        "preferred", "node-b", because="NoRoom: node node-b has too little of memory"
     )
     async with paged(tmp_path, objects) as found:
         yield found

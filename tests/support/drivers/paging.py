@@ -17,6 +17,7 @@ from support.drivers.http_calls import Reply
 from support.fakes.api_server import ApiServer, Cluster, until
 from support.fakes.live import LONGHORN_NAMESPACE, PATHS, cluster_of, connected, path_of, running
 from support.fakes.wire import Wire
+from support.objects import builders
 from support.objects.fleets import disk, running_pod, served, unschedulable
 
 from webhook.component_base.address import Address
@@ -49,7 +50,7 @@ def vm(name: str, node: str | None, share_manager: str | None, **running: Any) -
 def stuck(name: str) -> list[Object]:
     """A VM that is pinned to node-b, and does not fit there."""
     objects = vm(name, None, "node-b")
-    objects[-1]["metadata"]["annotations"]["kubevirt-scheduler/decision"] = "required"
+    objects[-1]["metadata"]["annotations"] |= builders.recorded("required", "node-b")
     objects[-1]["status"]["conditions"] = [unschedulable("2026-01-02T03:04:05Z")]
     return objects
 

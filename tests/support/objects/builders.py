@@ -177,7 +177,14 @@ def node_affinity(*, required: Iterable[Object] = (), preferred: Mapping[str, in
 def written(name: str) -> Mapping[str, str]:
     """Return the annotations that the webhook writes on a pod without an affinity that it pins to a node."""
     term = NodeSelectorTerm(match_fields=[pin(name)])
-    record = AppliedPatch(nodes=(name,), terms=((0, fingerprint(term)),), preferred=((name, 100, 1),))
+    record = AppliedPatch(
+        nodes=(name,),
+        terms=((0, fingerprint(term)),),
+        preferred=((name, 100, 1),),
+        owner=OWNER_UID,
+        decided="required",
+        on=(name,),
+    )
     return {DECISION: f"required on {name}: ShareManagerPod: for a test", WRITTEN: to_annotation(record)}
 
 

@@ -31,7 +31,7 @@ def waiting(**parts: Any) -> Object:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": SINCE}
     status = {"phase": "Pending", "conditions": [condition], **parts.pop("status", {})}
     annotations = parts.pop("annotations", builders.written("n1"))
-    pinned = {"pinned_to": ["n1"], "annotations": annotations, "claims": ["a"], **parts}
+    pinned = {"pinned_to": ["n1"], "annotations": annotations, "claims": ["a"], "uid": builders.OWNER_UID, **parts}
     return {**asking(builders.vm_pod("db01", **pinned), ASKS), "status": status}
 
 

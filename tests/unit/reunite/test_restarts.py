@@ -31,7 +31,8 @@ def waiting() -> Object:
         "reason": "Unschedulable",
         "lastTransitionTime": ago(300, NOW),
     }
-    pod = builders.vm_pod("pinned", pinned_to=["node-a"], annotations=builders.written("node-a"), claims=["mail"])
+    written = builders.written("node-a")
+    pod = builders.vm_pod("pinned", pinned_to=["node-a"], annotations=written, claims=["mail"], uid=builders.OWNER_UID)
     made = asking(pod, {"cpu": "1"})
     made["metadata"] |= {"uid": "u", "resourceVersion": "7", "namespace": "vms"}
     return {**made, "status": {"phase": "Pending", "conditions": [condition]}}

@@ -6,7 +6,7 @@ pod's is a copy, and says nothing; nothing here raises, whatever a user wrote in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -16,9 +16,8 @@ from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.meta import OwnerReference
 from webhook.core.api.pod import Pod
 from webhook.core.decision import NODES_SHOWN, nodes_in_words
-from webhook.core.observe.decision_of_0_1_0 import split_sentence
 from webhook.core.patch.applied_patch import TEXT_MAX_CHARS, AppliedPatch, from_annotation, owner_uid, to_annotation
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
 
 
 class Decided(StrEnum):
@@ -66,25 +65,21 @@ class PastDecision(Struct, frozen=True, kw_only=True, gc=False):
 def past_decision(pod: Pod) -> PastDecision:
     """Return what was decided for a pod, by its record and by its label of a live-migration target."""
     migrated = pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None
-    annotations, owners = pod.metadata.annotations or {}, pod.metadata.owner_references
-    decision = recorded_decision(annotations, owners, migrated=migrated)
+    record = pod.metadata.annotation(ANNOTATION_APPLIED_PATCH)
+    decision = recorded_decision(record, pod.metadata.owner_references, migrated=migrated)
     return decision or PastDecision(decided=Decided.MIGRATED if migrated else Decided.NOTHING)
 
 
 def recorded_decision(
-    annotations: Mapping[str, str | None], owners: Sequence[OwnerReference] | None, *, migrated: bool
+    record: str | None, owners: Sequence[OwnerReference] | None, *, migrated: bool
 ) -> PastDecision | None:
-    """Return the decision that the annotations of a pod record; None if they record none, or that of another pod.
+    """Return the decision in the record of a pod; None if there is none, or if it is that of another pod.
 
     The webhook never requires the node of a live-migration target.
     """
-    applied = from_annotation(annotations.get(ANNOTATION_APPLIED_PATCH))
-    if not applied.decided:  # version 0.1.0 wrote the sentence only
-        applied = split_sentence(annotations.get(ANNOTATION_DECISION) or "")
-    elif applied.owner != owner_uid(owners):
-        return None
+    applied = from_annotation(record)
     decided = (_RECORDED_ON_TARGETS if migrated else _RECORDED).get(applied.decided)
-    if decided is None or not _is_bounded(applied):
+    if decided is None or applied.owner != owner_uid(owners) or not _is_bounded(applied):
         return None
     return PastDecision(
         decided=decided, nodes=applied.on, more=applied.more, reason=applied.reason, sentence=applied.because

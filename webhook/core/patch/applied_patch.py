@@ -36,12 +36,11 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
         nodes: the nodes to which required terms were narrowed; the first one in place, the others in copies of a term.
         terms: for each of these terms its index among all terms, and its `fingerprint` after the patch.
         preferred: node, weight, and the number of copies of each preference.
-        near_nodes: node and weight of each preferred pod affinity. Version 0.1.0 wrote other terms, and recorded them
-            in the field `near`, which nothing reads: such a term stays.
+        near_nodes: node and weight of each preferred pod affinity.
         no_eviction: whether the annotation for the descheduler was added.
-        owner: the uid of the pod's owner (`owner_uid`). Version 0.1.0 did not write it.
+        owner: the uid of the pod's owner (`owner_uid`).
         by: NAMESPACE or CLUSTER if that opted the VM in, not its own annotation; matchConditions of manifests/ read it.
-        decided: required, preferred or unchanged. Version 0.1.0 wrote neither this field nor those below.
+        decided: required, preferred or unchanged.
         on: the first nodes of the decision, best first, and `more` the number of those that are not named.
         reason: the code of the reason why no node is required, and `because` its sentence. Empty if one is required,
             and for a share-manager pod that is steered.
@@ -78,14 +77,9 @@ def from_annotation(text: str | None) -> AppliedPatch:
 
 
 def applied_to(pod: Pod) -> AppliedPatch:
-    """Return the record of what the webhook wrote into this pod; an empty record if it wrote nothing.
-
-    A record without an owner is that of version 0.1.0, in a pod that exists already. A VM's pod that is being created
-    has no name yet, and gets a new record.
-    """
+    """Return the record of what the webhook wrote into this pod; an empty record if it wrote nothing."""
     applied = from_annotation(pod.metadata.annotation(ANNOTATION_APPLIED_PATCH))
-    is_older = not applied.owner and bool(pod.metadata.name)
-    return applied if is_older or applied.owner == owner_uid(pod.metadata.owner_references) else AppliedPatch()
+    return applied if applied.owner == owner_uid(pod.metadata.owner_references) else AppliedPatch()
 
 
 def owner_uid(owners: Sequence[OwnerReference] | None) -> str:

@@ -24,7 +24,7 @@ from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
 from webhook.core.api.pod import DEFAULT_SCHEDULER, PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
 from webhook.core.observe.past_decision import PastDecision, as_annotation, recorded_decision
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.shared import pod_status, refusal, scheduled_at, share
 
@@ -33,7 +33,6 @@ class _Annotations(Struct, gc=False):
     """The annotations of the webhook and of KubeVirt."""
 
     co_schedule: str | None = field(name=ANNOTATION_CO_SCHEDULE, default=None)
-    decision: str | None = field(name=ANNOTATION_DECISION, default=None)
     written: str | None = field(name=ANNOTATION_APPLIED_PATCH, default=None)
     migration: str | None = field(name=ANNOTATION_MIGRATION, default=None)
     receiver: str | None = field(name=ANNOTATION_RECEIVER, default=None)
@@ -195,11 +194,10 @@ def _starts_no_vm(annotations: _Annotations) -> bool:
 
 
 def decision_in(meta: WirePodMeta, *, migrated: bool = False) -> PastDecision | None:
-    """Return what the pod's annotations record of its decision; None if they record none."""
+    """Return what the pod records of its decision; None if it records none."""
     if meta.annotations is None:
         return None
-    annotations = {ANNOTATION_APPLIED_PATCH: meta.annotations.written, ANNOTATION_DECISION: meta.annotations.decision}
-    decision = recorded_decision(annotations, meta.owner_references, migrated=migrated)
+    decision = recorded_decision(meta.annotations.written, meta.owner_references, migrated=migrated)
     return decision and share(decision)
 
 

@@ -163,7 +163,7 @@ def test_a_volume_known_to_be_apart_outweighs_one_that_is_unknown() -> None:
     assert the_row(launcher("root", "data", nodeName="node-a"), objects=objects, gaps=gaps).state is State.APART
 
 
-PINNED = {"kubevirt-scheduler/decision": "required on node-b: ShareManagerPod: for a test"}
+PINNED = builders.recorded("required", "node-b")
 ONE_NODE = {"affinity": builders.node_affinity(required=[builders.on_node("node-b")])}
 WAITING = [
     pytest.param({}, None, State.PENDING, "VmNotScheduled", id="kube-scheduler has not looked yet"),
@@ -171,11 +171,11 @@ WAITING = [
     pytest.param({"schedulerName": "volcano"}, None, State.PENDING, "VmOtherScheduler", id="of another scheduler"),
     pytest.param({"schedulerName": "default-scheduler"}, None, State.PENDING, "VmNotScheduled", id="of the stock one"),
     pytest.param({}, unschedulable(LATER), State.PENDING, "VmUnschedulable", id="fits nowhere, by no pin of ours"),
-    pytest.param({"annotations": PINNED}, unschedulable(LATER), State.STUCK, "VmStuck", id="stuck by its annotation"),
+    pytest.param({"annotations": PINNED}, unschedulable(LATER), State.STUCK, "VmStuck", id="stuck by its record"),
     pytest.param(ONE_NODE, unschedulable(LATER), State.STUCK, "VmStuck", id="stuck by its affinity"),
     pytest.param(ONE_NODE, unschedulable(LATER, None), State.STUCK, "VmStuck", id="stuck, and nobody says why"),
     pytest.param(
-        {"annotations": {"kubevirt-scheduler/decision": "preferred on node-b: x"}},
+        {"annotations": builders.recorded("preferred", "node-b")},
         unschedulable(LATER),
         State.PENDING,
         "VmUnschedulable",

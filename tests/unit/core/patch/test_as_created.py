@@ -68,17 +68,6 @@ def stored(case: Case) -> dict[str, Any]:
     return {**pod, "spec": {**pod["spec"], "nodeName": "node-x"}}
 
 
-TO_A_VM = {
-    "weight": 100,
-    "podAffinityTerm": {
-        "labelSelector": {"matchLabels": {"kubevirt.io/created-by": "uid"}},
-        "namespaces": ["vms"],
-        "topologyKey": "kubernetes.io/hostname",
-    },
-}
-"""What version 0.1.0 wrote."""
-
-
 def wish(node: str, weight: int = 100) -> dict[str, Any]:
     """A preference for one node."""
     return {"weight": weight, "preference": pinned(node)[0]}
@@ -161,11 +150,6 @@ POD_ROWS: dict[str, tuple[str | None, dict[str, Any] | None, dict[str, Any] | No
         record(near_nodes=[["a", 100]]),
         {"podAffinity": {PREFERRED: [near("a", 100)]}},
         {},
-    ),
-    "version 0.1.0's nearness to a VM stays": (
-        record(preferred=[["a", 100, 1]], near=[["vms", "uid"]]),
-        {"nodeAffinity": {PREFERRED: [wish("a")]}, "podAffinity": {PREFERRED: [TO_A_VM]}},
-        {"podAffinity": {PREFERRED: [TO_A_VM]}},
     ),
     "null stays null": (ONLY_A, None, ...),
     "no node affinity": (ONLY_A, {"nodeAffinity": None}, ...),

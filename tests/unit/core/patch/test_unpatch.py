@@ -51,8 +51,8 @@ def test_the_closest_term_is_the_webhooks_own(terms: list[Any], recorded: list[i
         pytest.param(OWNER_UID, None, True, id="this-vm"),
         pytest.param("8d1a5a5e-0000-4000-8000-000000000000", None, False, id="copied-from-another-start"),
         pytest.param("8d1a5a5e-0000-4000-8000-000000000000", "virt-launcher-db01", False, id="copied-and-running"),
-        pytest.param("", None, False, id="copied-from-0.1.0"),
-        pytest.param("", "virt-launcher-db01", True, id="running-since-0.1.0"),
+        pytest.param("", None, False, id="of-no-owner"),
+        pytest.param("", "virt-launcher-db01", False, id="of-no-owner-and-running"),
     ],
 )
 def test_only_a_record_of_this_pod_removes_a_term(owner: str, name: str | None, *, is_ours: bool) -> None:

@@ -49,7 +49,8 @@ def test_another_node_decides(home: Object, other: Object, expected: Rule | None
 def test_a_vm_on_a_short_list_is_restarted_if_a_node_beside_the_list_takes_it() -> None:
     """Each node of the list counts as a required one."""
     terms = [NodeSelectorTerm(match_fields=[pin(name)]) for name in ("n1", "n2")]
-    record = AppliedPatch(nodes=("n1", "n2"), terms=tuple((i, fingerprint(each)) for i, each in enumerate(terms)))
+    checksums = tuple((index, fingerprint(each)) for index, each in enumerate(terms))
+    record = AppliedPatch(nodes=("n1", "n2"), terms=checksums, owner=builders.OWNER_UID)
     vm = stuck(waiting(pinned_to=["n1", "n2"], annotations={builders.WRITTEN: to_annotation(record)}))
     home = builders.node("n1", ready="Unknown")
     assert getattr(judged(vm, cluster(*CLAIM, home, FILLED_N2, builders.node("n3"))), "node", None) == "n3"

@@ -21,33 +21,31 @@ from webhook.kube.records.virt_launchers import WireVirtLauncher
 Object = dict[str, Any]
 
 
-def decided(told: str | Mapping[str, str], node: str | None, *conditions: Object) -> Object:
-    """A pod that carries this decision: its record, or the sentence of version 0.1.0."""
+def decided(told: Mapping[str, str], node: str | None, *conditions: Object) -> Object:
+    """A pod that carries this decision: its record."""
     pod = running_pod("db", "root", node)
-    pod["metadata"]["annotations"] |= {builders.DECISION: told} if isinstance(told, str) else told
+    pod["metadata"]["annotations"] |= told
     pod["spec"]["affinity"] = builders.node_affinity(required=[builders.on_node("node-b")])
     pod["status"]["conditions"] = list(conditions) or pod["status"].get("conditions")
     return pod
 
 
+REQUIRED = builders.recorded("required", "node-b")
 PODS = [
     pytest.param(running_pod("db", "root"), id="on a node"),
     pytest.param(running_pod("db", "root", None), id="on none"),
-    pytest.param(decided("required on node-b: x", None, unschedulable(LATER)), id="stuck"),
-    pytest.param(decided("required on node-b: x", None, unschedulable(LATER, None)), id="stuck, without a message"),
-    pytest.param(decided("required on node-b: x", None), id="pinned, not evaluated"),
-    pytest.param(decided("preferred on node-b: x", None, unschedulable(LATER)), id="a preference"),
-    pytest.param(decided("preferred on node-b: x; not required, because y: z", "node-a"), id="a preference, and why"),
-    pytest.param(decided("unchanged: NoClaims: x", None), id="unchanged"),
-    pytest.param(decided("whatever somebody has written there" * 9, None), id="not a decision of the webhook"),
-    pytest.param(decided("required on node-b: x", "node-b"), id="pinned, and there"),
+    pytest.param(decided(REQUIRED, None, unschedulable(LATER)), id="stuck"),
+    pytest.param(decided(REQUIRED, None, unschedulable(LATER, None)), id="stuck, without a message"),
+    pytest.param(decided(REQUIRED, None), id="pinned, not evaluated"),
+    pytest.param(decided(builders.recorded("preferred", "node-b"), None, unschedulable(LATER)), id="a preference"),
+    pytest.param(decided({builders.WRITTEN: "whatever somebody has written there" * 9}, None), id="not a record"),
+    pytest.param(decided(REQUIRED, "node-b"), id="pinned, and there"),
     pytest.param(decided(builders.recorded("required", "node-b", owner=""), None), id="a record of no owner"),
-    pytest.param(decided(builders.recorded("required", "node-b"), None, unschedulable(LATER)), id="stuck, recorded"),
     pytest.param(
         decided(builders.recorded("preferred", "a", "b", "c", more=2, because="y: z"), None), id="a record of nodes"
     ),
-    pytest.param(decided(builders.recorded("unchanged", because="y: z"), None), id="unchanged, recorded"),
-    pytest.param(decided("", None, {"type": "PodScheduled", "status": "False"}), id="no decision"),
+    pytest.param(decided(builders.recorded("unchanged", because="y: z"), None), id="unchanged"),
+    pytest.param(decided({}, None, {"type": "PodScheduled", "status": "False"}), id="no decision"),
 ]
 
 
