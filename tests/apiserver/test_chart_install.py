@@ -82,16 +82,15 @@ def test_a_new_entry_takes_its_place_and_no_trust(plane: ControlPlane, helm: Hel
     with keeper(plane, tmp_path):
         pass
     trusted = trust(plane.api.get(CONFIGURATION))
-    helm.upgrade(switch("homecoming", on=True))
+    helm.upgrade(switch("opt-in-all", on=True))
     entries = plane.api.get(CONFIGURATION)["webhooks"]
     assert [entry["name"].partition(".")[0] for entry in entries] == [
         "virt-launcher",
         "share-manager",
         "virt-launcher-in-namespace",
-        "migration-target",
-        "migration-target-in-namespace",
+        "virt-launcher-of-all",
     ]
-    assert [entry["clientConfig"].get("caBundle", "") for entry in entries] == [*[trusted] * 3, "", ""]
+    assert [entry["clientConfig"].get("caBundle", "") for entry in entries] == [*[trusted] * 3, ""]
     with keeper(plane, tmp_path):
         assert trust(plane.api.get(CONFIGURATION)) == trusted
     helm("rollback", NAME, "1")

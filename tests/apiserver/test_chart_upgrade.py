@@ -63,7 +63,7 @@ def test_no_call_is_lost(install: Unattended, helm: Helm) -> None:
         helm.take_over()
         while len(admitting.admissions) < CREATES or revisions < ROUNDS:
             admitting.until(more=BETWEEN)
-            helm.upgrade(*(switch(each, on=True) for each in ("homecoming", "events")))
+            helm.upgrade(*(switch(each, on=True) for each in ("opt-in-all", "events")))
             admitting.until(more=BETWEEN)
             helm("rollback", NAME)
             revisions += 1

@@ -23,7 +23,7 @@ from webhook.core.patch.json_patch import Operation
 from webhook.core.reasons import Reason
 
 CODES: Final = {Mode.REQUIRED: Reason.AUDIT_REQUIRED, Mode.PREFERRED: Reason.AUDIT_PREFERRED}
-TOLD_AT_LEAST: Final = {Entry.VIRT_LAUNCHER: 200, Entry.SHARE_MANAGER: 20, Entry.MIGRATION_TARGET: 5}
+TOLD_AT_LEAST: Final = {Entry.VIRT_LAUNCHER: 200, Entry.SHARE_MANAGER: 20}
 
 
 @pytest.mark.parametrize("entry", TOLD_AT_LEAST, ids=lambda entry: entry.title)

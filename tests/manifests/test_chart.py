@@ -38,7 +38,6 @@ from support.control_plane.rendering import (
 from webhook import __version__
 
 NEEDS: Final = {"restart-stuck": ("reunite",)}
-WITH_OTHERS: Final = ("opt-in-all-homecoming",)  # the chart adds it where those that it needs are on
 NAMESPACE: Final = ("Namespace", "", NAME)  # `helm install --create-namespace` makes it
 VALUES: Final[Mapping[str, Any]] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
 Objects = Mapping[tuple[str, str, str], Mapping[str, Any]]
@@ -80,21 +79,7 @@ def test_by_default_the_chart_is_the_manifests(install: str) -> None:
 def test_each_component_is_in_the_kustomization() -> None:
     """So the next test knows of every component. The others have a test of their own."""
     folders = {folder.name for folder in (MANIFESTS / "components").iterdir()}
-    assert folders == {*components(DEFAULT), *WITH_OTHERS}
-
-
-@each_install
-def test_two_components_may_need_a_third(install: str, tmp_path: Path) -> None:
-    """With homecoming and opt-in-all on, the chart has opt-in-all-homecoming, too."""
-    folder = copied(tmp_path) / install
-    kustomization = folder / "kustomization.yaml"
-    text = kustomization.read_text(encoding="utf-8")
-    for component in ("homecoming", "opt-in-all"):
-        text = re.sub(rf"# (- \S*components/{component} )", r"\1", text)
-    text = re.sub(r"( - \S*components/)release\b", r"\1opt-in-all-homecoming\n \1release", text)
-    kustomization.write_text(text, encoding="utf-8")
-    both = chart(install, switch("homecoming", on=True), switch("opt-in-all", on=True))
-    assert both == by_identity(kustomize(folder))
+    assert folders == set(components(DEFAULT))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +104,6 @@ def test_components_stand_together_as_in_the_manifests(tmp_path: Path) -> None:
     several = (
         "audit",
         "events",
-        "homecoming",
         "reunite",
         "restart-stuck",
         "without-pods",

@@ -11,7 +11,6 @@ import pytest
 import yaml
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import (
-    HOMECOMING,
     INSTALLS,
     OPT_IN_ALL,
     at,
@@ -38,22 +37,25 @@ ASKS: Final = f"has({ANNOTATION}) && ({DECIDED} || {WRITTEN} || {HAS} && {ANNOTA
 WRITTEN_FOR_OTHERS: Final = f"{WRITTEN} && {ANNOTATION}['{ANNOTATION_APPLIED_PATCH}'].contains('\"by\":')"
 LETS: Final = {ASKS: ["true"], f"!(has({ANNOTATION}) && {HAS}) || {WRITTEN_FOR_OTHERS}": [None]}
 """Expression -> the values of the annotation of the pods that it lets through, if we did not write into the pod."""
-PODS: Final = {
-    Entry.VIRT_LAUNCHER: {"kubevirt.io": "virt-launcher"},
-    Entry.MIGRATION_TARGET: {"kubevirt.io": "virt-launcher", "kubevirt.io/migrationJobUID": "u"},
-}
+START: Final = {"kubevirt.io": "virt-launcher"}
+TARGET: Final = {"kubevirt.io": "virt-launcher", "kubevirt.io/migrationJobUID": "u"}
 Webhooks = Sequence[Mapping[str, Any]]
 
 
 def sent(
-    webhooks: Webhooks, entry: Entry, label: str | None, *, annotation: str | None, namespace: str = "vms"
+    webhooks: Webhooks,
+    pod: Mapping[str, str],
+    label: str | None,
+    *,
+    annotation: str | None,
+    namespace: str = "vms",
 ) -> list[str]:
     """Return the paths to which the API server sends such a pod of a Namespace with this label."""
     labels = {"kubernetes.io/metadata.name": namespace} | ({} if label is None else {LABEL: label})
     return [
         each["clientConfig"]["service"]["path"]
         for each in webhooks
-        if selects(each["objectSelector"], PODS[entry])
+        if selects(each["objectSelector"], pod)
         and selects(each["namespaceSelector"], labels)
         and all(annotation in LETS[condition["expression"]] for condition in each.get("matchConditions", ()))
     ]
@@ -66,11 +68,11 @@ def webhooks_of(objects: Sequence[Mapping[str, Any]]) -> Webhooks:
 
 
 def with_all(directory: Path) -> Webhooks:
-    """Return the entries of an install with all components that add entries for VMs which are opted in."""
+    """Return the entries of an install with the component that opts in all VMs."""
     folder = copied(directory)
     kustomization = folder / "kustomization.yaml"
     value = yaml.safe_load(kustomization.read_text(encoding="utf-8"))
-    value["components"] = [HOMECOMING, OPT_IN_ALL, f"{OPT_IN_ALL}-homecoming", *value["components"]]
+    value["components"] = [OPT_IN_ALL, *value["components"]]
     kustomization.write_text(yaml.safe_dump(value), encoding="utf-8")
     return webhooks_of(kustomize(folder))
 
@@ -86,13 +88,13 @@ def test_a_pod_is_sent_once_or_not_at_all(label: str | None, annotation: str | N
         {"true": True, "false": False, None: asked}[annotation] for asked in (labeled, label != "false")
     )
     base, everybody = webhooks_of(installed()), with_all(tmp_path)
-    start, target = Entry.VIRT_LAUNCHER, Entry.MIGRATION_TARGET
-    assert sent(base, start, label, annotation=annotation) == [start.path] * by_default
-    assert sent(base, target, label, annotation=annotation) == []
-    for entry in (start, target):
-        assert sent(everybody, entry, label, annotation=annotation) == [entry.path] * by_all
-        for own in ("kubevirt-coschedule", "kube-system"):
-            assert sent(everybody, entry, label, annotation=annotation, namespace=own) == []
+    path = Entry.VIRT_LAUNCHER.path
+    assert sent(base, START, label, annotation=annotation) == [path] * by_default
+    assert sent(everybody, START, label, annotation=annotation) == [path] * by_all
+    for webhooks in (base, everybody):
+        assert sent(webhooks, TARGET, label, annotation=annotation) == []
+    for own in ("kubevirt-coschedule", "kube-system"):
+        assert sent(everybody, START, label, annotation=annotation, namespace=own) == []
 
 
 @pytest.mark.parametrize("install", INSTALLS)

@@ -160,9 +160,8 @@ def entry_title(pod: Object) -> str:
     """Return which entry of the webhook configuration selects the pod by its labels; empty for none."""
     if is_share_manager(pod):
         return "share-manager"
-    if not is_virt_launcher(pod):
-        return ""
-    return "migration-target" if _LABEL_MIGRATION in pod["metadata"]["labels"] else "virt-launcher"
+    starts = is_virt_launcher(pod) and _LABEL_MIGRATION not in pod["metadata"]["labels"]
+    return "virt-launcher" if starts else ""
 
 
 def patched(pod: Object, answer: Answer) -> Object:

@@ -142,10 +142,8 @@ def _reunite(world: World) -> None:
 
 
 OURS: Final = Policy("ours", _replicas(*_OURS), ours=True)
-HOMECOMING: Final = Policy("ours + homecoming", _replicas(*_OURS, "migration-target"), ours=True)
 PLAN: Final = Policy("ours + plan each hour", _replicas(*_OURS), _plan, ours=True)
 REUNITE: Final = Policy("ours + reunite", _replicas(*_OURS), _reunite, ours=True)
-BOTH: Final = Policy("ours + both", _replicas(*_OURS, "migration-target"), _reunite, ours=True)
 TWICE: Final = REUNITE._replace(
     title="ours + reunite twice",
     install=lambda world: [Reuniting(world, f"reunite {number}").begin() for number in (1, 2)],
@@ -155,5 +153,5 @@ PEERS: Final = (
     Policy("webhook, prefers by hostname label", _preferring(_owner, _by_label)),
     Policy("webhook, share-manager pods only", _preferring(_running_pod_node, _by_label)),
 )
-COMPARED: Final = (NONE, OURS, HOMECOMING, REUNITE, BOTH, PLAN, *PEERS)
+COMPARED: Final = (NONE, OURS, REUNITE, PLAN, *PEERS)
 POLICIES: Final = {policy.title: policy for policy in (*COMPARED, TWICE)}

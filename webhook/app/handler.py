@@ -67,9 +67,6 @@ def admit_functions(
     return {entry.path: admit_function(facts, policy, on_record, entry, on_answer) for entry in Entry}
 
 
-_PLACES_VMS: Final = (Entry.VIRT_LAUNCHER, Entry.MIGRATION_TARGET)
-
-
 def admit_function(
     facts: FactSource,
     policy: Policy,
@@ -82,7 +79,7 @@ def admit_function(
     It raises BadReview for a body that is not an AdmissionReview. After any other failure it admits the pod unchanged:
     the answer has the reason InternalError, and the log has the error.
     """
-    decide = _Deciding(facts, policy, counts_pods=entry in _PLACES_VMS).decide
+    decide = _Deciding(facts, policy, counts_pods=entry is Entry.VIRT_LAUNCHER).decide
 
     async def admit(body: bytes, deadline: float) -> bytes:
         started, spent = perf_counter_ns(), _Spent()

@@ -3,10 +3,10 @@
 The rules, by their numbers. Code, tests and documents use these numbers and no others:
 
 1. The request creates a pod (`opt_in.not_a_pod_creation`).
-2. The entry is for this kind of pod: the virt-launcher pod of a VM that starts, Longhorn's share-manager pod, or the
-   target of a live migration. The API server sends targets only if the administrator asks for that.
+2. The entry is for this kind of pod: the virt-launcher pod of a VM that starts, or Longhorn's share-manager pod. The
+   target of a live migration stays unchanged.
 3. Nobody has chosen its node yet: KubeVirt for a decentralized migration or for a provisioning pod, the user by
-   spec.nodeName. A target whose migration names a node stays unchanged, and so does one whose VM a user has moved away.
+   spec.nodeName.
 4. The VM asks for co-scheduling by its annotation; or the label of its Namespace does, or the cluster's setting
    (`opt_in.opt_in_of`).
 5. Each claim of a virt-launcher pod leads to a share-manager (`evidence.share_managers`). The volume of a
@@ -14,9 +14,8 @@ The rules, by their numbers. Code, tests and documents use these numbers and no 
 6. Something shows the node of that share-manager, or of that VM.
 7. The pod can run on that node (`placement.feasibility`).
 8. A virt-launcher pod must run on the node if the mode is required, the evidence is firm and the pod can run there.
-   Otherwise kube-scheduler is asked to prefer the node. For a share-manager pod it is always a preference, and so it is
-   for the target of a live migration. A webhook that only audits writes the decision into the pod's annotation, and
-   nothing else.
+   Otherwise kube-scheduler is asked to prefer the node. For a share-manager pod it is always a preference. A webhook
+   that only audits writes the decision into the pod's annotation, and nothing else.
 9. What an earlier answer wrote into the pod is removed first, and so are the webhook's annotations if a user copied
    them. A pod that already carries the result gets no patch (`patch.unpatch`).
 
@@ -42,7 +41,6 @@ from webhook.core.decision import Decision, Leave, Pin, audited, outcome
 from webhook.core.opt_in import Policy, not_a_pod_creation
 from webhook.core.patch import decision_patch, json_patch, unpatch
 from webhook.core.patch.json_patch import NotApplicable, Operation
-from webhook.core.placement.migration_target import place_migration_target
 from webhook.core.placement.share_manager import steer_share_manager
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
@@ -83,7 +81,6 @@ class Entry(Enum):
 
     VIRT_LAUNCHER = "virt-launcher", place_virt_launcher
     SHARE_MANAGER = "share-manager", steer_share_manager
-    MIGRATION_TARGET = "migration-target", place_migration_target  # asked only with manifests/components/homecoming
 
 
 class PodCreation(Struct, frozen=True):

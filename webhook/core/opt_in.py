@@ -82,16 +82,13 @@ def not_a_pod_creation(request: AdmissionRequest) -> Why | None:
     return None
 
 
-def opt_in_of_new(pod: Pod, namespace: str, view: ClusterView, policy: Policy, *, migrates: bool) -> OptIn | Why:
-    """Rules 2 to 4: return how the VM of this pod is opted in, or why the webhook does not place the pod.
-
-    `migrates`: the entry is for targets of live migrations, not for VMs that start.
-    """
+def opt_in_of_new(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why:
+    """Rules 2 to 4: return how the VM of this pod is opted in, or why the webhook does not place the pod."""
     meta = pod.metadata
     if meta.label(LABEL_APP) != VIRT_LAUNCHER:
         return Reason.NOT_VIRT_LAUNCHER.why()
-    if (meta.label(LABEL_MIGRATION_JOB_UID) is not None) is not migrates:
-        return Reason.NOT_MIGRATION_TARGET.why() if migrates else Reason.MIGRATION_TARGET.why()
+    if meta.label(LABEL_MIGRATION_JOB_UID) is not None:
+        return Reason.MIGRATION_TARGET.why()
     if meta.annotation(ANNOTATION_RECEIVER) == "true":
         return Reason.MIGRATION_RECEIVER.why()
     if meta.annotation(ANNOTATION_PROVISIONING) == "true":

@@ -98,10 +98,6 @@ class Reason(Enum):
         Columns(other_pod=True),
     )
     NODE_ALREADY_SET = "spec.nodeName is already {node}, so kube-scheduler does not choose a node"
-    NOT_MIGRATION_TARGET = (
-        "the pod is not a live-migration target (no label kubevirt.io/migrationJobUID)",
-        Columns(other_pod=True),
-    )
 
     NOT_OPTED_IN = (
         f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}, and its Namespace no such label",
@@ -208,32 +204,6 @@ class Reason(Enum):
     CONSUMER_PINNED = "claim {claim}: VM {vm} uses it, and its pod {pod} may only run on node {node}"
     CONSUMER_TERMINATING = "claim {claim}: VM {vm} uses it, and its terminating pod {pod} is on node {node}"
     CONSUMER_ON_NODE = "claim {claim}: VM {vm} uses it, and its pod {pod} is on node {node}"
-
-    # The target of a live migration: who already chose a node. Only with manifests/components/homecoming.
-    TARGET_NAMED = (
-        "the migration names the node of its target: the pod has {label} in its nodeSelector",
-        Columns(intended=True),
-    )
-    SOURCE_UNKNOWN = "the node that the VM leaves is not known: the pod has no label kubevirt.io/nodeName"
-    SHARE_MANAGER_AT_SOURCE = (
-        "claim {claim}: the share-manager is on node {node}, which the VM leaves",
-        Columns(intended=True),
-    )
-    SOURCE_POD_UNREAD = (
-        "whether somebody chose node {node}, which the VM leaves, is not known: its pod could not be read ({problem})",
-        Columns(unread=True),
-    )
-    SOURCE_POD_NOT_FOUND = (
-        "whether somebody chose node {node}, which the VM leaves, is not known: no pod of VM {vm} is there"
-    )
-    SOURCE_NODE_CHOSEN = (
-        (
-            "somebody chose node {node}, which the VM leaves: its pod {pod} has {label} in its nodeSelector, "
-            "and the new pod does not"
-        ),
-        Columns(intended=True),
-    )
-    MIGRATION_TARGET_NOT_REQUIRED = "the pod is a live-migration target, which may run on any other node too"
 
     # Rule 7: can this pod run on that node?
     NODE_LOOKUP_FAILED = ("node {node}: its {kind} could not be read ({problem})", Columns(unread=True))
@@ -397,7 +367,7 @@ class Reason(Enum):
     VM_SHARE_MANAGERS_SPREAD = "the VM's share-managers are on nodes {nodes}, and the VM can be on only one of them"
     VM_LIVE_MIGRATED = (
         "the VM was live-migrated to node {node} at {at}, and the share-manager of claim {claim} stayed on node "
-        "{other}; {decision}"
+        "{other}; for the target the webhook was not asked"
     )
     VM_PREFERRED = (
         "at the VM's start the webhook preferred {on} and did not require it, because {because}; kube-scheduler "

@@ -14,7 +14,7 @@ import msgspec
 from webhook.core import admit, refs
 from webhook.core.admit import Answer, Entry
 from webhook.core.api.admission_review import BadReview
-from webhook.core.api.kubevirt import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave
@@ -30,10 +30,8 @@ from webhook.explain.explanation import AffinityChange, Explanation, PodOptIn, V
 from webhook.explain.pods_now import gone_before, vm_now
 from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.invocation import AS_STARTED, Invocation
-from webhook.objects.api.webhooks import CONFIGURATION
 from webhook.objects.documents import BadDocument
 from webhook.objects.fields import field_at
-from webhook.objects.kinds import WEBHOOK_CONFIGURATION
 
 _UNREAD: Final = frozenset(reason.code for reason in Reason if reason.columns.unread)
 _YOUR_PERMISSIONS: Final = (
@@ -43,18 +41,9 @@ _YOUR_PERMISSIONS: Final = (
 _NO_SHORTLIST: Final = "explained without a short list: whether cluster-autoscaler runs is not known ({problem})"
 _NO_VMS: Final = "explained without what VMs say of their starts and claims: they could not be listed ({problem})"
 _LABELS: Final = ("request", "object", "metadata", "labels")
-_NOT_SENT: Final = (
-    "the API server does not call the webhook for live-migration targets: MutatingWebhookConfiguration "
-    f"{CONFIGURATION} has no entry for them (manifests/components/homecoming adds it)"
-)
-_NOT_KNOWN_TO_BE_SENT: Final = (
-    "explained as if the API server did not call the webhook for live-migration targets: whether "
-    f"MutatingWebhookConfiguration {CONFIGURATION} has an entry for them is not known"
-)
 _NEXT_START: Final = "this pod has its node already; explain its VirtualMachine to see the decision for the next start"
 _RUNNING_HINTS: Final = {
     Entry.VIRT_LAUNCHER: _NEXT_START,
-    Entry.MIGRATION_TARGET: _NEXT_START,
     Entry.SHARE_MANAGER: (
         "this pod has its node already; explain volume/NAME of its volume to see the decision for the next start"
     ),
@@ -77,9 +66,6 @@ def explain(
     """
     subject, entry = request.subject, entry_of(request.review)
     unknown = _prepared(request.review, cluster) if entry is Entry.SHARE_MANAGER else []
-    if _is_migration_target(request.review):
-        unknown = _why_not_sent(cluster)
-        entry = entry if unknown else Entry.MIGRATION_TARGET
     try:
         body = json.dumps(request.review, default=str).encode()
         answer, no_shortlist = _answer(body, entry, subject.namespace, cluster, policy)
@@ -145,23 +131,6 @@ def entry_of(review: Any) -> Entry:
     """Return the entry whose objectSelector selects the pod of this review, among those of manifests/base."""
     component = field_at(review, *_LABELS, LABEL_LONGHORN_COMPONENT)
     return Entry.SHARE_MANAGER if component == SHARE_MANAGER else Entry.VIRT_LAUNCHER
-
-
-def _is_migration_target(review: Any) -> bool:
-    labels = field_at(review, *_LABELS)
-    return field_at(labels, LABEL_APP) == VIRT_LAUNCHER and field_at(labels, LABEL_MIGRATION_JOB_UID) is not None
-
-
-def _why_not_sent(cluster: ClusterReader) -> list[str]:
-    """Return why the API server does not call the webhook for migration targets, or why that is not known.
-
-    The result is empty if it does: manifests/components/homecoming has added the entry.
-    """
-    listed = cluster.lookup(WEBHOOK_CONFIGURATION, CONFIGURATION)
-    if listed.problem:
-        return [f"{_NOT_KNOWN_TO_BE_SENT} ({listed.problem})"]
-    paths = [path for found in listed.items for path in found.paths]
-    return [] if Entry.MIGRATION_TARGET.path in paths else [_NOT_SENT]
 
 
 def _prepared(review: Any, cluster: ClusterReader) -> list[str]:

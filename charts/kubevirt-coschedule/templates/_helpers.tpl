@@ -110,20 +110,13 @@ rules:
     scope: Namespaced
 {{- end }}
 
-{{/* Pods of VMs that start, and targets of live migrations. */}}
+{{/* Pods of VMs that start. */}}
 {{- define "kubevirt-coschedule.starts" -}}
 matchLabels:
   kubevirt.io: virt-launcher
 matchExpressions:
   - key: kubevirt.io/migrationJobUID
     operator: DoesNotExist
-{{- end }}
-{{- define "kubevirt-coschedule.targets" -}}
-matchLabels:
-  kubevirt.io: virt-launcher
-matchExpressions:
-  - key: kubevirt.io/migrationJobUID
-    operator: Exists
 {{- end }}
 
 {{/* Pods with the annotation, and pods without it. */}}

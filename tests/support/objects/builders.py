@@ -43,7 +43,7 @@ WRITTEN: Final = "kubevirt-scheduler/written"
 NO_EVICTION: Final = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
 OWNER_UID: Final = "82e8dbfd-6679-4ecb-ba20-c3389d04414d"
-"""Of the VirtualMachineInstance db01 that owns a pod of `virt_launcher_pod` or `migration_target_pod`."""
+"""Of the VirtualMachineInstance db01 that owns a pod of `virt_launcher_pod`."""
 _REVIEW_UID: Final = "705ab4f5-6393-11e8-b7cc-42010a800002"
 
 
@@ -134,16 +134,6 @@ def vm_pod(
     spec |= {"nodeName": node} if node else {}
     spec |= {"affinity": node_affinity(required=map(on_node, pinned_to))} if pinned_to else {}
     return {**pod, "status": {"phase": phase or ("Running" if node else "Pending")}}
-
-
-def migration_target_pod(*, source: str | None, labels: Mapping[str, str] | None = None, **parts: Any) -> Object:
-    """The target pod of a live migration of VM db01 as it arrives at admission; `source` is the node that db01 leaves.
-
-    `parts` are those of `virt_launcher_pod`. KubeVirt's anti-affinity to db01's other pods is not there.
-    """
-    migration = {"kubevirt.io/migrationJobUID": _REVIEW_UID}
-    from_node = {} if source is None else {"kubevirt.io/nodeName": source}
-    return virt_launcher_pod(labels={**migration, **from_node, **(labels or {})}, **parts)
 
 
 def claim_volume(name: str, claim: str) -> Object:

@@ -33,11 +33,9 @@ _MODES: Final = ("required", "preferred", "off")
 _OPT_IN_ALL: Final = ("off", "true", "required", "preferred")
 VIRT_LAUNCHER: Final = "virt-launcher"
 SHARE_MANAGER: Final = "share-manager"
-MIGRATION_TARGET: Final = "migration-target"
 _NAMESPACES: Final = {
     VIRT_LAUNCHER: builders.NAMESPACE,
     SHARE_MANAGER: builders.LONGHORN_NAMESPACE,
-    MIGRATION_TARGET: builders.NAMESPACE,
 }
 
 
@@ -187,7 +185,7 @@ def _case(row: Mapping[str, Any], path: Path) -> Case:
 def _pod(row: Mapping[str, Any], entry: str, path: Path) -> Object:
     if entry == SHARE_MANAGER:
         return share_manager_pod(row)
-    return pod(row, lambda name: _fixture(path, name), migration_target=entry == MIGRATION_TARGET)
+    return pod(row, lambda name: _fixture(path, name))
 
 
 def _expect(expect: Mapping[str, Any]) -> Expect:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from inspect import signature
 from typing import Any, Final
 
@@ -63,10 +62,9 @@ _INSTANCE_MANAGERS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 
-def pod(row: Mapping[str, Any], fixture: Callable[[str], Object], *, migration_target: bool = False) -> Object:
+def pod(row: Mapping[str, Any], fixture: Callable[[str], Object]) -> Object:
     """The pod of a row: a fixture or a built one, then `override` merged in, then `without` taken away."""
     keys = spelled(row)
-    build = builders.virt_launcher_pod
     override, without = keys.pop("override", {}), keys.pop("without", [])
     asked = {key: keys.pop(key) for key in _ASKED_KEYS & keys.keys()}
     full: Object
@@ -74,12 +72,10 @@ def pod(row: Mapping[str, Any], fixture: Callable[[str], Object], *, migration_t
         only(keys, frozenset({"fixture"}), "pod with a fixture")
         full = fixture(keys["fixture"])
     else:
-        if migration_target:
-            build = partial(builders.migration_target_pod, source=keys.pop("source", None))
         only(keys, _POD_KEYS | _POD_SPEC_KEYS, "pod")
         if not isinstance(keys.get("optIn", ""), str):
             raise BadRow(f"pod.optIn: got {keys['optIn']!r}, expected a quoted string")
-        full = build(
+        full = builders.virt_launcher_pod(
             opt_in=keys.pop("optIn", None),
             claims=names(keys.pop("claims", []), "pod.claims"),
             ephemeral=names(keys.pop("ephemeral", []), "pod.ephemeral"),

@@ -23,10 +23,9 @@ from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ALONE
 from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Object
-from support.control_plane.rendering import HOMECOMING
 from support.objects import corpus
 from support.objects.builders import DECISION, LONGHORN_API_VERSION
-from support.objects.corpus import MIGRATION_TARGET, SHARE_MANAGER, UNCHANGED, Case
+from support.objects.corpus import SHARE_MANAGER, UNCHANGED, Case
 from support.objects.embedded import embedded, policy
 from support.strategies import shortlists
 from support.waits import MAX_WAIT_SECONDS
@@ -52,7 +51,7 @@ class Replay:
     def __init__(self, installed: Installed) -> None:
         self._installed, self._api = installed, installed.plane.api
         self._server = ExitStack()  # the server of the current mode
-        self._serves: tuple[bool, str, bool] | None = None
+        self._serves: tuple[str, bool] | None = None
         self._gave_up = False
 
     def __enter__(self) -> Self:
@@ -89,7 +88,7 @@ class Replay:
         asked = _server_for(case)
         if asked != self._serves:
             self._server.close()
-            self._installed.enable(component=HOMECOMING if asked[0] else None)
+            self._installed.enable()
             self._describe(case)
             self._server.enter_context(self._installed.serving("--mode", case.mode))
             self._installed.until_called()
@@ -164,10 +163,10 @@ class Evaluated(NamedTuple):
         return cls(after["metadata"].get("annotations", {}).get(DECISION), response.get("warnings", []))
 
 
-def _server_for(case: Case) -> tuple[bool, str, bool]:
-    """What a row needs: the entry of migration targets, the cluster's mode, and whether nodes.longhorn.io exist."""
+def _server_for(case: Case) -> tuple[str, bool]:
+    """What a row needs: the cluster's mode, and whether nodes.longhorn.io exist."""
     kinds = {(each["apiVersion"], each["kind"]) for each in case.objects}
-    return case.entry == MIGRATION_TARGET, case.mode, (LONGHORN_API_VERSION, "Node") in kinds
+    return case.mode, (LONGHORN_API_VERSION, "Node") in kinds
 
 
 def _stored(affinity: Any) -> Any:

@@ -30,7 +30,6 @@ from webhook.core.observe.candidate import Candidate, candidate_of
 from webhook.core.observe.events import events_for
 from webhook.core.observe.vm_status import vm_status_of
 from webhook.core.opt_in import Mode, OptedInBy, OptIn, OptInAll, Policy, asked_value, opts_in, parse_opt_in
-from webhook.core.placement.migration_target import place_migration_target
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NoObject, ObjectRef
@@ -112,13 +111,10 @@ def test_an_annotation_needs_no_namespace() -> None:
 
 
 def test_a_namespace_that_is_not_cached_is_read_first() -> None:
-    """By every caller: starts, targets, share-managers, and the row of the VM has no guess."""
+    """By every caller: starts, share-managers, and the row of the VM has no guess."""
     view = ViewWithGaps(cluster(*LABELED), {NAMESPACE_REF: MISSING})
-    target = launcher(labels={"kubevirt.io/migrationJobUID": "u"})
     need = [NAMESPACE_REF]
     assert missing_after(view, lambda view: place_virt_launcher(launcher(), "vms", view, Policy())) == need
-    view = ViewWithGaps(cluster(*LABELED), {NAMESPACE_REF: MISSING})
-    assert missing_after(view, lambda view: place_migration_target(target, "vms", view, Policy())) == need
     pods = [vm_pod(name, claims=["a"], opt_in=None, node="n1") for name in "xy"]
     consumed = ViewWithGaps(cluster(*LABELED, *pods), {NAMESPACE_REF: MISSING})
     assert missing_after(consumed, lambda view: find_vms("pv", view, Policy())) == need

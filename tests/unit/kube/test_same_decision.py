@@ -13,7 +13,6 @@ from support.fakes.live import PATHS, RESOURCES, ROOM_UNTOLD, path_of
 from support.fakes.views import cluster
 from support.models.model_api import bookmark, event, page
 from support.strategies import steering_scenarios
-from support.strategies.migration_shapes import migrations
 from support.strategies.strategies import Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
@@ -123,13 +122,6 @@ def test_the_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
 @given(scenario=steering_scenarios.scenarios(large=False))
 def test_a_share_manager_pod_s_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
     """This needs caches: without them the webhook finds neither a restored volume nor a VM without a ticket."""
-    check_answer(scenario, how)
-
-
-@pytest.mark.parametrize("how", ["watch", "pages", "nothing"])
-@given(scenario=migrations())
-def test_a_migration_target_s_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
-    """Whether the source pod is in a cache, or is read by its node."""
     check_answer(scenario, how)
 
 

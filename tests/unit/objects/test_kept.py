@@ -144,8 +144,8 @@ NARROWED: Final[dict[str, tuple[type[Any], Object, Object | None]]] = {
     "another setting": (Setting, named("backup-target-credential-secret", value=HIDDEN), None),
     "the webhook": (
         WebhookConfiguration,
-        named("kubevirt-coschedule", webhooks=[{"clientConfig": {"caBundle": HIDDEN, "service": {"path": "/x"}}}]),
-        named("kubevirt-coschedule", webhooks=[{"clientConfig": {"service": {"path": "/x"}}}]),
+        named("kubevirt-coschedule", webhooks=[{"clientConfig": {"caBundle": HIDDEN, "service": {"namespace": "x"}}}]),
+        named("kubevirt-coschedule", webhooks=[{"clientConfig": {"service": {"namespace": "x"}}}]),
     ),
     "another webhook": (WebhookConfiguration, named("other"), None),
     "another program's Event": (ReuniteEvent, named("e", reason="Started", message=HIDDEN), None),

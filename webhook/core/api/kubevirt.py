@@ -15,7 +15,6 @@ from webhook.core.api.pod import Pod
 
 LABEL_APP: Final = "kubevirt.io"
 LABEL_MIGRATION_JOB_UID: Final = "kubevirt.io/migrationJobUID"  # on the target pod of a live migration
-LABEL_NODE_NAME: Final = "kubevirt.io/nodeName"
 """The node on which the VM runs. KubeVirt copies the VirtualMachineInstance's labels to its pods, so that the target of
 a live migration has the name of the source node (pkg/virt-controller/watch/vmi/lifecycle.go)."""
 ANNOTATION_MIGRATION: Final = "kubevirt.io/migrationJobName"  # on the same pod: the name of the migration

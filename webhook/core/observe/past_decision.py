@@ -31,7 +31,6 @@ class Decided(StrEnum):
 
 
 _RECORDED: Final = {each.value: each for each in (Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED)}
-_RECORDED_ON_TARGETS: Final = {each.value: each for each in (Decided.PREFERRED, Decided.UNCHANGED)}
 
 
 class PastDecision(Struct, frozen=True, kw_only=True, gc=False):
@@ -64,21 +63,19 @@ class PastDecision(Struct, frozen=True, kw_only=True, gc=False):
 
 def past_decision(pod: Pod) -> PastDecision:
     """Return what was decided for a pod, by its record and by its label of a live-migration target."""
-    migrated = pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None
-    record = pod.metadata.annotation(ANNOTATION_APPLIED_PATCH)
-    decision = recorded_decision(record, pod.metadata.owner_references, migrated=migrated)
-    return decision or PastDecision(decided=Decided.MIGRATED if migrated else Decided.NOTHING)
+    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None:
+        return PastDecision(decided=Decided.MIGRATED)
+    decision = recorded_decision(pod.metadata.annotation(ANNOTATION_APPLIED_PATCH), pod.metadata.owner_references)
+    return decision or PastDecision(decided=Decided.NOTHING)
 
 
-def recorded_decision(
-    record: str | None, owners: Sequence[OwnerReference] | None, *, migrated: bool
-) -> PastDecision | None:
+def recorded_decision(record: str | None, owners: Sequence[OwnerReference] | None) -> PastDecision | None:
     """Return the decision in the record of a pod; None if there is none, or if it is that of another pod.
 
     The webhook never requires the node of a live-migration target.
     """
     applied = from_annotation(record)
-    decided = (_RECORDED_ON_TARGETS if migrated else _RECORDED).get(applied.decided)
+    decided = _RECORDED.get(applied.decided)
     if decided is None or applied.owner != owner_uid(owners) or not _is_bounded(applied):
         return None
     return PastDecision(

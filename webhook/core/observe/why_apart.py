@@ -113,7 +113,7 @@ def why_apart(apart: Apart) -> Why:
     if node in apart.nodes:
         return Reason.VM_SHARE_MANAGERS_SPREAD.why(nodes=" and ".join(apart.nodes))
     if apart.migrated and apart.times_known:
-        return Reason.VM_LIVE_MIGRATED.why(**here, decision=f"for the target the webhook {_did(past)}")
+        return Reason.VM_LIVE_MIGRATED.why(**here)
     return _by_the_start(apart) or Reason.VM_CAUSE_NOT_KNOWN.why(facts=_facts(apart))
 
 
@@ -159,8 +159,7 @@ def remedy_of_stuck(vm: str, namespace: str) -> Remedy:
 def _before(apart: Apart) -> str:
     if not apart.past.nodes:
         return f"the VM was live-migrated to node {apart.node} at {apart.since}"
-    when = "at the VM's live migration" if apart.migrated else "at the VM's start"
-    return f"{when} the webhook {_did(apart.past)}"
+    return f"at the VM's start the webhook {_did(apart.past)}"
 
 
 def _steering(steered: PastDecision | None, node: str) -> str:

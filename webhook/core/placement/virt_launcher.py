@@ -25,7 +25,7 @@ from webhook.core.view import ClusterView
 
 def place_virt_launcher(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision:
     """Decide for a pod that is being created in `namespace`. Never raises."""
-    opt_in = opt_in_of_new(pod, namespace, view, policy, migrates=False)
+    opt_in = opt_in_of_new(pod, namespace, view, policy)
     if isinstance(opt_in, Why):
         return Leave(why=opt_in)
     return with_opted_in_by(_place(pod, namespace, opt_in, view, allowed=policy.shortlist), opt_in)

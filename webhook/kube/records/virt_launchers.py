@@ -195,9 +195,9 @@ def _starts_no_vm(annotations: _Annotations) -> bool:
 
 def decision_in(meta: WirePodMeta, *, migrated: bool = False) -> PastDecision | None:
     """Return what the pod records of its decision; None if it records none."""
-    if meta.annotations is None:
+    if meta.annotations is None or migrated:
         return None
-    decision = recorded_decision(meta.annotations.written, meta.owner_references, migrated=migrated)
+    decision = recorded_decision(meta.annotations.written, meta.owner_references)
     return decision and share(decision)
 
 

@@ -13,9 +13,9 @@ CONFIGURATION: Final = "kubevirt-coschedule"
 
 
 class Service(Struct, frozen=True):
-    """ServiceReference: the path that the API server calls."""
+    """ServiceReference: the namespace of the webhook that the API server calls."""
 
-    path: str | None = None
+    namespace: str | None = None
 
 
 class ClientConfig(Struct, frozen=True):
@@ -32,13 +32,7 @@ class Webhook(Struct, rename="camel", frozen=True):
 
 
 class WebhookConfiguration(Struct, rename="camel", frozen=True, kw_only=True):
-    """MutatingWebhookConfiguration: the paths that the API server calls."""
+    """MutatingWebhookConfiguration: the annotations, and the webhook that the API server calls."""
 
     metadata: ObjectMeta
     webhooks: list[Webhook] | None = None
-
-    @property
-    def paths(self) -> list[str | None]:
-        """The path of each webhook that has one."""
-        services = (each.client_config.service for each in self.webhooks or () if each.client_config)
-        return [service.path for service in services if service]

@@ -18,7 +18,6 @@ from support.fakes.live import LONGHORN_NAMESPACE, PATHS, answered, cluster_of, 
 from support.objects import builders
 
 from webhook.app.handler import admit_function
-from webhook.core.admit import Entry
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.opt_in import Policy
@@ -181,26 +180,6 @@ async def test_a_pod_without_an_owner_is_counted_as_assumed(store: ClusterCache)
         del stray["metadata"]["ownerReferences"]
         assert await pinned(store, body(stray)) == [True]
         assert _counted(store) == (1, 1)
-
-
-async def test_a_migration_target_has_its_seat_until_its_own_pod_is_seen(store: ClusterCache, cluster: Cluster) -> None:
-    """The VM's other pod changes meanwhile, which says nothing about the target."""
-    pods, cache = cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]], store.caches[Kind.VIRT_LAUNCHER_POD]
-    source = vm("source", vm="db01", uid=builders.OWNER_UID, node="elsewhere")
-    pods.put(source)
-    async with running(store):
-        await until(lambda: cache.objects)
-        target = builders.migration_target_pod(source="elsewhere", claims=["disk"], containers=ONE_CPU)
-        answer = await admit_function(store, Policy(), lambda _: None, Entry.MIGRATION_TARGET)(
-            body(target), now() + SOON
-        )
-        assert json.loads(answer)["response"]["auditAnnotations"]["decision"] == "preferred"
-        assert _counted(store) == (1, 1)
-        [before] = cache.objects.values()
-        pods.put({**source, "metadata": {**source["metadata"], "labels": {**source["metadata"]["labels"], "new": "x"}}})
-        await until(lambda: before not in cache.objects.values())
-        assert _counted(store) == (1, 1)
-        assert await pinned(store, body(vm("start"))) == [False]
 
 
 def _counted(store: ClusterCache) -> tuple[int, int]:

@@ -106,8 +106,6 @@ def test_the_decision_is_read_from_the_record(decided: Decided) -> None:
     [
         pytest.param({}, Decided.MIGRATED, id="the webhook was not called"),
         pytest.param(builders.recorded("required", "node-b"), Decided.MIGRATED, id="copied from a start pod"),
-        pytest.param(builders.recorded("preferred", "node-b"), Decided.PREFERRED, id="preferred"),
-        pytest.param(builders.recorded("unchanged", because="TargetNamed: x"), Decided.UNCHANGED, id="left alone"),
     ],
 )
 def test_a_live_migrations_target_has_the_decision_that_the_webhook_writes_on_targets(

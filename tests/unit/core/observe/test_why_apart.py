@@ -85,14 +85,6 @@ CAUSES = [
         id="live-migrated",
     ),
     pytest.param(
-        vm(builders.recorded("unchanged", because=NAMED), LATER, **TARGET),
-        share_manager(),
-        f"VmLiveMigrated: the VM was live-migrated to node node-a at {LATER}, and the share-manager of claim root "
-        "stayed on node node-b; for the target the webhook left the pod unchanged, because TargetNamed: the migration "
-        "names the node of its target",
-        id="live-migrated, and the webhook was asked",
-    ),
-    pytest.param(
         vm(builders.recorded("required", "node-a")),
         share_manager(LATER),
         "VmShareManagerMoved: at the VM's start the webhook required node-a; since then the share-manager of claim "
