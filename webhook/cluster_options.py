@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -16,27 +16,6 @@ if TYPE_CHECKING:
     from webhook.core.scheduler.matching.label_selector import Selector
 
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_"
-
-
-def headroom(text: str) -> Mapping[str, int]:
-    """RESOURCE=QUANTITY,... to resource -> milli-CPU or whole units.
-
-    Raises:
-        ValueError: says what was expected.
-    """
-    expected = "expected RESOURCE=QUANTITY,... such as cpu=500m,memory=2Gi,pods=5"
-    pairs = [pair.partition("=") for pair in text.split(",") if pair]
-    if not pairs:
-        return {}
-    if any(not (resource and equals and quantity) for resource, equals, quantity in pairs):
-        raise ValueError(expected)
-    from webhook.core.scheduler.state import node_info  # noqa: PLC0415 - the rules are not for help and completion
-
-    kept = node_info.allocatable({resource: quantity for resource, _, quantity in pairs})
-    odd = next((resource for resource, _, quantity in pairs if resource not in kept and quantity != "0"), None)
-    if odd is not None:
-        raise ValueError(f"{expected}; {odd} is no resource that the scheduler counts, or its quantity can't be read")
-    return kept
 
 
 def selector(text: str) -> Selector:
@@ -100,19 +79,6 @@ class DecisionSettings(LonghornSettings):
         type=OneOf("required", "preferred", "off"),
         help="Mode of a VM whose annotation, or whose Namespace's label, is true: required, preferred or off. A VM "
         "that asks for required or preferred gets that mode.",
-    )
-    watch_pods: Literal["all", "virt-launcher", "none"] = option(
-        default="all",
-        type=OneOf("all", "virt-launcher", "none"),
-        help="Pods that the webhook watches, in all namespaces. all: a VM gets a required affinity only for a node "
-        "that has room for it. virt-launcher: the webhook does not look for room. none: it does not steer "
-        "share-manager pods either.",
-    )
-    headroom: Mapping[str, int] = option(
-        default="",
-        type=Parsed("RESOURCES", headroom),
-        help="What must stay free on a node for which a VM gets a required affinity, as RESOURCE=QUANTITY,...: "
-        "cpu=500m,memory=2Gi.",
     )
     shortlist: Literal["auto", "off"] = option(
         default="auto",

@@ -115,19 +115,6 @@ def test_a_storm_in_a_large_cluster(number: int, nodes: int, installed: Installe
     assert outcome.together >= storm.room * _taken(WORKERS, 2)
 
 
-def test_without_the_guard_they_are(installed: Installed) -> None:
-    """Every VM gets a pin: a VM that does not fit waits without end, or kube-scheduler evicts others."""
-    storm = Storm(vms=VMS // 3, seats=VMS // 3 * SEATS_OF_25_VMS // 25)
-    with Booting(installed, storm) as booting, booting.served("--watch-pods", "virt-launcher"):
-        outcome = booting.start(
-            WORKERS, until=lambda now: bool(len(now.stranded) >= storm.vms - storm.room and now.evicted)
-        )
-    _show("no guard", storm, outcome)
-    assert outcome.decided == {"required": storm.vms}
-    assert len(outcome.stranded) >= storm.vms - storm.room
-    assert outcome.evicted
-
-
 def _taken(at_once: int, replicas: int) -> float:
     """Of the places beside share-managers, by VMs whose share-manager is there.
 

@@ -51,7 +51,7 @@ async def test_a_quiet_cache_stays_fresh(tmp_path: Path) -> None:
         cluster.become(serving.cluster())
         server = f"https://{HOST}:{way.address.port}"
         api = await Api.connect(Kubeconfig(file=plane.kubeconfig(tmp_path / "kubeconfig", plane.admin, server=server)))
-        caches = Caches(resources(LONGHORN_NAMESPACE), headroom={}, in_pod=False)
+        caches = Caches(resources(LONGHORN_NAMESPACE), in_pod=False)
         tasks = [asyncio.create_task(Reflector(api, cache).run()) for cache in caches.values()]
         try:
             await until(lambda: all(cache.age(loop_time()) == 0 for cache in caches.values()))

@@ -17,7 +17,7 @@ from scale import Scale
 from support.drivers import serving
 from support.drivers.serving import ROOT, Client, Pair, Serving
 
-from webhook.kube.kinds import WatchedPods, resources
+from webhook.kube.kinds import resources
 
 _LOOK_SECONDS: Final = 0.02
 _SYNC_SECONDS: Final = 600  # the largest cluster takes a tenth of it
@@ -100,13 +100,13 @@ def cluster(bench: Bench, scale: Scale, way: str) -> Iterator[Cluster]:
         yield Cluster(bench, scale, serving.port_of(url), kubeconfig)
 
 
-def until_synced(server: Serving, times: int = 1, pods: WatchedPods = WatchedPods.ALL) -> float:
+def until_synced(server: Serving, times: int = 1) -> float:
     """Wait until every cache has said so, so often; the seconds from the first log line to the last such one."""
     told: list[str] = []
     deadline = time.monotonic() + _SYNC_SECONDS
     with server.log.open() as log:
         rest, began = "", ""
-        while len(told) < sum(each.watched for each in resources("longhorn-system", pods)) * times:
+        while len(told) < sum(each.watched for each in resources("longhorn-system")) * times:
             *lines, rest = (rest + log.read()).split("\n")
             began = began or (lines or [""])[0]
             told += [line for line in lines if '"message":"cache synced"' in line]

@@ -106,7 +106,6 @@ def test_components_stand_together_as_in_the_manifests(tmp_path: Path) -> None:
         "events",
         "reunite",
         "restart-stuck",
-        "without-pods",
         "client-verification",
     )
     together = chart(DEFAULT, *(switch(each, on=True) for each in several))

@@ -32,7 +32,7 @@ def test_the_programs_take_every_option(tmp_path: Path) -> None:
     """Each value that becomes an option is one that the program knows, and means what it says."""
     own = tmp_path / "values.yaml"
     own.write_text(
-        "webhook: {mode: off, shortlist: off, headroom: {memory: 2Gi, cpu: 1}, watchPods: virt-launcher, page: false,\n"
+        "webhook: {mode: off, shortlist: off, page: false,\n"
         "  drainSeconds: 40, logLevel: warning, extraArgs: [--tls-min-version=VersionTLS13]}\n"
         "optInAll: {enabled: true, mode: preferred}\n"
         "reunite: {enabled: true, dryRun: none, extraArgs: [--at-once=1]}\n"
@@ -42,8 +42,8 @@ def test_the_programs_take_every_option(tmp_path: Path) -> None:
     objects = render("-f", str(own))
     webhook = the("Deployment", objects)
     chosen = values(cli.COMMANDS, *at(ARGUMENTS, webhook))
-    told = ("mode", "shortlist", "watch_pods", "page", "drain_seconds", "log_level", "tls_min_version")
-    assert [chosen[name] for name in told] == ["off", "off", "virt-launcher", False, 40, "warning", "VersionTLS13"]
+    told = ("mode", "shortlist", "page", "drain_seconds", "log_level", "tls_min_version")
+    assert [chosen[name] for name in told] == ["off", "off", False, 40, "warning", "VersionTLS13"]
     reunite = values(cli.COMMANDS, *at(f"spec.jobTemplate.{ARGUMENTS}", the("CronJob", objects, f"{NAME}-reunite")))
     assert (reunite["dry_run"], reunite["at_once"]) == ("none", 1)
     annotations = the("MutatingWebhookConfiguration", objects)["metadata"]["annotations"]

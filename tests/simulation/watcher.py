@@ -131,7 +131,7 @@ class Watcher:
 
     def _empty(self) -> Caches:
         """The caches before the first list; their pauses are drawn from the seed."""
-        caches = Caches(RESOURCES.values(), headroom={}, in_pod=True)
+        caches = Caches(RESOURCES.values(), in_pod=True)
         for resource in _WATCHED:
             caches[resource.kind] = ListWatch(resource, random=self._rng.random)
         return caches

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from webhook.core import refs
 from webhook.core.api.longhorn import ShareManager
 from webhook.core.api.node import Node
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot
+from webhook.core.listed_snapshot import ListedSnapshot
+from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
 from webhook.core.view import Kind, NoObject, ObjectRef, ObjectT
 from webhook.kube.cache.view import CallView
 
@@ -47,7 +48,12 @@ class PodsUncounted(CallView):
 
     def snapshot(self) -> AnySnapshot:
         """Answer wrongly."""
-        return NOT_COUNTED
+        found = super().snapshot()
+        if isinstance(found, SnapshotUnavailable):
+            return found
+        infos = {name: found.node_info(name) for name in self.node_names()}
+        nodes = {name: info.node for name, info in infos.items()}
+        return ListedSnapshot((), nodes, {name: info.csi_drivers for name, info in infos.items()})
 
 
 class PodsOfAnotherVolume(CallView):

@@ -19,12 +19,11 @@ from webhook.component_base.health import Check
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.opt_in import Policy
 from webhook.core.placement.replica_share import OWN_NAMESPACE
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.readiness import CacheState
 from webhook.kube.events import EventRecorder
-from webhook.kube.kinds import WatchedPods, resources
+from webhook.kube.kinds import resources
 from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families
 from webhook.kube.reunite_events import ReuniteMessages, read_messages
 from webhook.kube.vm_starts import VMStarts
@@ -47,7 +46,8 @@ async def live_sources(settings: ServeSettings, background: Background) -> Async
     for name, work in cache.reflectors().items():
         background.start(f"cache {name}", work)
     policy = policy_of(settings)
-    vm_statuses = _vm_statuses(settings, cache, policy, background)
+    vm_statuses = VMStatusTracker(cache.caches, policy, on_stuck=_log_stuck)
+    background.start("vms", vm_statuses.run())
     events = EventRecorder(api) if settings.events else None
     if events is not None:
         background.start("events", events.run())
@@ -59,10 +59,10 @@ async def live_sources(settings: ServeSettings, background: Background) -> Async
             checks=_cache_checks(cache),
             metrics=(
                 CacheMetrics(cache.states, cache.lookups).families,
-                *([VMMetrics(vm_statuses, VMStarts(cache.caches, policy)).families] if vm_statuses else []),
+                VMMetrics(vm_statuses, VMStarts(cache.caches, policy)).families,
                 lambda: event_families(events.counts if events else {}),
             ),
-            vm_statuses=(lambda: vm_statuses.snapshot) if vm_statuses else None,
+            vm_statuses=lambda: vm_statuses.snapshot,
             reunite_messages=ReuniteMessages(lambda: read_messages(api, "")),
             on_answer=events.record if events else None,
         )
@@ -80,23 +80,10 @@ def _cluster_cache(settings: ServeSettings, api: Api) -> ClusterCache:
         longhorn_namespace=settings.longhorn_namespace,
         kinds=resources(
             settings.longhorn_namespace,
-            WatchedPods(settings.watch_pods),
             own_namespace,
             autoscaler=settings.shortlist == "auto",
         ),
-        headroom=settings.headroom,
     )
-
-
-def _vm_statuses(
-    settings: ServeSettings, cache: ClusterCache, policy: Policy, background: Background
-) -> VMStatusTracker | None:
-    """Start to follow the states of the VMs, if the process watches pods."""
-    if settings.watch_pods == "none":
-        return None
-    vm_statuses = VMStatusTracker(cache.caches, policy, on_stuck=_log_stuck)
-    background.start("vms", vm_statuses.run())
-    return vm_statuses
 
 
 def _log_stuck(row: VMStatus) -> None:

@@ -40,8 +40,7 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
         UserError: the files can't be read; nothing was started.
     """
     assert settings.manifests  # noqa: S101 - for the type checker: the caller has checked this
-    headroom = settings.headroom if settings.watch_pods == "all" else None
-    cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=headroom)
+    cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
     rows = rows_from_manifests(cluster, policy_of(settings))
     vm_statuses = vm_statuses_of(cluster, rows)
     messages = {(row.namespace, row.name): row.said_by_reunite for row in rows if row.said_by_reunite}

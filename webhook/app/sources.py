@@ -40,7 +40,7 @@ class Sources(Struct, frozen=True):
         log_fields: fields of the log line that reports the start.
         checks: returns the checks of the caches for /readyz.
         metrics: what /metrics also shows.
-        vm_statuses: returns the states of the VMs for the page; None if the process watches no pods.
+        vm_statuses: returns the states of the VMs for the page.
         reunite_messages: returns what `reunite` last said of VMs, for the page.
         on_answer: called with each answer, to write Events; None if the process writes none.
     """

@@ -13,7 +13,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.node_info import NO_HEADROOM, UNLISTED, CSIDrivers, NodeInfo, allocatable
+from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo, allocatable
 from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, pod_nodes
 from webhook.core.scheduler.state.pod_requests import usage
 
@@ -35,13 +35,11 @@ class ListedSnapshot:
         pods: Iterable[Pod],
         nodes: Mapping[str, Node],
         csi_drivers: Mapping[str, CSIDrivers],
-        headroom: Mapping[str, int] = NO_HEADROOM,
         replicas: int = 1,
     ) -> None:
         """Count every pod that is not over; `csi_drivers` are `csi_drivers_of` by node."""
         self._nodes = nodes
         self.hostnames = Counter(node.metadata.label(HOSTNAME) or "" for node in nodes.values())
-        self.headroom = headroom
         self.replicas = replicas
         self._csi_drivers = csi_drivers
         self._pods = tuple(pods)

@@ -246,13 +246,11 @@ class Reason(Enum):
         "so the volume of claim {claim} may not be mountable there"
     )
     FREE_RESOURCES_UNKNOWN = ("the free resources of node {node} are not known: {problem}", Columns(unread=True))
-    NO_ROOM = (
-        "node {node} has too little of {resource}: {asked} is requested, {used} of {allocatable} is taken{headroom}"
-    )
+    NO_ROOM = "node {node} has too little of {resource}: {asked} is requested, {used} of {allocatable} is taken"
     REPLICA_SHARE_FULL = (
         (
             "node {node} has too little of {resource} for a pod from each of the {replicas} replicas of the webhook: "
-            "{asked} is requested, {used} of {allocatable} is taken{headroom}"
+            "{asked} is requested, {used} of {allocatable} is taken"
         ),
         Columns(fits=True),
     )

@@ -115,7 +115,7 @@ class ClusterView(Protocol):
         ...
 
     def snapshot(self) -> AnySnapshot:
-        """Return the nodes and pods; or why there is no snapshot now, or that this process counts no pods."""
+        """Return the nodes and pods; or why there is no snapshot now."""
         ...
 
     def volume_claims(self, volume: str) -> Sequence[NamespacedName] | NoObject:

@@ -80,12 +80,10 @@ def _cluster(settings: ExplainSettings, stderr: TextIO) -> Iterator[ClusterReade
         from webhook.explain.sources.live_reader import connect  # noqa: PLC0415 - the API client takes 1 s to import
 
         kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
-        with connect(kubeconfig, longhorn_namespace=settings.longhorn_namespace, headroom=settings.guard) as cluster:
+        with connect(kubeconfig, longhorn_namespace=settings.longhorn_namespace) as cluster:
             yield cluster
         return
-    manifests = Manifests.load(
-        settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=settings.guard
-    )
+    manifests = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
     if manifests.objects.ignored:
         counted = ", ".join(f"{count} {kind}" for kind, count in sorted(manifests.objects.ignored.items()))
         stderr.write(f"{settings.manifests}: ignored objects that no rule reads: {counted}\n")

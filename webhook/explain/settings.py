@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -50,11 +49,6 @@ class ExplainSettings(DecisionSettings):
         help="Output format.",
     )
     opt_in_all: OptInAll | None = read_opt_in_all_option()
-
-    @property
-    def guard(self) -> Mapping[str, int] | None:
-        """The headroom of nodes; None if a server with these settings ignores the free resources of nodes."""
-        return self.headroom if self.watch_pods == "all" else None
 
     def __post_init__(self) -> None:
         """Report all contradictions at once."""

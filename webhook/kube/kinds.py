@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -19,17 +18,8 @@ from webhook.kube.scheduler_cache.assumed_pods import Pods
 from webhook.objects.kinds import CSI_NODE, OF_CORE, UNFINISHED_POD
 
 
-class WatchedPods(StrEnum):
-    """Which pods are watched, in all namespaces."""
-
-    ALL = "all"
-    VIRT_LAUNCHER = "virt-launcher"
-    NONE = "none"
-
-
 def resources(
     longhorn_namespace: str,
-    pods: WatchedPods = WatchedPods.ALL,
     own_namespace: str = OWN_NAMESPACE,
     *,
     autoscaler: bool = True,
@@ -37,14 +27,13 @@ def resources(
 ) -> tuple[Resource, ...]:
     """Return the resource of every kind that core reads.
 
-    Longhorn's kinds are read from `longhorn_namespace` only. `pods` says which pods are watched. The webhook's own pods
-    are in `own_namespace`. `autoscaler`: whether the ConfigMap of cluster-autoscaler is watched.
-    `kubevirt`: whether the VirtualMachines and VirtualMachineInstances are.
+    Longhorn's kinds are read from `longhorn_namespace` only. The webhook's own pods are in `own_namespace`.
+    `autoscaler`: whether the ConfigMap of cluster-autoscaler is watched. `kubevirt`: whether the VirtualMachines and
+    VirtualMachineInstances are.
     """
-    every_pod = pods is WatchedPods.ALL
 
     def of(kind: Kind, transform: Callable[[Any], Any], to_object: Callable[[Any, Any], Any], **more: Any) -> Resource:
-        row = UNFINISHED_POD if kind is Kind.VIRT_LAUNCHER_POD and every_pod else OF_CORE[kind]
+        row = UNFINISHED_POD if kind is Kind.VIRT_LAUNCHER_POD else OF_CORE[kind]
         where: dict[str, Any] = {
             "wire": row.type,
             "title": row.title,
@@ -89,14 +78,12 @@ def resources(
             wire=pod_records.WirePod,
             page_objects=100,  # 20 KB each
             index=partial(Pods, own_namespace),
-            watched=pods is not WatchedPods.NONE,
         ),
         of(
             Kind.CSI_NODE,
             parts.csi_drivers,
             parts.to_csi_drivers,
             title=CSI_NODE.plural,
-            watched=every_pod,
         ),
         of(Kind.NAMESPACE, parts.namespace_label, parts.to_namespace),
         of(

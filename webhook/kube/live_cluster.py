@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,8 +19,7 @@ from webhook.component_base.client.errors import ApiError
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.listed_snapshot import ListedSnapshot
-from webhook.core.scheduler.state.node_info import NO_HEADROOM
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, NotCounted, SnapshotUnavailable
+from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import KINDS_OF_VMS, ClusterView, Kind, NoObject, Ref
 from webhook.kube import reader
 from webhook.kube.collect import read_part
@@ -43,9 +42,8 @@ class LiveCluster(Manifests):
         api: Api,
         *,
         longhorn_namespace: str,
-        headroom: Mapping[str, int] | None = NO_HEADROOM,
     ) -> None:
-        super().__init__(ObjectStore(), longhorn_namespace=longhorn_namespace, headroom=headroom)
+        super().__init__(ObjectStore(), longhorn_namespace=longhorn_namespace)
         self._api = api
         self._run = runner.run
         self._lists: dict[tuple[str, str, str], str] = {}  # title, namespace and selector -> problem, empty for none
@@ -172,9 +170,10 @@ class LiveCluster(Manifests):
         )
         return self._reads.get((kind.title, key)) or self._unread(kind, key.namespace)
 
-    def snapshot(self) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
-        """Return the snapshot of pods and nodes; NOT_COUNTED until the pods were listed."""
-        return super().snapshot() if (UNFINISHED_POD.title, "", "") in self._lists else NOT_COUNTED
+    def snapshot(self) -> ListedSnapshot | SnapshotUnavailable:
+        """Return the snapshot of pods and nodes; SnapshotUnavailable until the pods were listed."""
+        listed = (UNFINISHED_POD.title, "", "") in self._lists
+        return super().snapshot() if listed else SnapshotUnavailable("the pods were not listed")
 
     def _vms_unknown(self, namespace: str) -> bool:
         kinds = (OF_CORE[Kind.VIRTUAL_MACHINE], OF_CORE[Kind.VIRTUAL_MACHINE_INSTANCE])

@@ -9,23 +9,20 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import csi_drivers_of
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.placement.replica_share import count_replicas, own_namespace_of
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, NotCounted
+from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.objects.kinds import CSI_NODE, NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.objects import ObjectStore
 
 
-def count_pods(objects: ObjectStore, headroom: Mapping[str, int]) -> ListedSnapshot | NotCounted:
-    """Return the snapshot of pods and nodes; NOT_COUNTED if no node has status.allocatable.
-
-    `headroom`: what must stay free on a node.
-    """
+def count_pods(objects: ObjectStore) -> ListedSnapshot | SnapshotUnavailable:
+    """Return the snapshot of pods and nodes; SnapshotUnavailable if no node has status.allocatable."""
     nodes = objects.within(NODE, "")
     if not any(node.status and node.status.allocatable for node in nodes.values()):
-        return NOT_COUNTED
+        return SnapshotUnavailable("no node has status.allocatable")
     pods = list(objects.of(POD).values())
     drivers_of = {key.name: csi_drivers_of(node.spec) for key, node in objects.of(CSI_NODE).items()}
     replicas = count_replicas(pods, own_namespace_of(objects.configuration()))
-    return ListedSnapshot(pods, nodes, drivers_of, headroom, replicas)
+    return ListedSnapshot(pods, nodes, drivers_of, replicas)
 
 
 def vms_by_claim(objects: ObjectStore) -> Mapping[NamespacedName, set[str]]:

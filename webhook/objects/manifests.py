@@ -19,8 +19,7 @@ from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import claim_of
 from webhook.core.decision import Pin
 from webhook.core.listed_snapshot import ListedSnapshot
-from webhook.core.scheduler.state.node_info import NO_HEADROOM
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, NotCounted, SnapshotUnavailable
+from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import KINDS_OF_VMS, ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref
 from webhook.objects.indexes import count_pods, vms_by_claim
 from webhook.objects.kinds import (
@@ -51,44 +50,24 @@ class Listed(Struct, Generic[_T], frozen=True):
 class Manifests:
     """The cluster of these objects; a ClusterView (webhook.core.view)."""
 
-    def __init__(
-        self,
-        objects: ObjectStore,
-        *,
-        longhorn_namespace: str,
-        headroom: Mapping[str, int] | None = NO_HEADROOM,
-    ) -> None:
-        """Take what was read.
-
-        Args:
-            objects: what was read.
-            longhorn_namespace: of Longhorn's objects.
-            headroom: what must stay free on a node; None if the resources of nodes do not count.
-        """
+    def __init__(self, objects: ObjectStore, *, longhorn_namespace: str) -> None:
+        """Take what was read; `longhorn_namespace` is that of Longhorn's objects."""
         self.objects = objects
         self._longhorn_namespace = longhorn_namespace
-        self._headroom = headroom
-        self._snapshot: ListedSnapshot | SnapshotUnavailable | NotCounted | None = None
+        self._snapshot: ListedSnapshot | SnapshotUnavailable | None = None
         self._virt_launchers: list[Pod] | None = None
         self._vms_by_claim: Mapping[NamespacedName, set[str]] | None = None
 
     @classmethod
-    def load(
-        cls, path: Path, *, longhorn_namespace: str, headroom: Mapping[str, int] | None = NO_HEADROOM
-    ) -> Manifests:
+    def load(cls, path: Path, *, longhorn_namespace: str) -> Manifests:
         """Return the cluster of a file, or of the .yaml, .yml and .json files of a directory and of those in it.
 
         Raises:
             BadDocument: there is no file, or objects can't be read. Each message has file and line.
         """
-        return cls(load_objects(path), longhorn_namespace=longhorn_namespace, headroom=headroom)
+        return cls(load_objects(path), longhorn_namespace=longhorn_namespace)
 
     # What a command asks beside a ClusterView.
-
-    @property
-    def counts_pods(self) -> bool:
-        """Whether the resources of nodes count."""
-        return self._headroom is not None
 
     def has_all(self, kind: APIResource[Any]) -> bool:
         """Return whether all objects of a kind were read."""
@@ -204,20 +183,18 @@ class Manifests:
         seen = any(node.from_karpenter for node in self.objects.of(NODE).values()) or self.objects.of(CONFIG_MAP)
         return bool(seen or self._unread(CONFIG_MAP))
 
-    def snapshot(self) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
-        """Return the snapshot of pods and nodes; NOT_COUNTED if no node has status.allocatable."""
+    def snapshot(self) -> ListedSnapshot | SnapshotUnavailable:
+        """Return the snapshot of pods and nodes; SnapshotUnavailable if no node has status.allocatable."""
         if self._snapshot is None:
-            self._snapshot = self._count(self._headroom)
+            self._snapshot = self._count()
         return self._snapshot
 
-    def _count(self, headroom: Mapping[str, int] | None) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
-        if headroom is None:
-            return NOT_COUNTED
+    def _count(self) -> ListedSnapshot | SnapshotUnavailable:
         counted: tuple[APIResource[Any], ...] = (NODE, POD, CSI_NODE)
         unread = next(filter(None, map(self._unread, counted)), "")
         if unread:
             return SnapshotUnavailable(unread)
-        return count_pods(self.objects, headroom)
+        return count_pods(self.objects)
 
     def volume_claims(self, volume: str) -> list[NamespacedName] | NoObject:
         """Return the claims of the PersistentVolumes that have this CSI volume handle."""

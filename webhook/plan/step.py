@@ -29,13 +29,7 @@ from webhook.core.reunite.decide import why_not_movable, why_tainted
 from webhook.core.reunite.limits import FIRST_VERSION
 from webhook.core.reunite.not_yet import Rule
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.snapshot import (
-    NOT_COUNTED,
-    AnySnapshot,
-    NoSnapshot,
-    NotCounted,
-    SnapshotUnavailable,
-)
+from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import ClusterView, NoObject
 from webhook.objects.kinds import KUBEVIRT, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.manifests import Manifests
@@ -64,27 +58,17 @@ class Step(Struct, frozen=True, kw_only=True):
             yield printable(f"#   {sentence}")
 
 
-def _counted(snapshot: AnySnapshot) -> tuple[AnySnapshot, list[str]]:
-    """Return what a node can be evaluated with, and a sentence for the user if the other pods are not known."""
-    if not isinstance(snapshot, NoSnapshot):
-        return snapshot, []
-    problem = snapshot.problem if isinstance(snapshot, SnapshotUnavailable) else "no node has status.allocatable"
-    no_room = "if the node has no room for the VM, the migration fails and the VM stays"
-    return NOT_COUNTED, [f"other pods are not counted ({problem}); {no_room}"]
-
-
 def plan_steps(cluster: Manifests, rows: Sequence[VMStatus]) -> tuple[list[Step], str]:
     """Return a step for each of these VMs, which are apart or stuck; and KubeVirt's version, empty if it is not known.
 
-    A migration takes resources of its target node from the later ones. It stays in the snapshot of the cluster. If the
-    other pods are not known, only the nodes and the pod count, and a sentence names what was not evaluated.
+    A migration takes resources of its target node from the later ones. It stays in the snapshot of the cluster.
     """
     version = next((each.version for each in cluster.objects.of(KUBEVIRT).values()), "")
-    snapshot, notes = _counted(cluster.snapshot())
-    return [_step(vm_from(cluster, row), version, cluster, snapshot, notes) for row in rows], version
+    snapshot = cluster.snapshot()
+    return [_step(vm_from(cluster, row), version, cluster, snapshot) for row in rows], version
 
 
-def _step(vm: VM, version: str, cluster: Manifests, snapshot: AnySnapshot, notes: Sequence[str]) -> Step:
+def _step(vm: VM, version: str, cluster: Manifests, snapshot: AnySnapshot) -> Step:
     row, places, pod = vm.row, vm.row.share_manager_nodes, vm.pod_at_create
     restarted = _restart(vm)
     if row.state is State.STUCK:
@@ -104,12 +88,11 @@ def _step(vm: VM, version: str, cluster: Manifests, snapshot: AnySnapshot, notes
         start, refusal = (_EXCLUDED if refusal.excluded else start), refusal.why.sentence
     if refusal or not pod:
         return Step(row=row, sentences=[f"no live migration: {refusal}", start], refusal=str(refusal))
-    warnings = _not_evaluated(pod) if isinstance(snapshot, NotCounted) else []
     if isinstance(snapshot, ListedSnapshot):
         snapshot.add(replace(pod, spec=replace(pod.spec, node_name=places[0])))
     found = f"without downtime: to {places[0]}, by this live migration"
     migration = migration_object(row.namespace, row.name, hostname_of(places[0], cluster))
-    return Step(row=row, sentences=[start, found, *warnings, *notes, *_unread(vm, cluster)], migration=migration)
+    return Step(row=row, sentences=[start, found, *_unread(vm, cluster)], migration=migration)
 
 
 def why_not_on(node: str, pod: Pod, namespace: str, cluster: ClusterView, snapshot: AnySnapshot) -> str:
@@ -134,7 +117,7 @@ def _node_refusal(name: str, cycle: CycleState, nodes: ClusterView) -> str | Nod
     verdict = feasibility.evaluate(name, cycle, nodes)
     if not verdict.feasible:
         return verdict
-    undecidable = None if isinstance(cycle.snapshot, NotCounted) else feasibility.why_undecidable(cycle)
+    undecidable = feasibility.why_undecidable(cycle)
     if undecidable:
         return f"only kube-scheduler can tell: {undecidable.sentence}"
     return "" if hostname_of(name, nodes) else f"node {name} has no label {HOSTNAME}"
@@ -172,13 +155,3 @@ def _unread(vm: VM, cluster: Manifests) -> list[str]:
     problem = objects.unread(VIRTUAL_MACHINE_INSTANCE)
     unknown = f"could not be read: {problem}" if problem else "is not known: no VMI is described"
     return [f"the VM's condition {LIVE_MIGRATABLE} {unknown}"]
-
-
-def _not_evaluated(pod: Pod) -> list[str]:
-    """A sentence for the rules between pods. If they forbid the node, the VM stays on its node."""
-    why = feasibility.why_not_evaluated(CycleState(pod, "", NOT_COUNTED))
-    return (
-        [f"not evaluated: {why.sentence}; if that forbids the node, the migration fails and the VM stays"]
-        if why
-        else []
-    )

@@ -12,7 +12,6 @@ from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe.vm_status import TROUBLED
 from webhook.core.opt_in import OptedInBy, Policy
-from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.objects.kinds import VIRT_LAUNCHER_POD
 from webhook.objects.manifests import Manifests
 from webhook.objects.parts import parts_of_nodes, parts_of_rows
@@ -88,8 +87,7 @@ def _cluster(settings: StatusSettings) -> tuple[Manifests, str]:
         raise NotReadable(
             f"{origin}: {VIRT_LAUNCHER_POD.title}: {problem}; expected to list them: check {hint} and --context"
         )
-    headroom = NO_HEADROOM if settings.plan else None
-    return Manifests(found, longhorn_namespace=settings.longhorn_namespace, headroom=headroom), origin
+    return Manifests(found, longhorn_namespace=settings.longhorn_namespace), origin
 
 
 def _namespace(settings: StatusSettings, usual: str) -> str:

@@ -62,7 +62,6 @@ async def running(directory: Path, caplog: pytest.LogCaptureFixture, drain_secon
             "listen": "127.0.0.1:0",
             "health-listen": "127.0.0.1:0",
             "drain-seconds": str(drain_seconds),
-            "watch-pods": "virt-launcher",
             "events": "on",
         }
         chosen = ServeSettings(**values(cli.COMMANDS, "serve", *(f"--{name}={value}" for name, value in given.items())))

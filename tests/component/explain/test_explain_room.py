@@ -57,11 +57,3 @@ def test_pods_are_not_listed_without_an_opt_in(explain: Explain, api: StaticApi)
     """Free resources decide nothing for a pod without the annotation."""
     explain("pod/virt-launcher-out")
     assert asked(api, PODS) == 0
-
-
-@pytest.mark.parametrize("which", ["virt-launcher", "none"])
-def test_with_watch_pods_limited_resources_do_not_count(which: str, explain: Explain, api: StaticApi) -> None:
-    """As in a webhook with the same --watch-pods: nothing is listed, and a full node is required."""
-    put(api, full("node-a"))
-    assert explain(f"vm/db01 --watch-pods {which}").found["required"] == ["node-a"]
-    assert asked(api, PODS) == 0

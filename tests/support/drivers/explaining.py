@@ -114,8 +114,6 @@ def settings(source: str, **flags: Any) -> ExplainSettings:
         "mode": Mode.REQUIRED,
         "opt_in_all": "off",
         "shortlist": "auto",
-        "watch_pods": "all",
-        "headroom": {},
         "longhorn_namespace": "longhorn-system",
     }
     return ExplainSettings(**{**defaults, **flags})

@@ -24,7 +24,7 @@ from webhook.component_base.address import Address
 from webhook.component_base.health import health_handler
 from webhook.core.opt_in import Policy
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.kinds import WatchedPods, resources
+from webhook.kube.kinds import resources
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed
@@ -149,7 +149,7 @@ async def paged(
     """
     cluster = cluster_of(*objects)
     async with ApiServer(cluster) as server, connected(server, directory) as api:
-        kinds = [replace(each, fields="") for each in resources(LONGHORN_NAMESPACE, WatchedPods.VIRT_LAUNCHER)]
+        kinds = [replace(each, fields="") for each in resources(LONGHORN_NAMESPACE)]
         store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=kinds)
         fleet = VMStatusTracker(store.caches, Policy())
         async with nullcontext() if away else running(store):

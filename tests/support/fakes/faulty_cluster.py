@@ -9,8 +9,8 @@ from typing import Final
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from support.fakes.live import PATHS, RESOURCES, ROOM_UNTOLD, listed, path_of
-from support.fakes.views import LONGHORN_NAMESPACE
+from support.fakes.live import PATHS, RESOURCES, listed, path_of
+from support.fakes.views import LONGHORN_NAMESPACE, cluster
 from support.models.outcomes import ask
 from support.strategies.quirks import Object
 from support.strategies.strategies import Scenario
@@ -24,7 +24,7 @@ from webhook.core.view import Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
 
 HALF: Final = settings(max_examples=max(1, settings.default.max_examples // 2))  # each is a whole store
-CACHED: Final = [resource.kind for resource in ROOM_UNTOLD if resource.watched]
+CACHED: Final = [resource.kind for resource in RESOURCES.values() if resource.watched]
 CACHES: Final = st.fixed_dictionaries(
     dict.fromkeys(CACHED, st.sampled_from(["fresh", "fresh", "stale", "outdated", "none"]))
 )
@@ -100,7 +100,9 @@ async def answer(
         failing: the numbers of the reads that fail.
     """
     reads, loop = FaultyReads(scenario.objects, failing), asyncio.get_running_loop()
-    store = ClusterCache(reads, longhorn_namespace=LONGHORN_NAMESPACE, kinds=ROOM_UNTOLD)  # type: ignore[arg-type]
+    store = ClusterCache(reads, longhorn_namespace=LONGHORN_NAMESPACE, kinds=RESOURCES.values())  # type: ignore[arg-type]
+    counted = cluster(*scenario.objects).snapshot()  # the snapshot of caches has tests of its own
+    store.caches.snapshot = lambda _: counted  # type: ignore[method-assign]
     for kind, how in caches.items():
         objects = before if how == "outdated" else scenario.objects
         if how != "none":

@@ -30,13 +30,11 @@ from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector
 from webhook.kube.informer.requests import Request, Wait
 from webhook.kube.informer.resource import Resource
-from webhook.kube.kinds import WatchedPods, resources
+from webhook.kube.kinds import resources
 
 LONGHORN_NAMESPACE = "longhorn-system"
 RESOURCES = {resource.kind: resource for resource in resources(LONGHORN_NAMESPACE)}
 PATHS = {kind: resource.collection for kind, resource in RESOURCES.items()}
-ROOM_UNTOLD = resources(LONGHORN_NAMESPACE, WatchedPods.VIRT_LAUNCHER)
-"""The kinds of a store that counts no pods: for clusters whose nodes have no allocatable resources."""
 SHARE_MANAGERS = PATHS[Kind.SHARE_MANAGER]
 
 

@@ -23,7 +23,6 @@ class OneNodeSnapshot(Struct):
     """A Snapshot of n1, a node with one CPU and capacity for three pods."""
 
     scheduler_cache: SchedulerCache = field(default_factory=SchedulerCache)
-    headroom: Mapping[str, int] = {}
     csi_drivers: CSIDrivers | None = None
     replicas: int = 1
     has: Mapping[str, int] = field(default_factory=HAS.copy)

@@ -12,7 +12,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED
+from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 
 Object = dict[str, Any]
 
@@ -20,7 +20,7 @@ Object = dict[str, Any]
 def cycle_of(**spec: Any) -> CycleState:
     """The state of a virt-launcher pod with these fields of its spec."""
     pod = convert(builders.virt_launcher_pod(**spec), Pod)
-    return CycleState(pod, "vms", NOT_COUNTED)
+    return CycleState(pod, "vms", SnapshotUnavailable("for a test"))
 
 
 def node_of(object_: Object, **counted: Any) -> NodeInfo:

@@ -19,7 +19,10 @@ from webhook.core.admit import Entry
 from webhook.core.opt_in import Mode, Policy
 
 NAMESPACE = "vms"
-READY = {"conditions": [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": "True"}]}
+READY = {
+    "conditions": [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": "True"}],
+    "allocatable": {"cpu": "64", "memory": "512Gi", "pods": "1000"},
+}
 NODE_LABELS = (
     {"zone": "a", "disk": "ssd", "cpu": "16"},
     {"zone": "b", "disk": "", "cpu": "3"},

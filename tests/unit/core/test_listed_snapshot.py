@@ -23,7 +23,7 @@ REQUESTS = {"cpu": "1"}
 
 def snapshot(*pods: dict[str, Any]) -> ListedSnapshot:
     """These pods on two nodes of four CPUs."""
-    return ListedSnapshot([convert(pod, Pod) for pod in pods], NODES, {"node-a": {"driver": 3}}, {"cpu": 500})
+    return ListedSnapshot([convert(pod, Pod) for pod in pods], NODES, {"node-a": {"driver": 3}})
 
 
 def taken(node: NodeInfo) -> tuple[int, int, int]:
@@ -70,7 +70,7 @@ def test_an_old_pod_that_no_scheduler_has_evaluated_is_not_queued(created: str |
 def test_a_node_has_its_allocatable_and_the_limits_of_its_drivers() -> None:
     """A node that is not listed has nothing."""
     there = snapshot()
-    assert (there.headroom, there.node_info("node-a").allocatable["cpu"]) == ({"cpu": 500}, 4000)
+    assert there.node_info("node-a").allocatable["cpu"] == 4000
     assert [there.node_info(name).csi_drivers for name in NODES] == [{"driver": 3}, None]
     assert there.node_info("node-z").allocatable == {}
 

@@ -19,7 +19,6 @@ NAMES = {
     "facts",
     "field",
     "gate",
-    "headroom",
     "into",
     "key",
     "kind",

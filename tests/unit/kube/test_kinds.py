@@ -11,7 +11,7 @@ from support.fakes.watching import RESOURCES
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders
-from webhook.kube.kinds import WatchedPods, resources
+from webhook.kube.kinds import resources
 
 LONGHORN = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
 KUBEVIRT = "/apis/kubevirt.io/v1"
@@ -89,18 +89,10 @@ def test_every_kind_that_core_reads_is_read_from_somewhere() -> None:
     assert [kind for kind, resource in RESOURCES.items() if not resource.watched] == [Kind.VOLUME_ATTACHMENT]
 
 
-SORTS = {
-    WatchedPods.ALL: {"share-manager pods": "longhorn.io/component=share-manager", "pods": ""},
-    WatchedPods.VIRT_LAUNCHER: {
+def test_pods_are_watched_in_two_lists() -> None:
+    """Those of share-managers, and all pods."""
+    pods = [each for each in resources("longhorn-system") if each.plural == "pods" and each.watched]
+    assert {each.title: each.selector for each in pods} == {
         "share-manager pods": "longhorn.io/component=share-manager",
-        "virt-launcher pods": "kubevirt.io=virt-launcher",
-    },
-    WatchedPods.NONE: {"share-manager pods": "longhorn.io/component=share-manager"},
-}
-
-
-@pytest.mark.parametrize("watched", WatchedPods)
-def test_which_pods_are_watched_is_the_operators_choice(watched: WatchedPods) -> None:
-    """If not all pods are watched, the API server sends no other pods."""
-    pods = [each for each in resources("longhorn-system", watched) if each.plural == "pods" and each.watched]
-    assert {each.title: each.selector for each in pods} == SORTS[watched]
+        "pods": "",
+    }

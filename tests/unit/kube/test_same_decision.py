@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import event as event_of
 from hypothesis import given
-from support.fakes.live import PATHS, RESOURCES, ROOM_UNTOLD, path_of
+from support.fakes.live import PATHS, RESOURCES, path_of
 from support.fakes.views import cluster
 from support.models.model_api import bookmark, event, page
 from support.strategies import steering_scenarios
 from support.strategies.strategies import Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
-from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.view import ClusterView, Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView, LiveRead
@@ -29,7 +28,7 @@ KINDS = {path: kind for kind, path in PATHS.items()}
 
 def filled(objects: dict[Kind, list[dict[str, Any]]], how: str) -> Caches:
     """The caches after they received these objects in this way; "nothing": after they received none."""
-    caches = Caches(ROOM_UNTOLD, headroom=NO_HEADROOM, in_pod=False)
+    caches = Caches(RESOURCES.values(), in_pod=False)
     for kind, cache in caches.items() if how != "nothing" else ():
         for status, body in said(objects.get(kind, []), how):
             cache.next(NOW)
@@ -85,6 +84,8 @@ def answer(scenario: Scenario, how: str) -> Answer:
         versioned = {**each, "metadata": {**each["metadata"], "resourceVersion": "5"}}
         objects.setdefault(KINDS[path_of(each)], []).append(versioned)
     caches = filled(objects, how)
+    counted = cluster(*scenario.objects).snapshot()  # the snapshot of caches has tests of its own
+    caches.snapshot = lambda _: counted  # type: ignore[method-assign]
     if how == "nothing" and not objects.get(Kind.LONGHORN_NODE):
         caches.longhorn_nodes_listed(NOW, absent=True)
     view = CallView(caches, NOW, {})

@@ -16,7 +16,7 @@ from webhook.core.scheduler import registry
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.registry import Filter, PodFilter, VolumeFilter
 from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
-from webhook.core.scheduler.state.snapshot import NoSnapshot, NotCounted, SnapshotUnavailable
+from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import ClusterView, NoObject, Ref
 
 
@@ -28,7 +28,7 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
     """
     node, snapshot = view.get(refs.node(name)), cycle.snapshot
     longhorn = view.get(refs.longhorn_node(name)) if view.has_longhorn_nodes() else None
-    beside_pods = None if isinstance(snapshot, NoSnapshot) else snapshot.node_info(name)
+    beside_pods = None if isinstance(snapshot, SnapshotUnavailable) else snapshot.node_info(name)
     why = (
         longhorn_node.why_not_ready(name, longhorn)
         or (None if isinstance(node, NoObject) else longhorn_node.why_no_data_engine(name, node, cycle))
@@ -85,8 +85,6 @@ def _filter_volumes(filters: tuple[VolumeFilter, ...], cycle: CycleState, node: 
 def _evaluate_beside_pods(name: str, cycle: CycleState, node: NodeInfo | None) -> NodeFit:
     """Return the verdict on a node that nothing about the node itself rejects."""
     snapshot = cycle.snapshot
-    if isinstance(snapshot, NotCounted):
-        return NodeFit(name, Reason.NODE_FEASIBLE.why(node=name))
     if isinstance(snapshot, SnapshotUnavailable):
         return NodeFit(name, Reason.FREE_RESOURCES_UNKNOWN.why(node=name, problem=snapshot.problem))
     if node is None or node.node is UNLISTED:

@@ -29,7 +29,7 @@ from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.node_info import CSIDrivers
-from webhook.core.scheduler.state.snapshot import AnySnapshot, NoSnapshot
+from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
 from webhook.core.view import NoObject
 
 _DISABLES_V2: Final = "node.longhorn.io/disable-v2-data-engine"  # types/types.go, NodeDisableV2DataEngineLabelKey
@@ -92,7 +92,7 @@ def is_instance_manager_seen(name: str, namespace: str, snapshot: AnySnapshot) -
     and is never restarted (longhorn-manager controller/instance_manager_controller.go). A pod that is being deleted
     does not count. Where pods are not known, none is seen. `namespace` is that of the pod that has the affinity.
     """
-    if isinstance(snapshot, NoSnapshot):
+    if isinstance(snapshot, SnapshotUnavailable):
         return False
     wanted = {LABEL_LONGHORN_COMPONENT: INSTANCE_MANAGER, LABEL_LONGHORN_NODE: name}.items()
     return any(

@@ -35,7 +35,7 @@ from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.plugins.node_resources_fit import insufficient_resources
 from webhook.core.scheduler.state.node_info import NodeInfo
 from webhook.core.scheduler.state.pod_requests import PODS, Usage, is_over
-from webhook.core.scheduler.state.snapshot import NoSnapshot, Snapshot
+from webhook.core.scheduler.state.snapshot import Snapshot, SnapshotUnavailable
 
 REPLICA_LABELS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
 """The labels of the webhook's own pods. The Service of manifests/base selects them, so the API server may call each."""
@@ -89,7 +89,7 @@ def verdict_if_shared(name: str, usage: Usage, node: NodeInfo, snapshot: Snapsho
 def why_not_shared(cycle: CycleState) -> Why | None:
     """Return what the pod needs that can't be divided among replicas, so that two of them could both pin a pod."""
     snapshot = cycle.snapshot
-    if isinstance(snapshot, NoSnapshot) or snapshot.replicas == 1:
+    if isinstance(snapshot, SnapshotUnavailable) or snapshot.replicas == 1:
         return None
     if cycle.usage.ports:
         what = "host port"
@@ -101,9 +101,7 @@ def why_not_shared(cycle: CycleState) -> Why | None:
 
 
 def _margin(usage: Usage, node: NodeInfo, snapshot: Snapshot) -> Mapping[str, int]:
-    """Return how much of each resource must be left beside the pod: the other replicas' shares, and the headroom."""
-    others, queued, headroom = snapshot.replicas - 1, node.requested_by_queued, snapshot.headroom
-    margin = {**headroom, PODS: headroom.get(PODS, 0) + others * (1 + queued.pods)}
-    for resource, amount in usage.requests:
-        margin[resource] = margin.get(resource, 0) + others * (amount + queued.amounts.get(resource, 0))
-    return margin
+    """Return how much of each resource must be left beside the pod: the other replicas' shares."""
+    others, queued = snapshot.replicas - 1, node.requested_by_queued
+    shares = {resource: others * (amount + queued.amounts.get(resource, 0)) for resource, amount in usage.requests}
+    return {**shares, PODS: others * (1 + queued.pods)}

@@ -31,7 +31,7 @@ from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.matching.node_selector import expression_holds, field_holds
 from webhook.core.scheduler.plugins.taint_toleration import count_prefer_no_schedule
 from webhook.core.scheduler.state.pod_requests import PODS, Usage
-from webhook.core.scheduler.state.snapshot import NoSnapshot, Snapshot
+from webhook.core.scheduler.state.snapshot import Snapshot, SnapshotUnavailable
 from webhook.core.view import ClusterView, NoObject
 
 SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: up to this number all are scored
@@ -86,7 +86,7 @@ def _needed(cycle: CycleState) -> int:
     as many lists as this replica since the last pods that a watch has shown.
     """
     snapshot, usage = cycle.snapshot, cycle.usage
-    if isinstance(snapshot, NoSnapshot):
+    if isinstance(snapshot, SnapshotUnavailable):
         return 0
     shown, assumed = (_displaced(usage, snapshot, assumed=assumed) for assumed in (False, True))
     return shown + snapshot.replicas * (assumed + 1)
@@ -104,15 +104,15 @@ def _displaced(usage: Usage, snapshot: Snapshot, *, assumed: bool) -> int:
 def _capacity(name: str, cycle: CycleState) -> int:
     """Return for how many pods of this shape a node that fits one has enough; 0 if pods are not known."""
     snapshot, usage = cycle.snapshot, cycle.usage
-    if isinstance(snapshot, NoSnapshot):
+    if isinstance(snapshot, SnapshotUnavailable):
         return 0
     if usage.ports:
         return 1
-    node, kept = snapshot.node_info(name), snapshot.headroom.get
+    node = snapshot.node_info(name)
     has, requested = node.allocatable.get, node.requested.amounts.get
-    free = (has(each, 0) - requested(each, 0) - kept(each, 0) for each, _ in usage.requests)
+    free = (has(each, 0) - requested(each, 0) for each, _ in usage.requests)
     counts = (left // amount for left, (_, amount) in zip(free, usage.requests, strict=True))
-    return min([has(PODS, 0) - node.requested.pods - kept(PODS, 0), *counts])
+    return min([has(PODS, 0) - node.requested.pods, *counts])
 
 
 def _spread(names: Sequence[str], seed: str) -> Iterator[str]:

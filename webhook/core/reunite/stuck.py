@@ -28,7 +28,7 @@ from webhook.core.reasons import Reason
 from webhook.core.reunite.history import unix_seconds
 from webhook.core.reunite.not_yet import NotYet, Rule, why_not_asked
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.snapshot import NoSnapshot, SnapshotUnavailable
+from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import ClusterView
 
 STUCK_SECONDS: Final = 60.0  # for which kube-scheduler must have found no node
@@ -122,8 +122,8 @@ def _decide_by_nodes(vm: VM, pod: Pod, free: Pod, view: ClusterView) -> RestartV
     """Ask the nodes of the cluster about the pod as its user wrote it. The pod that waits takes no room meanwhile."""
     findings = share_managers.find_share_managers(free, vm.row.namespace, view)
     snapshot = view.snapshot()
-    if isinstance(snapshot, NoSnapshot):
-        return Rule.NOT_EVALUATED.says_no(because=_problem(snapshot))
+    if isinstance(snapshot, SnapshotUnavailable):
+        return Rule.NOT_EVALUATED.says_no(because=snapshot.problem)
     with snapshot.without([pod]) if isinstance(snapshot, ListedSnapshot) else nullcontext():
         cycle = CycleState(free, vm.row.namespace, snapshot, share_managers.bound_volumes(findings))
         unknown = feasibility.why_not_evaluated(cycle)
@@ -148,7 +148,3 @@ def _evaluate(names: Sequence[str], cycle: CycleState, view: ClusterView) -> Ite
     known = view.without_reads()
     verdicts = (feasibility.evaluate(name, cycle, known) for name in names)
     return (verdict for verdict in verdicts if verdict.why.reason is not Reason.NODE_LOOKUP_FAILED)
-
-
-def _problem(snapshot: NoSnapshot) -> str:
-    return snapshot.problem if isinstance(snapshot, SnapshotUnavailable) else "this process does not watch all pods"

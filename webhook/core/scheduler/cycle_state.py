@@ -6,16 +6,15 @@ filters node by node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
 from msgspec import Struct
 
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.scheduler.state.pod_requests import usage
-from webhook.core.scheduler.state.snapshot import AnySnapshot, NoSnapshot
+from webhook.core.scheduler.state.snapshot import AnySnapshot
 
 StateT = TypeVar("StateT")
 
@@ -41,10 +40,9 @@ class CycleState:
         snapshot: the nodes and pods; or why there is no snapshot.
         volumes: the pod's bound claims. All of them must be usable on the pod's node.
         usage: what the pod takes of a node.
-        headroom: how much of each resource must stay free on a node: milli-CPU or whole units.
     """
 
-    __slots__ = ("_found", "headroom", "namespace", "pod", "snapshot", "usage", "volumes")
+    __slots__ = ("_found", "namespace", "pod", "snapshot", "usage", "volumes")
 
     def __init__(self, pod: Pod, namespace: str, snapshot: AnySnapshot, volumes: Sequence[ClaimVolume] = ()) -> None:
         self.pod = pod
@@ -52,7 +50,6 @@ class CycleState:
         self.snapshot = snapshot
         self.volumes = volumes
         self.usage = usage(pod.spec)
-        self.headroom: Mapping[str, int] = NO_HEADROOM if isinstance(snapshot, NoSnapshot) else snapshot.headroom
         self._found: dict[Callable[..., Any], Any] = {}
 
     def state(self, read: Callable[[Self], StateT]) -> StateT:

@@ -89,7 +89,7 @@ class ClusterReader:
 
         The pods are listed only if the snapshot is `needed`.
         """
-        if needed and self.view.counts_pods:
+        if needed:
             self._want(NODE, LONGHORN_NODE, UNFINISHED_POD, CSI_NODE)
             self.view.look_up(WEBHOOK_CONFIGURATION, CONFIGURATION)
         snapshot = self.view.snapshot()

@@ -6,14 +6,13 @@ Invariant: an API server that can't be reached raises NoCluster; an object or li
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from webhook.component_base.client.errors import ApiError
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.explain.names import Named
 from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.kube import reader
@@ -30,15 +29,13 @@ class NotFound(UserError):
 
 
 @contextmanager
-def connect(
-    kubeconfig: Kubeconfig, *, longhorn_namespace: str, headroom: Mapping[str, int] | None = NO_HEADROOM
-) -> Iterator[LiveReader]:
-    """The live cluster, until the block ends. If `headroom` is None, no pods are listed.
+def connect(kubeconfig: Kubeconfig, *, longhorn_namespace: str) -> Iterator[LiveReader]:
+    """The live cluster, until the block ends.
 
     Raises as `connect_for_terminal` does.
     """
     with connect_for_terminal(kubeconfig) as (runner, api, origin):
-        view = LiveCluster(runner, api, longhorn_namespace=longhorn_namespace, headroom=headroom)
+        view = LiveCluster(runner, api, longhorn_namespace=longhorn_namespace)
         yield LiveReader(view, origin, api.namespace or "default", longhorn_namespace)
 
 

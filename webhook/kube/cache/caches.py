@@ -9,7 +9,7 @@ from math import inf
 
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
+from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
 from webhook.core.view import Kind
 from webhook.kube.cache.lookups import LookupCounts
 from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
@@ -21,40 +21,32 @@ from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 class Caches(dict[StrEnum, ListWatch]):
     """The cache of each kind that is watched. `lookups` counts the lookups in them, and the live reads, by kind."""
 
-    def __init__(self, resources: Iterable[Resource], *, headroom: Mapping[str, int], in_pod: bool) -> None:
+    def __init__(self, resources: Iterable[Resource], *, in_pod: bool) -> None:
         super().__init__(
             (resource.kind, ListWatch(resource, random=random.random, streams=True))
             for resource in resources
             if resource.watched
         )
         self.lookups: Mapping[Kind, LookupCounts] = {kind: LookupCounts() for kind in Kind}
-        self._snapshot = CachedSnapshot(self, headroom, in_pod=in_pod) if Kind.CSI_NODE in self else None
-        if self._snapshot is not None and Kind.VIRTUAL_MACHINE_INSTANCE in self:
+        self._snapshot = CachedSnapshot(self, in_pod=in_pod)
+        if Kind.VIRTUAL_MACHINE_INSTANCE in self:
             self[Kind.VIRTUAL_MACHINE_INSTANCE].on_delete = self._snapshot.forget_vmi
         self._has_had_longhorn_nodes = False
         self._no_longhorn_nodes_at = -inf
 
     def snapshot(self, now: float) -> AnySnapshot:
-        """Return the snapshot of pods and nodes.
-
-        Return SnapshotUnavailable if the caches are not up to date, and NotCounted if this process does not watch all
-        pods.
-        """
-        if self._snapshot is None:
-            return NOT_COUNTED
+        """Return the snapshot of pods and nodes; SnapshotUnavailable if the caches are not up to date."""
         self._snapshot.settle()
         problem = self._snapshot.problem(now)
         return SnapshotUnavailable(problem) if problem else self._snapshot
 
     def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
         """Count a pod that is being created in `namespace` on the nodes of its pin, until a watch shows the pod."""
-        if self._snapshot is not None:
-            self._snapshot.assume(pod, namespace, pin)
+        self._snapshot.assume(pod, namespace, pin)
 
     def forget(self, pod: Pod, namespace: str) -> None:
         """Count the assumed pod of this pod's VM no longer, because the webhook decides about it again."""
-        if self._snapshot is not None:
-            self._snapshot.forget(pod, namespace)
+        self._snapshot.forget(pod, namespace)
 
     def may_have_longhorn_nodes(self, now: float) -> bool:
         """Return False if a whole list, not older than 10 s, has no nodes.longhorn.io and none was ever seen."""

@@ -22,7 +22,6 @@ from typing import Any
 from webhook.component_base.client.api import Api
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
-from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.view import Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.live_reads import LiveReads
@@ -36,8 +35,7 @@ from webhook.kube.kinds import resources
 class ClusterCache:
     """The caches of one cluster. `run` keeps them up to date; without `run` every view reads what it needs.
 
-    `kinds` are by default all that core reads. `headroom` is the amount of each resource that the snapshot leaves free
-    on a node.
+    `kinds` are by default all that core reads.
     """
 
     def __init__(
@@ -46,11 +44,10 @@ class ClusterCache:
         *,
         longhorn_namespace: str,
         kinds: Iterable[Resource] | None = None,
-        headroom: Mapping[str, int] = NO_HEADROOM,
     ) -> None:
         by_kind = {resource.kind: resource for resource in kinds or resources(longhorn_namespace)}
         self._api = api
-        self.caches = Caches(by_kind.values(), headroom=headroom, in_pod=api.in_pod)
+        self.caches = Caches(by_kind.values(), in_pod=api.in_pod)
         self.lookups = self.caches.lookups
         self.live_reads = LiveReads(api, by_kind, self.caches)
 

@@ -31,11 +31,8 @@ _READ: Final = (Kind.VIRT_LAUNCHER_POD, Kind.NODE, Kind.CSI_NODE)
 class CachedSnapshot:
     """The caches as they are at the moment of a call. Use it only while `problem` returns an empty text."""
 
-    def __init__(
-        self, caches: Mapping[StrEnum, ListWatch], headroom: Mapping[str, int], *, in_pod: bool = False
-    ) -> None:
+    def __init__(self, caches: Mapping[StrEnum, ListWatch], *, in_pod: bool = False) -> None:
         """`in_pod`: this process runs in a pod of the cluster, so that the cache of pods must have that pod."""
-        self.headroom = headroom
         self._caches = caches
         self._in_pod = in_pod
 

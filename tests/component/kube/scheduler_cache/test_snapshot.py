@@ -23,11 +23,10 @@ from webhook.core.decision import Pin
 from webhook.core.opt_in import Policy
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED
 from webhook.core.view import Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
+from webhook.kube.kinds import OWN_NAMESPACE, resources
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
 Object = dict[str, Any]
@@ -235,7 +234,7 @@ async def test_replicas_pin_no_more_than_there_are_seats(
 
 async def test_in_a_pod_its_own_pod_must_be_seen(store: ClusterCache, cluster: Cluster) -> None:
     """Otherwise the replicas can't be counted, as where somebody has changed their labels: then nobody is pinned."""
-    snapshot = CachedSnapshot(store.caches, {}, in_pod=True)
+    snapshot = CachedSnapshot(store.caches, in_pod=True)
     async with running(store):
         assert "no pod of this webhook is seen in its namespace" in snapshot.problem(now())
         cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].put(replica(1))
@@ -273,19 +272,6 @@ async def test_pods_that_are_known_are_counted(store: ClusterCache) -> None:
     assert answer.decision.required == (HOME,)
 
 
-@pytest.mark.parametrize("pods", [WatchedPods.VIRT_LAUNCHER, WatchedPods.NONE])
-async def test_without_the_guard_all_are_pinned(
-    pods: WatchedPods, server: ApiServer, cluster: Cluster, tmp_path: Path
-) -> None:
-    """Nobody is asked for room; and nothing is assumed."""
-    assert cluster.collections
-    async with connected(server, tmp_path) as api:
-        store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=resources(LONGHORN_NAMESPACE, pods))
-        async with running(store):
-            assert store.view().snapshot() == NOT_COUNTED
-            assert all(await pinned(store, *vms()))
-
-
 # For how long.
 
 
@@ -313,9 +299,7 @@ def test_an_assumed_pod_expires() -> None:
 
     async def assumed() -> list[int]:
         kinds = resources(LONGHORN_NAMESPACE)
-        snapshot = CachedSnapshot(
-            {each.kind: ListWatch(each, random=lambda: 0.0) for each in kinds if each.watched}, {}
-        )
+        snapshot = CachedSnapshot({each.kind: ListWatch(each, random=lambda: 0.0) for each in kinds if each.watched})
         drawn = Pin(why=Reason.NO_CLAIMS.why(), required=(HOME,), preferred=())
         snapshot.assume(convert(builders.virt_launcher_pod(), Pod), "vms", drawn)
         found = []

@@ -11,7 +11,6 @@ from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
 
 N1, LONGHORN_N1 = (
@@ -26,8 +25,8 @@ def pod(**spec: Any) -> Pod:
 
 
 def evaluated(candidate: Pod, view: ClusterView, volumes: tuple[ClaimVolume, ...] = ()) -> NodeFit:
-    """What comes out for n1 if pods are not counted."""
-    return evaluate("n1", CycleState(candidate, "vms", NOT_COUNTED, volumes), view)
+    """What comes out for n1 without other pods."""
+    return evaluate("n1", CycleState(candidate, "vms", view.snapshot(), volumes), view)
 
 
 HEALTHY = node("n1", labels={"zone": "a"})

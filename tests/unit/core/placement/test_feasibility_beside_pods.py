@@ -9,7 +9,7 @@ from support.models.one_node_pods import APART, asking, coming, cycle, taking, t
 from webhook.core.api.pod import Pod
 from webhook.core.placement.feasibility import why_undecidable
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
+from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
 
 FULL = taking(501)
 VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
@@ -51,18 +51,6 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
         asking("300m"),
         (Reason.PODS_NOT_EVALUATED_YET, True),
     ),
-    "within the headroom": (there(headroom={"cpu": 501}), asking(), (Reason.NO_ROOM, True)),
-    "headroom is left": (there(headroom={"cpu": 500}), asking(), (Reason.NODE_FEASIBLE, True)),
-    "headroom is left beside the shares": (
-        there(headroom={"cpu": 200}, replicas=2),
-        asking("400m"),
-        (Reason.NODE_FEASIBLE, True),
-    ),
-    "headroom is not left beside the shares": (
-        there(headroom={"cpu": 201}, replicas=2),
-        asking("400m"),
-        (Reason.REPLICA_SHARE_FULL, True),
-    ),
     "one that it avoids comes": (
         there(coming(1, labels={"app": "db"})),
         asking(affinity=APART),
@@ -96,13 +84,8 @@ def test_pods_that_are_not_known() -> None:
     assert "not listed yet" in found.why.sentence
 
 
-def test_without_a_snapshot_other_pods_do_not_matter() -> None:
-    """This process counts no pods: only the node itself is evaluated."""
-    assert verdict(NOT_COUNTED, asking("64")).feasible
-
-
 def test_the_node_s_own_rules_come_first() -> None:
-    """They need no other pod, and their reasons are those of a process that counts no pods."""
+    """They need no other pod."""
     found = verdict(there(FULL), asking(nodeSelector={"disk": "nvme"}))
     assert found.why.reason is Reason.NODE_SELECTOR_MISMATCH
 
@@ -111,15 +94,10 @@ def test_the_node_s_own_rules_come_first() -> None:
     ("snapshot", "pod", "reason"),
     [
         pytest.param(there(), asking(affinity=APART), None, id="between pods, and they are known"),
-        pytest.param(NOT_COUNTED, asking(affinity=APART), Reason.INTER_POD_AFFINITY, id="between pods, guard off"),
-        pytest.param(NOT_COUNTED, asking(), None, id="nothing, guard off"),
         pytest.param(
             there(), asking(resourceClaims=[{"name": "gpu"}]), Reason.RESOURCE_CLAIMS, id="devices, beside known pods"
         ),
         pytest.param(there(), asking(schedulingGates=[{"name": "quota"}]), Reason.SCHEDULING_GATED, id="a gate"),
-        pytest.param(
-            NOT_COUNTED, asking(schedulingGates=[{"name": "q"}]), Reason.SCHEDULING_GATED, id="a gate, guard off"
-        ),
     ],
 )
 def test_what_no_node_can_be_judged_by(snapshot: AnySnapshot, pod: Pod, reason: Reason | None) -> None:

@@ -14,8 +14,10 @@ from webhook.core.placement.longhorn_node import why_no_data_engine, why_no_driv
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
 from webhook.core.scheduler.state.node_info import CSIDrivers
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED
+from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import NoObject
+
+UNCOUNTED = SnapshotUnavailable("for a test")
 
 Object = dict[str, Any]
 WITHOUT = {"node.longhorn.io/disable-v2-data-engine": "true"}
@@ -26,7 +28,7 @@ def told(pod: Object | None = None, volume: Object | None = None) -> str | None:
     """Why not on node n1, whose label disables v2 there."""
     there = convert(node("n1", labels=WITHOUT), Node)
     volumes = [] if volume is None else [ClaimVolume("disk", convert(volume, PersistentVolume))]
-    cycle = CycleState(convert(pod or virt_launcher_pod(), Pod), "vms", NOT_COUNTED, volumes)
+    cycle = CycleState(convert(pod or virt_launcher_pod(), Pod), "vms", UNCOUNTED, volumes)
     found = why_no_data_engine("n1", there, cycle)
     return found and str(found)
 
@@ -97,7 +99,7 @@ def test_kubelet_mounts_with_longhorns_driver(
 ) -> None:
     """A CSINode that is absent or not read says nothing against the node."""
     volumes = [] if made is None else [ClaimVolume("disk", convert(made, PersistentVolume), "n2")]
-    found = why_no_driver("n1", drivers, CycleState(convert(virt_launcher_pod(), Pod), "vms", NOT_COUNTED, volumes))
+    found = why_no_driver("n1", drivers, CycleState(convert(virt_launcher_pod(), Pod), "vms", UNCOUNTED, volumes))
     assert (found and found.reason) == (Reason.DRIVER_MISSING if refused else None)
 
 
@@ -120,5 +122,5 @@ def test_what_a_share_manager_serves_needs_an_nfs_client(node_: Object | NoObjec
     """Only on the nodes of the VMs."""
     volumes = [ClaimVolume("disk", convert(volume(), PersistentVolume), "n1")]
     there = convert(node_, LonghornNode) if isinstance(node_, dict) else node_
-    found = why_no_nfs_client("n1", there, CycleState(convert(virt_launcher_pod(), Pod), "vms", NOT_COUNTED, volumes))
+    found = why_no_nfs_client("n1", there, CycleState(convert(virt_launcher_pod(), Pod), "vms", UNCOUNTED, volumes))
     assert (found and found.reason) == (Reason.NFS_CLIENT_MISSING if refused else None)

@@ -13,7 +13,7 @@ from support.objects import builders_pods
 from webhook.core.api.pod import Pod
 from webhook.core.placement.replica_share import count_replicas, own_namespace_of, why_not_shared
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
+from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,6 @@ from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, Snap
         pytest.param(there(replicas=2), asking(ports=PORTS), "host port", id="a host port"),
         pytest.param(there(replicas=2), asking(affinity=APART), "required anti-affinity", id="anti-affinity"),
         pytest.param(there(), asking(ports=PORTS), None, id="one replica sees all of it"),
-        pytest.param(NOT_COUNTED, asking(ports=PORTS), None, id="guard off"),
         pytest.param(SnapshotUnavailable("not listed"), asking(ports=PORTS), None, id="pods are not known"),
     ],
 )

@@ -17,7 +17,7 @@ from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
 from webhook.core.reunite.not_yet import Rule
 from webhook.core.reunite.stuck import RestartVM
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
+from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, ObjectRef
 from webhook.objects.manifests import Manifests
 
@@ -109,7 +109,6 @@ class Shown(ViewWithGaps):
         pytest.param(
             Shown(lost(builders.node("n2")), SnapshotUnavailable("pods: not up to date")), "not up to date", id="late"
         ),
-        pytest.param(Shown(lost(builders.node("n2")), NOT_COUNTED), "does not watch all pods", id="no pods"),
         pytest.param(cluster(builders.node("n1", ready="Unknown"), builders.node("n2")), "claim a", id="no volume"),
     ],
 )

@@ -21,7 +21,7 @@ from webhook.core.scheduler.matching.label_selector import Term, parse_terms
 from webhook.core.scheduler.matching.pod_matcher import PodMatcher
 from webhook.core.scheduler.state.node_info import NodeInfo
 from webhook.core.scheduler.state.pod_info import PodHandle
-from webhook.core.scheduler.state.snapshot import NoSnapshot, NotCounted
+from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 
 _AFFINITY: Final = "required pod affinity"
 _ANTI_AFFINITY: Final = "required pod anti-affinity"
@@ -44,13 +44,13 @@ def pre_filter(cycle: CycleState) -> Why | None:
     spec, snapshot = cycle.pod.spec, cycle.snapshot
     for which, terms in (("affinity", spec.required_pod_affinity), ("anti-affinity", spec.required_pod_anti_affinity)):
         for term in terms:
-            if term.topology_key != HOSTNAME or isinstance(snapshot, NotCounted):
+            if term.topology_key != HOSTNAME:
                 return Reason.INTER_POD_AFFINITY.why(which=which, key=term.topology_key)
             # The API server merges the keys into the selector, or drops them after admission: Kubernetes 1.30 does so
             # by default (pkg/api/pod/util.go, dropDisabledMatchLabelKeysFieldInPodAffinity).
             if term.has_label_keys:
                 return Reason.MATCH_LABEL_KEYS.why(which=which)
-    if isinstance(snapshot, NoSnapshot):
+    if isinstance(snapshot, SnapshotUnavailable):
         return None
     existing_terms = snapshot.scheduler_cache.existing_terms
     count = existing_terms.count(cycle.namespace)
@@ -85,7 +85,8 @@ def _read(cycle: CycleState) -> PreFilterState:
 def _reasons(cycle: CycleState, state: PreFilterState, node: NodeInfo) -> Iterator[Why | None]:
     labels, snapshot = node.labels, cycle.snapshot
     hostname = labels.get(HOSTNAME)
-    if not isinstance(snapshot, NoSnapshot) and hostname is not None and snapshot.hostnames.get(hostname, 0) > 1:
+    hostnames = {} if isinstance(snapshot, SnapshotUnavailable) else snapshot.hostnames
+    if hostname is not None and hostnames.get(hostname, 0) > 1:
         yield Reason.HOSTNAME_NOT_UNIQUE.why(node=node.name, key=HOSTNAME, value=hostname)
     elif state.affinity:
         yield _affinity(state, node, labels)

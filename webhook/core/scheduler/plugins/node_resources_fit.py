@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.node_info import MORE_THAN_ANY, NO_HEADROOM, NodeInfo
+from webhook.core.scheduler.state.node_info import MORE_THAN_ANY, NO_AMOUNTS, NodeInfo
 from webhook.core.scheduler.state.pod_requests import CPU, PODS, Usage
 
 _IN_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
@@ -27,36 +27,34 @@ class InsufficientResource(Struct, frozen=True):
     asked: int
     used: int
     allocatable: int
-    headroom: int
 
     def names(self) -> dict[str, str]:
         """Return the amounts as texts, for the sentence of a reason."""
         amounts = {name: amount_text(self.resource, getattr(self, name)) for name in ("asked", "used", "allocatable")}
-        kept = f", {amount_text(self.resource, self.headroom)} of it kept free" if self.headroom else ""
-        return {"resource": self.resource, "headroom": kept, **amounts}
+        return {"resource": self.resource, **amounts}
 
 
 def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
-    """Reject a node that has too little of a resource left beside its pods and the headroom."""
-    insufficient = next(insufficient_resources(cycle.usage, node, cycle.headroom), None)
+    """Reject a node that has too little of a resource left beside its pods."""
+    insufficient = next(insufficient_resources(cycle.usage, node), None)
     return None if insufficient is None else Reason.NO_ROOM.why(node=node.name, **insufficient.names())
 
 
 def insufficient_resources(
-    usage: Usage, node: NodeInfo, headroom: Mapping[str, int] = NO_HEADROOM
+    usage: Usage, node: NodeInfo, margin: Mapping[str, int] = NO_AMOUNTS
 ) -> Iterator[InsufficientResource]:
     """Return every resource of which the node has too little for one pod more, the number of pods first.
 
-    `headroom` is how much of a resource must stay free beside the pod: milli-CPU or whole units.
+    `margin` is how much of a resource must stay free beside the pod: milli-CPU or whole units.
     """
     allocatable, requested = node.allocatable, node.requested
-    if requested.pods + 1 > allocatable.get(PODS, 0) - headroom.get(PODS, 0):
-        yield InsufficientResource(PODS, 1, requested.pods, allocatable.get(PODS, 0), headroom.get(PODS, 0))
+    if requested.pods + 1 > allocatable.get(PODS, 0) - margin.get(PODS, 0):
+        yield InsufficientResource(PODS, 1, requested.pods, allocatable.get(PODS, 0))
     amounts = requested.amounts
     for resource, amount in usage.requests:
-        total, used, kept = allocatable.get(resource, 0), amounts.get(resource, 0), headroom.get(resource, 0)
+        total, used, kept = allocatable.get(resource, 0), amounts.get(resource, 0), margin.get(resource, 0)
         if amount > total - used - kept:
-            yield InsufficientResource(resource, amount, used, total, kept)
+            yield InsufficientResource(resource, amount, used, total)
 
 
 def amount_text(resource: str, amount: int) -> str:

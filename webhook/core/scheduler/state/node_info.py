@@ -22,7 +22,6 @@ from webhook.core.scheduler.state.pod_requests import CPU, PODS, HostPort, Usage
 CSIDrivers = Mapping[str, int | None]
 """The CSI drivers of a node, each with the most volumes that can be attached there; None for no limit."""
 NO_AMOUNTS: Final[Mapping[str, int]] = MappingProxyType({})
-NO_HEADROOM: Final = NO_AMOUNTS
 MORE_THAN_ANY: Final = units(UNREADABLE)
 """An amount that no node has: it stands for a quantity that can't be read."""
 

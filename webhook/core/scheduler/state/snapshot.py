@@ -6,7 +6,7 @@ Upstream: SharedLister and its NodeInfoLister in pkg/scheduler/framework/listers
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -28,11 +28,6 @@ class Snapshot(Protocol):
         ...
 
     @property
-    def headroom(self) -> Mapping[str, int]:
-        """How much of each resource must stay free on a node: milli-CPU or whole units."""
-        ...
-
-    @property
     def replicas(self) -> int:
         """The number of replicas of the webhook that an API server may call, this one included; 1 at least."""
         ...
@@ -42,19 +37,10 @@ class Snapshot(Protocol):
         ...
 
 
-class NoSnapshot(Struct, frozen=True):
-    """What a view answers if it has no snapshot: one of the two following."""
-
-
-class SnapshotUnavailable(NoSnapshot, frozen=True):
+class SnapshotUnavailable(Struct, frozen=True):
     """There is no snapshot now. `problem` says why: a part of a sentence."""
 
     problem: str
 
 
-class NotCounted(NoSnapshot, frozen=True):
-    """There is no snapshot, because this process counts no pods: plugins that need other pods are not asked."""
-
-
-NOT_COUNTED: Final = NotCounted()
-AnySnapshot = Snapshot | SnapshotUnavailable | NotCounted
+AnySnapshot = Snapshot | SnapshotUnavailable

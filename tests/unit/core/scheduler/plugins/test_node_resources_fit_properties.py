@@ -19,13 +19,13 @@ USAGES = st.builds(
     lambda amounts, ports: Usage(tuple(sorted(amounts.items())), tuple(ports)), AMOUNTS, st.lists(PORTS, max_size=2)
 )
 NODES = st.fixed_dictionaries({"pods": st.integers(0, 6)}, optional={name: st.integers(0, 30) for name in RESOURCES})
-HEADROOMS = st.dictionaries(st.sampled_from(["pods", *RESOURCES]), st.integers(0, 5))
+MARGINS = st.dictionaries(st.sampled_from(["pods", *RESOURCES]), st.integers(0, 5))
 
 
-def fits(asked: Usage, has: dict[str, int], pods: list[Usage], headroom: dict[str, int] | None = None) -> bool:
+def fits(asked: Usage, has: dict[str, int], pods: list[Usage], margin: dict[str, int] | None = None) -> bool:
     """Whether neither plugin rejects a node with these pods."""
     node = NodeInfo(UNLISTED, has, load_of(pods))
-    return not list(insufficient_resources(asked, node, headroom or {})) and find_taken(asked, node.requested) is None
+    return not list(insufficient_resources(asked, node, margin or {})) and find_taken(asked, node.requested) is None
 
 
 def load_of(pods: list[Usage]) -> NodeRequests:
@@ -36,23 +36,23 @@ def load_of(pods: list[Usage]) -> NodeRequests:
     return load
 
 
-@given(pods=st.lists(USAGES, max_size=5), asked=USAGES, has=NODES, headroom=HEADROOMS)
+@given(pods=st.lists(USAGES, max_size=5), asked=USAGES, has=NODES, margin=MARGINS)
 def test_a_pod_fits_if_and_only_if_all_pods_together_do(
-    pods: list[Usage], asked: Usage, has: dict[str, int], headroom: dict[str, int]
+    pods: list[Usage], asked: Usage, has: dict[str, int], margin: dict[str, int]
 ) -> None:
     """As far as it asks; and no host port that it asks for is another's."""
     together: Counter[str] = Counter({"pods": len(pods) + 1})
     for pod in (*pods, asked):
         together.update(dict(pod.requests))
     concerned = {"pods", *dict(asked.requests)}
-    enough = all(together[name] + headroom.get(name, 0) <= has.get(name, 0) for name in concerned)
+    enough = all(together[name] + margin.get(name, 0) <= has.get(name, 0) for name in concerned)
     taken = {(port.protocol, port.port, port.address) for pod in pods for port in pod.ports}
     free = not any(
         (protocol, number) == (port.protocol, port.port) and len({address, port.address, ANY_ADDRESS}) < 3
         for port in asked.ports
         for protocol, number, address in taken
     )
-    assert fits(asked, has, pods, headroom) is (enough and free)
+    assert fits(asked, has, pods, margin) is (enough and free)
 
 
 @given(data=st.data(), pods=st.lists(USAGES, max_size=8))

@@ -11,7 +11,7 @@ from webhook.core.api.affinity import TopologySpreadConstraint
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.plugins.pod_topology_spread import pre_filter
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot
+from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
 
 HARD = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
 SOFT = {**HARD, "topologyKey": "rack", "whenUnsatisfiable": "ScheduleAnyway"}
@@ -23,7 +23,9 @@ def pod(*constraints: dict[str, Any]) -> Pod:
     return asking(topologySpreadConstraints=list(constraints))
 
 
-@pytest.mark.parametrize("snapshot", [OneNodeSnapshot(), NOT_COUNTED], ids=["counted", "not counted"])
+@pytest.mark.parametrize(
+    "snapshot", [OneNodeSnapshot(), SnapshotUnavailable("for a test")], ids=["counted", "not counted"]
+)
 @pytest.mark.parametrize(
     ("constraints", "key"),
     [
