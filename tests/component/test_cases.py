@@ -29,13 +29,13 @@ NEEDS_A_LIVE_CLUSTER = {
     "ReplicaShareFull",  # replicas
     "ClaimLookupFailed",
     "NodeLookupFailed",
-    "FreeResourcesUnknown",
     "ShareManagerPodUnread",
     "EvidenceNotConfirmed",
     "VolumeLookupFailed",
     "NamespaceLookupFailed",
 }
 NEEDS_TOO_MUCH = {
+    "TopologyLabelMissing",  # a node without hostname: tests/unit/core/scheduler/plugins/test_inter_pod_affinity.py
     "AnnotationsFull",
     "PodTooLarge",  # tests/unit/core/test_pod_limits.py
     "TooManyExistingTerms",  # a thousand: tests/unit/core/scheduler/plugins/test_inter_pod_affinity.py has them

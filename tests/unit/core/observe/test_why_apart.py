@@ -113,13 +113,6 @@ CAUSES = [
         id="live-migrated, and then the share-manager moved",
     ),
     pytest.param(
-        vm(builders.recorded("preferred", "node-a"), EARLY, **TARGET),
-        share_manager(LATER),
-        "VmShareManagerMoved: at the VM's live migration the webhook preferred node-a; since then the share-manager of "
-        f"claim root has taken node node-b at {LATER}",
-        id="a live migration brought it together, and then the share-manager moved",
-    ),
-    pytest.param(
         vm(builders.recorded("unchanged", because=NO_NODE)),
         share_manager(LATER, builders.recorded("preferred", "node-a", owner=builders.SHARE_MANAGER_UID)),
         f"VmShareManagerLater: the share-manager of claim root took node node-b at {LATER}, after the VM had taken "
