@@ -77,7 +77,9 @@ def explain(
     placed = None if isinstance(decision, Leave) else decision
     before, after = _before_and_after(answer, body)
     running = [_RUNNING_HINTS[entry]] if decision.why.reason is Reason.NODE_ALREADY_SET else []
-    lost = [_YOUR_PERMISSIONS] if _UNREAD & {decision.why.reason.code, *found.reasons} else []
+    # The pods are listed only for a pod that opted in.
+    unlisted = set() if _opted_in(decision) else {Reason.FREE_RESOURCES_UNKNOWN.code}
+    lost = [_YOUR_PERMISSIONS] if (_UNREAD - unlisted) & {decision.why.reason.code, *found.reasons} else []
     return Explanation(
         object=subject,
         cluster=cluster.origin,

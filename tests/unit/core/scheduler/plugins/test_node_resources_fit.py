@@ -114,7 +114,7 @@ def test_what_pods_took_is_free_once_they_are_gone() -> None:
     load.add(pod)
     load.add(pod, -1)
     found = list(insufficient_resources(pod, NodeInfo(UNLISTED, HAS, load)))
-    assert found == [InsufficientResource("cpu", 4000, 4500, 4000, 0)]
+    assert found == [InsufficientResource("cpu", 4000, 4500, 4000)]
     assert find_taken(pod, load) == SSH
     load.add(pod, -1)
     assert (load.pods, load.ports) == (1, {})
