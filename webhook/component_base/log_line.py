@@ -1,4 +1,7 @@
-"""A log record as one line of JSON: time, level, a constant message, the error where there is one, then fields."""
+"""A log record as one line of JSON: time, level, a constant message, the error where there is one, then fields.
+
+Invariant: a text in a line has at most TEXT_MAX_CHARS, because a caller or an object can be the source of it.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,17 @@ from typing import Any, Final
 import msgspec
 
 ENCODER: Final = msgspec.json.Encoder()
+TEXT_MAX_CHARS: Final = 1200  # a sentence of 1,024 characters, and what a line says around it
+_CUT: Final = "..."
 
 
 class JSONFormatter(logging.Formatter):
-    """A log record as one line of JSON; `extra={"fields": ...}` (a Struct or a mapping) is merged in."""
+    """A log record as one line of JSON; `extra={"fields": ...}` (a mapping) is merged in."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its newline."""
         text = ENCODER.encode(head(record)).decode()
-        fields = getattr(record, "fields", None)
+        fields = {key: _shortened(value) for key, value in getattr(record, "fields", {}).items()}
         return f"{text[:-1]},{ENCODER.encode(fields).decode()[1:]}" if fields else text
 
 
@@ -28,11 +33,17 @@ def head(record: logging.LogRecord) -> dict[str, Any]:
     line: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC),
         "level": record.levelname.lower(),
-        "message": record.getMessage(),
+        "message": _shortened(record.getMessage()),
     }
     if record.exc_info and (error := record.exc_info[1]):
-        line |= {"error": f"{type(error).__name__}: {error}", "at": raised_at(error)}
+        line |= {"error": _shortened(f"{type(error).__name__}: {error}"), "at": raised_at(error)}
     return line
+
+
+def _shortened(value: Any) -> Any:
+    """Return the value; a text that is too long without its end."""
+    is_long = isinstance(value, str) and len(value) > TEXT_MAX_CHARS
+    return value[: TEXT_MAX_CHARS - len(_CUT)] + _CUT if is_long else value
 
 
 def raised_at(error: BaseException) -> list[str]:

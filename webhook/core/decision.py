@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode, OptedInBy
-from webhook.core.reasons import CHAIN_ORDER, Reason, Why
+from webhook.core.reasons import CHAIN_ORDER, Reason, Why, shortened
 from webhook.core.scheduler.state.pod_requests import Usage
 
 NODES_SHOWN: Final = 3  # in the annotations; explain and the log show all nodes
@@ -169,12 +169,12 @@ def decision_sentence(decision: Decision) -> str:
     """Return the decision and its evidence as one sentence, which `kubectl describe pod` shows. No program reads it."""
     by = "" if decision.by is OptedInBy.VM else f"; opted in by {decision.by}"
     if isinstance(decision, Leave):
-        return f"unchanged: {decision.why}{by}"
+        return shortened(f"unchanged: {decision.why}{by}")
     names = nodes_in_words(decision.nodes)
     evidence = "; ".join(str(evidence_for(node, decision.findings).why) for node in decision.nodes[:NODES_SHOWN])
     if decision.strength is Mode.REQUIRED:
-        return f"required on {names}: {evidence}{by}"
+        return shortened(f"required on {names}: {evidence}{by}")
     among = f"; required on any of {len(decision.shortlist)} nodes, so that the scheduler looks at each of them"
     sentence = f"preferred on {names}: {evidence}{among if decision.shortlist else ''}{by}"
     why = why_not_required(decision)
-    return f"{sentence}; not required, because {why}" if why else sentence
+    return shortened(f"{sentence}; not required, because {why}" if why else sentence)

@@ -20,6 +20,17 @@ ANNOTATION_APPLIED_PATCH: Final = "kubevirt-scheduler/written"  # for programs: 
 ANNOTATION_NO_EVICTION: Final = "descheduler.alpha.kubernetes.io/prefer-no-eviction"  # pkg/descheduler/evictions/utils
 
 
+SENTENCE_MAX_CHARS: Final = 1024
+"""Of each sentence, which is about an object of anybody: a template has 200 characters at most, and three long names.
+As many has the message of an Event (pkg/apis/core/validation/events.go, NoteLengthLimit)."""
+_CUT: Final = "..."
+
+
+def shortened(sentence: str) -> str:
+    """Return the sentence with at most SENTENCE_MAX_CHARS; nothing decides by a sentence."""
+    return sentence if len(sentence) <= SENTENCE_MAX_CHARS else sentence[: SENTENCE_MAX_CHARS - len(_CUT)] + _CUT
+
+
 class Why(Struct, frozen=True, gc=False):
     """A reason and the names in its sentence. The sentence is built only when it is read."""
 
@@ -29,7 +40,7 @@ class Why(Struct, frozen=True, gc=False):
     @property
     def sentence(self) -> str:
         """The reason as a sentence with the names of the objects."""
-        return self.reason.template.format_map(self.names)
+        return shortened(self.reason.template.format_map(self.names))
 
     def __str__(self) -> str:
         return f"{self.reason.code}: {self.sentence}"

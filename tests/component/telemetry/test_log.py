@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from support.drivers.logging_here import Logged
 from support.objects.records import RECORD
 
+from webhook.component_base.log_line import TEXT_MAX_CHARS
 from webhook.telemetry import log
 from webhook.telemetry.record import LOGGER
 
@@ -44,6 +45,18 @@ def test_a_line_break_in_a_name_breaks_no_line(logged: Logged) -> None:
     LOGGER.warning("said: %s", FORGED)
     admission, review, said = logged.lines()
     assert (admission["uid"], review["uid"], said["message"]) == (FORGED, FORGED, f"said: {FORGED}")
+
+
+def test_no_text_in_a_line_is_longer_than_its_bound(logged: Logged) -> None:
+    """A message, a field and an error end with three dots there. Numbers and lists stay."""
+    log.start_log("info")
+    fields = {"because": CONTENT * 1_000, "so_far": 1}
+    LOGGER.error(CONTENT * 1_000, exc_info=ValueError(CONTENT * 1_000), extra={"fields": fields})
+    [line] = logged.lines()
+    for text in (line["message"], line["error"], line["because"]):
+        assert text.endswith("...")
+        assert len(text) == TEXT_MAX_CHARS
+    assert line["so_far"] == 1
 
 
 def test_an_error_is_one_line_with_its_places(logged: Logged) -> None:

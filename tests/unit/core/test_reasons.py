@@ -3,7 +3,7 @@ import string
 
 import pytest
 
-from webhook.core.reasons import CHAIN_ORDER, Reason
+from webhook.core.reasons import CHAIN_ORDER, SENTENCE_MAX_CHARS, Reason, shortened
 
 NAMES = {
     "allocatable",
@@ -75,6 +75,22 @@ def test_a_reason_makes_a_sentence(reason: Reason) -> None:
     assert all(f"<{name}>" in why.sentence for name in names_of(reason))
     assert str(why) == f"{reason.code}: {why.sentence}"
     assert why.sentence == why.sentence.strip().rstrip(".")
+
+
+@pytest.mark.parametrize("reason", Reason, ids=lambda reason: reason.code)
+def test_no_sentence_is_longer_than_its_bound(reason: Reason) -> None:
+    """Whatever stands in an object. A shortened sentence ends with three dots."""
+    names = names_of(reason)
+    sentence = reason.why(**dict.fromkeys(names, "x" * 690_000)).sentence
+    assert len(sentence) == SENTENCE_MAX_CHARS if names else len(sentence) < SENTENCE_MAX_CHARS
+    assert sentence.endswith("...") is bool(names)
+
+
+def test_a_sentence_up_to_the_bound_stays_as_it_is() -> None:
+    """One character more is too much."""
+    longest = "x" * SENTENCE_MAX_CHARS
+    assert shortened(longest) == longest
+    assert shortened(f"{longest}y") == f"{longest[:-3]}..."
 
 
 @pytest.mark.parametrize("reason", Reason, ids=lambda reason: reason.code)

@@ -16,8 +16,8 @@ from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.meta import OwnerReference
 from webhook.core.api.pod import Pod
 from webhook.core.decision import NODES_SHOWN, nodes_in_words
-from webhook.core.patch.applied_patch import TEXT_MAX_CHARS, AppliedPatch, from_annotation, owner_uid, to_annotation
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
+from webhook.core.patch.applied_patch import AppliedPatch, from_annotation, owner_uid, to_annotation
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, SENTENCE_MAX_CHARS
 
 
 class Decided(StrEnum):
@@ -86,7 +86,7 @@ def recorded_decision(record: str | None, owners: Sequence[OwnerReference] | Non
 def _is_bounded(applied: AppliedPatch) -> bool:
     """Whether the webhook can have written this: a cache stores it for each pod."""
     chars = sum(map(len, (*applied.on, applied.reason, applied.because)))
-    return len(applied.on) <= NODES_SHOWN and applied.more >= 0 and chars <= 2 * TEXT_MAX_CHARS
+    return len(applied.on) <= NODES_SHOWN and applied.more >= 0 and chars <= 2 * SENTENCE_MAX_CHARS
 
 
 def as_annotation(past: PastDecision, owner: str | None) -> dict[str, str]:

@@ -15,6 +15,7 @@ from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.observe.events import REUNITE_PREFIX
 from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.reasons import shortened
 
 Messages = Mapping[tuple[str, str], str]
 """Namespace and name of a VM -> the last message of `reunite` about the VM."""
@@ -50,7 +51,7 @@ def latest(events: Iterable[ReuniteEvent]) -> Messages:
 
 
 def _dated(event: ReuniteEvent) -> str:
-    return f"at {event.last_timestamp}: {event.message}" if event.last_timestamp else event.message
+    return shortened(f"at {event.last_timestamp}: {event.message}" if event.last_timestamp else event.message)
 
 
 def is_of_reunite(event: ReuniteEvent) -> bool:

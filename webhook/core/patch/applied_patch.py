@@ -6,8 +6,8 @@ If another webhook changes the pod afterwards, the API server calls this webhook
 mutating/dispatcher.go, reinvocationPolicy IfNeeded). The record separates what the webhook wrote from the user's own.
 KubeVirt copies annotations of a VM's template to its pods. So the record names the pod's owner, which has a new uid at
 each start. A record with another uid is a copy.
-Invariant: the record is bounded: MAX_TERMS node names and fingerprints, as many preferences, TEXT_MAX_CHARS
-of text, and three more names.
+Invariant: the record is bounded: MAX_TERMS node names and fingerprints, as many preferences, a sentence of
+SENTENCE_MAX_CHARS, and three more names.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from webhook.core.api.meta import OwnerReference
 from webhook.core.api.node_selector import NodeSelectorTerm
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
-
-TEXT_MAX_CHARS: Final = 1024  # of a sentence in an annotation; names are at most 253 characters each
 
 
 class AppliedPatch(Struct, frozen=True, omit_defaults=True):

@@ -30,7 +30,7 @@ from webhook.core.decision import (
     why_not_required,
 )
 from webhook.core.opt_in import OptedInBy
-from webhook.core.patch.applied_patch import TEXT_MAX_CHARS, AppliedPatch, fingerprint, owner_uid, to_annotation
+from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, owner_uid, to_annotation
 from webhook.core.patch.json_patch import Operation, add, copied, escaped
 from webhook.core.reasons import (
     ANNOTATION_APPLIED_PATCH,
@@ -192,7 +192,7 @@ def _annotate(pod: Pod, decision: Decision, applied: AppliedPatch) -> Iterator[O
     noEvictionPolicy Mandatory (plugins/defaultevictor/defaultevictor.go, Filter) this annotation prevents it.
     """
     new = {
-        ANNOTATION_DECISION: decision_sentence(decision)[:TEXT_MAX_CHARS],
+        ANNOTATION_DECISION: decision_sentence(decision),
         ANNOTATION_APPLIED_PATCH: to_annotation(_recorded(pod, decision, applied)),
     }
     if applied.no_eviction:
@@ -212,7 +212,7 @@ def _recorded(pod: Pod, decision: Decision, applied: AppliedPatch) -> AppliedPat
         on=nodes[:NODES_SHOWN],
         more=max(0, len(nodes) - NODES_SHOWN),
         reason=why.reason.code if why else "",
-        because=why.sentence[:TEXT_MAX_CHARS] if why else "",
+        because=why.sentence if why else "",
     )
 
 
