@@ -51,6 +51,7 @@ BEFORE_OPT_IN = {  # rules 1 to 4: neither the pod nor a VM that it serves asked
     "NotAPod",
     "NotACreate",
     "Subresource",
+    "TextTooLong",
     "NotVirtLauncher",
     "MigrationTarget",
     "MigrationReceiver",

@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from webhook.core import admit as core
 from webhook.core.admit import Answer, Entry, PodCreation
-from webhook.core.api import admission_review
 from webhook.core.api.admission_review import BadReview
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
@@ -89,9 +88,7 @@ def admit_function(
         except BadReview:
             raise
         except Exception as error:  # noqa: BLE001 - the request boundary: the VM starts whatever fails here
-            why = Reason.INTERNAL_ERROR.why(problem=type(error).__name__)
-            request = admission_review.decode(body)
-            answer = core.unchanged(request, why, request.pod())
+            answer = core.failed(body, Reason.INTERNAL_ERROR.why(problem=type(error).__name__))
             LOGGER.error("admission failed", extra={"fields": {"uid": answer.request.uid, **failure(error)}})
         us = (perf_counter_ns() - started) // 1000
         on_record(admission_record(answer, us, spent.reads, entry, read_us=spent.read_ns // 1000))

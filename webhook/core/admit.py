@@ -34,8 +34,8 @@ from msgspec.structs import replace
 
 from webhook.core import pod_limits, refs
 from webhook.core.api import admission_review, kubevirt
-from webhook.core.api.admission_review import AdmissionRequest
-from webhook.core.api.meta import NamespacedName, OwnerReference
+from webhook.core.api.admission_review import AdmissionRequest, TextTooLong
+from webhook.core.api.meta import NAMESPACE_MAX_CHARS, NamespacedName, OwnerReference
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, Pin, audited, outcome
 from webhook.core.opt_in import Policy, not_a_pod_creation
@@ -114,16 +114,35 @@ def read(body: bytes, entry: Entry) -> PodCreation | Answer:
     Raises:
         BadReview: the body is not an AdmissionReview of admission.k8s.io/v1, or its pod can't be read.
     """
+    found = _pod_in(body)
+    if isinstance(found, Answer):
+        return found
+    request, pod = found
+    before, reverting = unpatch.without_applied_patch(pod)
+    return PodCreation(request, entry, pod, before, reverting)
+
+
+def failed(body: bytes, why: Why) -> Answer:
+    """Return the answer that admits the pod in `body` as it is, because the webhook failed on it. Raises as `read`."""
+    found = _pod_in(body)
+    return found if isinstance(found, Answer) else unchanged(found[0], why, found[1])
+
+
+def _pod_in(body: bytes) -> tuple[AdmissionRequest, Pod] | Answer:
+    """Return the request with its pod, both bounded; or the answer as in `read`."""
     request = admission_review.decode(body)
+    if len(request.namespace or "") > NAMESPACE_MAX_CHARS:
+        too_long = Reason.TEXT_TOO_LONG.why(what="the namespace", most=NAMESPACE_MAX_CHARS)
+        return unchanged(replace(request, namespace=None), too_long)
     why = not_a_pod_creation(request) or pod_limits.why_too_long(body)
     if why:
         return unchanged(request, why)
-    pod = request.pod()
+    try:
+        pod = request.pod()
+    except TextTooLong as text:
+        return unchanged(request, Reason.TEXT_TOO_LONG.why(what=text.what, most=text.most))
     why = pod_limits.why_too_large(pod)
-    if why:
-        return unchanged(request, why, pod)
-    before, reverting = unpatch.without_applied_patch(pod)
-    return PodCreation(request, entry, pod, before, reverting)
+    return unchanged(request, why, pod) if why else (request, pod)
 
 
 def answer(creation: PodCreation, view: ClusterView, policy: Policy) -> Answer:

@@ -12,6 +12,7 @@ _CAUSES: Final[Mapping[Reason, str]] = {
     Reason.NOT_A_CREATE: "not a CREATE",
     Reason.SUBRESOURCE: "not a CREATE",
     Reason.POD_TOO_LARGE: "the pod is too large to evaluate",
+    Reason.TEXT_TOO_LONG: "a text of the pod is too long to evaluate",
     Reason.NOT_VIRT_LAUNCHER: "not the pod of a VM",
     Reason.MIGRATION_TARGET: "a live-migration target",
     Reason.MIGRATION_RECEIVER: "receives a decentralized migration",

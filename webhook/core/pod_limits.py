@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from webhook.core.api.affinity import InterPodTerms
 from webhook.core.api.container import Container
+from webhook.core.api.meta import OwnerReference
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import Reason, Why
 
@@ -43,6 +44,10 @@ def _amounts(pod: Pod) -> int:
     return len(pod.spec.overhead or ()) + amounts + sum(len(container.ports or ()) for container in containers)
 
 
+def _owners(pod: Pod) -> Sequence[OwnerReference]:
+    return pod.metadata.owner_references or ()
+
+
 def _between_pods(pod: Pod) -> Iterable[InterPodTerms]:
     affinity = pod.spec.affinity
     return filter(None, (affinity.pod_affinity, affinity.pod_anti_affinity)) if affinity else ()
@@ -55,6 +60,8 @@ _LIMITS: Final[Mapping[str, tuple[int, Callable[[Pod], int]]]] = {
     "containers": (600, lambda pod: len(_containers(pod))),
     # Two requests and two limits for each container, and the devices and ports of the VM: at 0.5 us each.
     "requests, limits and ports": (4_000, _amounts),
+    # Searched for the VirtualMachineInstance at each step. KubeVirt writes one.
+    "owners": (64, lambda pod: len(_owners(pod))),
     # Copied once, and sorted once. Users write some tens.
     "labels and annotations": (4_000, lambda pod: len(pod.metadata.labels or ()) + len(pod.metadata.annotations or ())),
     # These are compared with up to 160 nodes (webhook.core.placement.shortlist), at 0.15 us each. KubeVirt writes one

@@ -95,6 +95,7 @@ class Reason(Enum):
     NOT_A_CREATE = "the operation is {operation}, not CREATE"
     SUBRESOURCE = "the request is for the subresource {subresource}"
     POD_TOO_LARGE = "the pod has {count} {what}; the webhook evaluates a pod with at most {most}"
+    TEXT_TOO_LONG = "{what} of the pod has more than {most} characters; the webhook evaluates no such pod"
     NOT_VIRT_LAUNCHER = "the pod has no label kubevirt.io=virt-launcher", Columns(other_pod=True)
     MIGRATION_TARGET = (
         "the pod is a live-migration target (label kubevirt.io/migrationJobUID)",

@@ -1,4 +1,4 @@
-"""A pod whose lists are longer than any of KubeVirt stays unchanged, at every entry, before it is evaluated."""
+"""A pod with longer lists or texts than any of KubeVirt stays unchanged, at every entry, before it is evaluated."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Any, Final
 
 import pytest
 from msgspec import convert
+from msgspec.json import encode
 from support.fakes.views import cluster
 from support.objects import builders
 
-from webhook.core.admit import Answer, Entry, admit
+from webhook.core.admit import Answer, Entry, admit, failed
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave
 from webhook.core.opt_in import Policy
 from webhook.core.pod_limits import _LIMITS, WHOLE_BYTES_MAX, why_too_large
-from webhook.core.reasons import Reason
+from webhook.core.reasons import Reason, Why
+from webhook.telemetry.record import admission_record
 
 Object = dict[str, Any]
 RENDERED: Final = sorted((Path(__file__).parents[2] / "cases/pods").glob("*.json"))
@@ -72,6 +74,8 @@ def pod(what: str, count: int) -> Object:
     made = builders.vm_pod("db01", containers=[{"name": "main"}])
     if what == "labels and annotations":
         made["metadata"] |= {"labels": {"a": "b"}, "annotations": {str(each): "" for each in range(count - 1)}}
+    elif what == "owners":
+        made["metadata"]["ownerReferences"] = [{"kind": "VirtualMachineInstance"}] * count
     else:
         made["spec"] |= SPECS[what](count)
     return made
@@ -84,6 +88,59 @@ def test_a_list_may_be_as_long_as_its_limit_and_no_longer(what: str) -> None:
     assert why_too_large(convert(pod(what, most), Pod)) is None
     why = why_too_large(convert(pod(what, most + 1), Pod))
     assert why == Reason.POD_TOO_LARGE.why(count=most + 1, what=what, most=most)
+
+
+TEXTS: dict[str, tuple[int, Callable[[str], Object]]] = {
+    "metadata.namespace": (63, lambda text: {"metadata": {"namespace": text}}),
+    "metadata.name": (253, lambda text: {"metadata": {"name": text}}),
+    "metadata.generateName": (253, lambda text: {"metadata": {"generateName": text}}),
+    "key in metadata.labels": (317, lambda text: {"metadata": {"labels": {"a": "b", text: ""}}}),
+    "metadata.labels[...]": (63, lambda text: {"metadata": {"labels": {"a": "b", "c": text}}}),
+    "metadata.ownerReferences[1].kind": (253, lambda text: {"metadata": {"ownerReferences": [{}, {"kind": text}]}}),
+    "metadata.ownerReferences[1].name": (253, lambda text: {"metadata": {"ownerReferences": [{}, {"name": text}]}}),
+    "metadata.ownerReferences[1].uid": (64, lambda text: {"metadata": {"ownerReferences": [{}, {"uid": text}]}}),
+    "spec.nodeName": (253, lambda text: {"spec": {"nodeName": text}}),
+    "key in spec.nodeSelector": (317, lambda text: {"spec": {"nodeSelector": {"a": "b", text: ""}}}),
+    "spec.nodeSelector[...]": (63, lambda text: {"spec": {"nodeSelector": {"a": "b", "c": text}}}),
+    "spec.volumes[1].name": (253, lambda text: {"spec": {"volumes": [{}, {"name": text}]}}),
+    "spec.volumes[1].persistentVolumeClaim.claimName": (
+        253,
+        lambda text: {"spec": {"volumes": [{}, builders.claim_volume("disk", text)]}},
+    ),
+}
+LONG: Final = "x" * 690_000
+
+
+@pytest.mark.parametrize(("what", "most", "pod"), [(what, *row) for what, row in TEXTS.items()], ids=TEXTS)
+def test_a_text_may_be_as_long_as_its_limit_and_no_longer(what: str, most: int, pod: Callable[[str], Object]) -> None:
+    """Nothing else in the pod is too long."""
+
+    def why(length: int) -> Why:
+        body = review({"metadata": {}, "spec": {}, **pod("x" * length)})
+        answer = admit(body, cluster(), Policy())
+        assert isinstance(answer, Answer)
+        return answer.decision.why
+
+    assert Reason.TEXT_TOO_LONG not in (why(0).reason, why(most).reason)
+    sentence = f"{what} of the pod has more than {most} characters; the webhook evaluates no such pod"
+    assert str(why(most + 1)) == f"TextTooLong: {sentence}"
+
+
+@pytest.mark.parametrize("pod", [pod for _, pod in TEXTS.values()], ids=TEXTS)
+@pytest.mark.parametrize("entry", Entry, ids=lambda entry: entry.title)
+def test_nothing_of_a_long_text_is_stored_or_repeated(entry: Entry, pod: Callable[[str], Object]) -> None:
+    """Neither in the answer nor in what the log and the page get of it."""
+    answer = admit(review({"metadata": {}, "spec": {}, **pod(LONG)}), cluster(), Policy(), entry)
+    assert isinstance(answer, Answer)
+    assert (answer.decision.why.reason, answer.pod, answer.operations) == (Reason.TEXT_TOO_LONG, None, [])
+    assert len(answer.body) < 500
+    assert len(encode(admission_record(answer, 0))) < 500
+
+
+def test_a_failure_of_ours_stores_no_long_text_either() -> None:
+    """It is answered by the same limits."""
+    answer = failed(review({"metadata": {"name": LONG}, "spec": {}}), Reason.INTERNAL_ERROR.why(problem="x"))
+    assert (answer.decision.why.reason, answer.pod) == (Reason.TEXT_TOO_LONG, None)
 
 
 def test_the_sentence_has_both_lengths() -> None:

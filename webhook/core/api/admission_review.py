@@ -7,30 +7,57 @@ Invariant: `encode` always answers allowed, and has patch and patchType together
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from webhook.core.api.pod import Pod
+from webhook.core.api.meta import (
+    LABEL_KEY_MAX_CHARS,
+    LABEL_VALUE_MAX_CHARS,
+    NAME_MAX_CHARS,
+    NAMESPACE_MAX_CHARS,
+    UID_MAX_CHARS,
+    ObjectMeta,
+    OwnerReference,
+)
+from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, Volume
 
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
-_UID_CHARS: Final = 128  # the API server's have 36
+_TOO_LONG: Final = re.compile(r"Expected `str` of length <= (?P<most>\d+) - at (?P<path>.*)")  # msgspec's words
+_Name: TypeAlias = Annotated[str, Meta(max_length=NAME_MAX_CHARS)]
+_Uid: TypeAlias = Annotated[str, Meta(max_length=UID_MAX_CHARS)]
+_Namespace: TypeAlias = Annotated[str, Meta(max_length=NAMESPACE_MAX_CHARS)]
+_LabelKey: TypeAlias = Annotated[str, Meta(max_length=LABEL_KEY_MAX_CHARS)]
+_LabelValue: TypeAlias = Annotated[str, Meta(max_length=LABEL_VALUE_MAX_CHARS)]
 _T = TypeVar("_T")
 
 
 class BadReview(Exception):
-    """The bytes are not an AdmissionReview v1. The message has the field, what it is and what is expected."""
+    """The bytes are not an AdmissionReview v1. The message has the field, what it is and what is expected.
+
+    It has less than a thousand characters: the decoder's own words name fields, and at most 80 characters are quoted.
+    """
+
+
+class TextTooLong(Exception):
+    """A text of the pod has more than `most` characters. `what`: the path of its field."""
+
+    def __init__(self, what: str, most: str) -> None:
+        super().__init__(f"{what} has more than {most} characters")
+        self.what = what
+        self.most = most
 
 
 class GroupVersionKind(Struct, frozen=True):
     """metav1.GroupVersionKind; the core group is the empty string."""
 
-    group: str = ""
-    version: str = ""
-    kind: str = ""
+    group: _Name = ""
+    version: _Name = ""
+    kind: _Name = ""
 
     def __str__(self) -> str:
         return f"{self.group}/{self.version} {self.kind}".lstrip("/")
@@ -40,13 +67,16 @@ POD_KIND: Final = GroupVersionKind(version="v1", kind="Pod")
 
 
 class AdmissionRequest(Struct, rename="camel", frozen=True, kw_only=True):
-    """admission/v1 AdmissionRequest, with the fields that core reads. `object` is JSON until `pod` is called."""
+    """admission/v1 AdmissionRequest, with the fields that core reads. `object` is JSON until `pod` is called.
 
-    uid: str
+    All of its texts are bounded but the namespace, which is a user's: webhook.core.admit bounds it.
+    """
+
+    uid: _Uid
     kind: GroupVersionKind = GroupVersionKind()
-    sub_resource: str | None = None
+    sub_resource: _Name | None = None
     namespace: str | None = None
-    operation: str | None = None
+    operation: _Name | None = None
     dry_run: bool | None = None
     object: Raw = Raw(b"null")
 
@@ -55,6 +85,7 @@ class AdmissionRequest(Struct, rename="camel", frozen=True, kw_only=True):
 
         Raises:
             BadReview: the request has no object, or one that is not a Pod.
+            TextTooLong: the pod has a text that is longer than its field in `_Pod` allows.
         """
         pod = _decoded(_pod_decoder, self.object, "request.object")
         if pod is None:
@@ -62,9 +93,51 @@ class AdmissionRequest(Struct, rename="camel", frozen=True, kw_only=True):
         return pod
 
 
+class _Owner(OwnerReference, frozen=True, kw_only=True):
+    kind: _Name | None = None
+    name: _Name | None = None
+    uid: _Uid | None = None
+
+
+class _PodMeta(ObjectMeta, frozen=True, kw_only=True):
+    name: _Name | None = None
+    generate_name: _Name | None = None
+    namespace: _Namespace | None = None
+    labels: dict[_LabelKey, _LabelValue] | None = None
+    owner_references: list[_Owner] | None = None  # type: ignore[assignment]  # nobody appends to it
+
+
+class _Claim(PersistentVolumeClaimVolumeSource, frozen=True, kw_only=True):
+    claim_name: _Name | None = None
+
+
+class _Volume(Volume, frozen=True, kw_only=True):
+    name: _Name | None = None
+    persistent_volume_claim: _Claim | None = None
+
+
+class _Spec(PodSpec, frozen=True, kw_only=True):
+    node_name: _Name | None = None
+    node_selector: dict[_LabelKey, _LabelValue] | None = None
+    volumes: list[_Volume] | None = None  # type: ignore[assignment]  # the same
+
+
+class _Pod(Pod, frozen=True, kw_only=True):
+    """v1.Pod of a request, with a bound for each text that a record or a cache can store.
+
+    An API server asks webhooks before it validates a pod. It never bounds the name of a claim
+    (pkg/apis/core/validation/validation.go, validatePersistentClaimVolumeSource). Neither does it bound kind, name and
+    uid of an owner (apimachinery pkg/api/validation/objectmeta.go, validateOwnerReference). So pods that exist can have
+    longer texts, and no watch decodes pods by this type: a pod that is left out would count on no node.
+    """
+
+    metadata: _PodMeta
+    spec: _Spec
+
+
 class _Review(Struct, rename="camel", frozen=True):
-    api_version: str | None = None
-    kind: str | None = None
+    api_version: _Name | None = None
+    kind: _Name | None = None
     request: AdmissionRequest | None = None
 
 
@@ -83,17 +156,17 @@ class _Answer(Struct, rename="camel", frozen=True, kw_only=True):
     response: _Response
 
 
-class _Uid(Struct, frozen=True):
-    uid: str | None = None
+class _MarkedRequest(Struct, frozen=True):
+    uid: _Uid | None = None
 
 
 class _Mark(Struct, frozen=True):
-    request: _Uid | None = None
+    request: _MarkedRequest | None = None
 
 
 _mark_decoder: Final = msgspec.json.Decoder(_Mark)
 _decoder: Final = msgspec.json.Decoder(_Review)
-_pod_decoder: Final[msgspec.json.Decoder[Pod | None]] = msgspec.json.Decoder(Pod | None)
+_pod_decoder: Final[msgspec.json.Decoder[_Pod | None]] = msgspec.json.Decoder(_Pod | None)
 _encoder: Final = msgspec.json.Encoder()
 
 
@@ -123,18 +196,22 @@ def _decoded(decoder: msgspec.json.Decoder[_T], data: bytes | Raw, path: str = "
     try:
         return decoder.decode(data)
     except msgspec.ValidationError as error:
+        too_long = _TOO_LONG.fullmatch(str(error)) if decoder is _pod_decoder else None
+        if too_long:
+            what = too_long["path"].replace("`", "").replace("$.", "")
+            raise TextTooLong(what, too_long["most"]) from None
         raise BadReview(_explain(error, path)) from None
     except (ValueError, RecursionError) as error:
         raise BadReview(f"the body is not an AdmissionReview: {_explain(error, path)}") from None
 
 
 def uid_of(body: bytes) -> str | None:
-    """Return the request's uid in a body that can't be answered, None if it has none. It goes to the log."""
+    """Return the request's uid in a body that can't be answered, None without one of a uid's length: for the log."""
     try:
         marked = _mark_decoder.decode(body)
     except (ValueError, RecursionError):
         return None
-    return marked.request.uid[:_UID_CHARS] if marked.request and marked.request.uid else None
+    return (marked.request.uid or None) if marked.request else None
 
 
 def _explain(error: Exception, path: str) -> str:

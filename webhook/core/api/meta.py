@@ -16,7 +16,12 @@ Upstream: kubernetes/autoscaler cluster-autoscaler/clusterstate/utils/status.go,
 """
 
 
-LABEL_VALUE_MAX_CHARS: Final = 63  # apimachinery pkg/util/validation
+# apimachinery pkg/util/validation and pkg/api/validate/content.
+NAME_MAX_CHARS: Final = 253  # DNS1123SubdomainMaxLength
+NAMESPACE_MAX_CHARS: Final = 63  # DNS1123LabelMaxLength
+LABEL_KEY_MAX_CHARS: Final = 317  # a prefix of 253, a slash and 63 (IsLabelKey)
+LABEL_VALUE_MAX_CHARS: Final = 63  # LabelValueMaxLength
+UID_MAX_CHARS: Final = 64  # an API server makes uids of 36
 
 
 class Present(Struct, frozen=True, gc=False):

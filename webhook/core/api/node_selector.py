@@ -13,6 +13,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from webhook.core.api.meta import NAME_MAX_CHARS
+
 MAX_TERMS: Final = 64
 """The most nodeSelectorTerms of a pod after a pin; several required nodes multiply its terms.
 
@@ -23,7 +25,6 @@ _MAX_GROWTH_BYTES: Final = 64 * 1024  # of these copies; etcd accepts 1.5 MiB
 METADATA_NAME: Final = "metadata.name"
 # What the API server accepts as a name: apimachinery pkg/util/validation.
 _DNS_SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
-_DNS_SUBDOMAIN_MAX_CHARS: Final = 253
 
 
 @lru_cache(maxsize=8192)  # as many as the largest clusters have nodes
@@ -32,7 +33,7 @@ def is_node_name(name: str) -> bool:
 
     The API server rejects the whole pod for a term with any other name, so the webhook must never write such a term.
     """
-    return len(name) <= _DNS_SUBDOMAIN_MAX_CHARS and _DNS_SUBDOMAIN.fullmatch(name) is not None
+    return len(name) <= NAME_MAX_CHARS and _DNS_SUBDOMAIN.fullmatch(name) is not None
 
 
 class NodeSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
