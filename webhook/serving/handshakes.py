@@ -8,14 +8,12 @@ trust the webhook's certificate.
 from __future__ import annotations
 
 import ssl
-from collections import Counter
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
+from webhook.telemetry.once_a_minute import OnceAMinute
 from webhook.telemetry.record import LOGGER
-
-_REPEAT: Final = timedelta(minutes=1)
 
 # The end of OpenSSL's reason -> its meaning. Go's client sends bad_certificate for every certificate that it refuses.
 _MEANINGS: Final = (
@@ -32,9 +30,8 @@ class Handshakes:
     """Counts failed handshakes. `failures`: how many, by OpenSSL's reason."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
-        self.failures: Counter[str] = Counter()
-        self._now = now
-        self._logged_at: dict[str, datetime] = {}
+        self._lines = OnceAMinute(now)
+        self.failures = self._lines.so_far
 
     def watch(self, context: ssl.SSLContext) -> None:
         """Count the failed handshakes of this context's connections from now on."""
@@ -54,11 +51,8 @@ class Handshakes:
 
     def _failed(self, error: ssl.SSLError) -> None:
         reason = error.reason or "UNKNOWN"
-        self.failures[reason] += 1
-        now = self._now()
-        if reason in self._logged_at and now < self._logged_at[reason] + _REPEAT:
+        if not self._lines.is_due(reason):
             return
-        self._logged_at[reason] = now
         meaning = next((meaning for end, meaning in _MEANINGS if reason.endswith(end)), "")
         detail = getattr(error, "verify_message", "")
         because = ": ".join(filter(None, (meaning, detail))) or str(error)

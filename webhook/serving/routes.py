@@ -16,6 +16,7 @@ from msgspec import Struct
 from webhook.component_base.health import SERVER_HEADER, Handler, refuse, reply, shown
 from webhook.core.api.admission_review import BadReview, uid_of
 from webhook.serving.deadline import budget_seconds
+from webhook.telemetry.once_a_minute import OnceAMinute
 from webhook.telemetry.record import LOGGER
 
 MAX_BODY_BYTES: Final = (3 * 1024 + 64) * 1024
@@ -26,6 +27,7 @@ LARGE_BODY_BYTES: Final = 128 * 1024
 """Six times the review of a launcher pod, so that no ordinary pod waits for a large one."""
 LARGE_AT_ONCE: Final = 2  # of them, so that they take 6 MiB of memory
 
+_BAD_REVIEW: Final = "bad review"
 _OK: Final = 200
 _JSON: Final = "application/json"
 _ANSWER_HEADERS: Final = {**SERVER_HEADER, "Content-Type": _JSON}
@@ -62,6 +64,7 @@ def webhook_handler(entries: Mapping[str, Admit], limits: Limits = DEFAULT_LIMIT
     loop_time = asyncio.get_running_loop().time
     expected = " or ".join(entries)
     bodies, large = _Bodies(limits), asyncio.Semaphore(LARGE_AT_ONCE)
+    bad_reviews = OnceAMinute()
 
     async def handle(request: web.BaseRequest) -> web.Response:
         arrived = loop_time()
@@ -74,21 +77,23 @@ def webhook_handler(entries: Mapping[str, Admit], limits: Limits = DEFAULT_LIMIT
             return refusal
         deadline = arrived + budget_seconds(query)
         if (request.content_length or 0) <= LARGE_BODY_BYTES:
-            return await _answer(request, bodies, admit, deadline)
+            return await _answer(request, bodies, admit, deadline, bad_reviews)
         try:
             async with asyncio.timeout_at(deadline):
                 await large.acquire()
         except TimeoutError:
             return refuse(503, f"{LARGE_AT_ONCE} calls of more than {LARGE_BODY_BYTES} bytes are in work; call again")
         try:
-            return await _answer(request, bodies, admit, deadline)
+            return await _answer(request, bodies, admit, deadline, bad_reviews)
         finally:
             large.release()
 
     return handle
 
 
-async def _answer(request: web.BaseRequest, bodies: _Bodies, admit: Admit, deadline: float) -> web.Response:
+async def _answer(
+    request: web.BaseRequest, bodies: _Bodies, admit: Admit, deadline: float, bad_reviews: OnceAMinute
+) -> web.Response:
     """Read the body of a call and return its answer."""
     body = await bodies.read(request)
     if isinstance(body, web.Response):
@@ -96,7 +101,9 @@ async def _answer(request: web.BaseRequest, bodies: _Bodies, admit: Admit, deadl
     try:
         answer = await admit(body, deadline)
     except BadReview as error:
-        LOGGER.warning("bad review", extra={"fields": {"uid": uid_of(body), "because": str(error)}})
+        if bad_reviews.is_due(_BAD_REVIEW):
+            fields = {"uid": uid_of(body), "because": str(error), "so_far": bad_reviews.so_far[_BAD_REVIEW]}
+            LOGGER.warning(_BAD_REVIEW, extra={"fields": fields})
         return reply(400, str(error))
     return web.Response(body=answer, headers=_ANSWER_HEADERS)
 

@@ -103,6 +103,17 @@ async def test_a_call_is_logged_with_its_uid_and_without_a_secret(
     assert CONTENT not in line
 
 
+async def test_bad_reviews_are_logged_once_a_minute(logged: Logged, tmp_path: Path) -> None:
+    """Whatever is wrong with them. The line has the count so far, and each has its answer."""
+    log.start_log("info")
+    handler = webhook_handler(admit_functions(manifests(), Policy(), log.write))
+    async with listening(handler, tmp_path) as server:
+        sentences = {(await server.ask(request(body))).sentence for body in (b"[]", b"{", b"{}") * 10}
+    assert len(sentences) == 3
+    [line] = logged.lines()
+    assert (line["message"], line["so_far"]) == ("bad review", 1)
+
+
 async def test_a_failure_of_ours_does_not_quote_the_pod(logged: Logged, tmp_path: Path) -> None:
     """Two lines with the uid: the error's type and locations, and the admission. Its message can quote the pod."""
     log.start_log("debug")
