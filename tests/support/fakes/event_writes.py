@@ -18,6 +18,7 @@ from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.client.api import Api
 from webhook.core.admit import Answer, admit
+from webhook.core.api.meta import UID_MAX_CHARS
 from webhook.core.observe.events import Outcome
 from webhook.core.opt_in import Policy
 from webhook.kube.events import DEFAULT_EVENT_LIMITS, EventLimits, EventRecorder
@@ -72,7 +73,7 @@ async def recording(api: Api, limits: EventLimits = SWIFT, chance: float = 0.0) 
 def answer(vm: str = "db01", **described_pod: Any) -> Answer:
     """The answer about the start pod of a VM of this name."""
     pod = builders.virt_launcher_pod(claims=["disk"], **described_pod)
-    pod["metadata"]["ownerReferences"][0] |= {"name": vm, "uid": f"uid-of-{vm}"}
+    pod["metadata"]["ownerReferences"][0] |= {"name": vm, "uid": f"uid-of-{vm}"[:UID_MAX_CHARS]}
     found = admit(json.dumps(builders.review(pod)).encode(), manifests(), Policy())
     assert isinstance(found, Answer)
     return found

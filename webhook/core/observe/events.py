@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from webhook.core.admit import Answer, Entry
 from webhook.core.api import kubevirt
+from webhook.core.api.meta import UID_MAX_CHARS
 from webhook.core.api.node_selector import is_node_name
 from webhook.core.decision import Decision, Leave, decision_sentence
 from webhook.core.evidence.finding import Finding
@@ -69,7 +70,12 @@ def events_for(answer: Answer, entry: Entry) -> list[Event]:
     if not may_have_events(answer):
         return []
     events = _of_share_manager(answer) if entry is Entry.SHARE_MANAGER else _of_virt_launcher(answer)
-    return [event for event in events if event.uid and is_node_name(event.namespace) and is_node_name(event.name)]
+    return [event for event in events if _is_accepted(event)]
+
+
+def _is_accepted(event: Event) -> bool:
+    """Whether the API server takes the Event. The uid of a watched pod's owner can have any length."""
+    return 0 < len(event.uid) <= UID_MAX_CHARS and is_node_name(event.namespace) and is_node_name(event.name)
 
 
 def _of_virt_launcher(answer: Answer) -> Iterator[Event]:

@@ -154,8 +154,8 @@ async def test_what_the_queue_does_not_hold_is_counted(api: Api, writing: Writin
     assert (events.counts[Outcome.WRITTEN], events.counts[Outcome.OVERFLOWED]) == (4, 6)
 
 
-async def test_an_answer_that_makes_no_event_does_not_end_the_task(api: Api, writing: Writing, logged: Logged) -> None:
-    """The recorder logs the fault with the request's uid and writes the next Event."""
+async def test_an_answer_that_makes_no_event_is_still_the_answer(api: Api, writing: Writing, logged: Logged) -> None:
+    """The recorder logs the fault with the request's uid, and takes the next answer."""
     start_log("info")
     broken = replace_decision(answer())
     async with recording(api) as events:
