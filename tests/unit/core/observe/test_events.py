@@ -179,14 +179,6 @@ def test_an_error_without_a_pod_gives_no_event() -> None:
     assert events.events_for(unchanged(request, Reason.INTERNAL_ERROR.why(problem="x")), Entry.VIRT_LAUNCHER) == []
 
 
-def test_an_owner_with_a_uid_that_no_object_has_gets_no_event() -> None:
-    """A watched pod's owner can have a uid of any length."""
-    pod = vm_pod("db01", claims=["disk"], node="n1", uid="u" * 65)
-    found = answer(SHARE_MANAGER, *CONSUMED, pod, entry=Entry.SHARE_MANAGER)
-    assert found.decision.findings
-    assert events.events_for(found, Entry.SHARE_MANAGER) == []
-
-
 @pytest.mark.parametrize("letter", ["x", "\u00e9", "\U0001f600"], ids=["one byte", "two", "four"])
 def test_a_message_is_cut_to_what_the_api_server_accepts(letter: str) -> None:
     """Under 1024 bytes, never half a character, and with dots at the end."""
