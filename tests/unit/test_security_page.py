@@ -23,6 +23,7 @@ INSTALL_POD: Final = "manifests/test_install_pod.py"
 VARIANTS: Final = "manifests/test_install_variants.py"
 PROPERTIES: Final = "unit/core/test_properties.py"
 SUPPLY: Final = "unit/test_supply_chain.py"
+LIMITS: Final = "unit/core/test_pod_limits.py"
 
 CLAIMS: Final[dict[str, Sequence[str]]] = {
     # The accounts.
@@ -76,6 +77,12 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
         "component/kube/scheduler_cache/test_vms_that_exist.py::test_a_pod_of_no_vm_is_answered_and_leaves_nothing",
         "component/serving/test_floods.py::test_a_flood_of_connections_keeps_nobody_from_an_answer",
         "apiserver/test_client_verification.py::test_a_caller_of_another_name_is_refused",
+    ),
+    "A text or a list without end": (
+        f"{LIMITS}::test_nothing_of_a_long_text_is_stored_or_repeated",
+        "unit/core/api/test_admission_review.py::test_another_body_is_rejected_with_the_field_and_the_reason",
+        "unit/core/test_bounds.py::test_answer_log_line_annotations_and_events_are_bounded",
+        "component/telemetry/test_log_calls.py::test_bad_reviews_are_logged_once_a_minute",
     ),
     "Another pod reads the page or `/metrics`": (
         "component/page/test_page_state.py::test_the_page_answers_only_on_the_loopback_address",
