@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
+from webhook.component_base.log_line import failure
 from webhook.core import admit as core
 from webhook.core.admit import Answer, Entry, PodCreation
 from webhook.core.api.admission_review import BadReview
@@ -21,7 +22,6 @@ from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView, Ref
 from webhook.serving.routes import Admit
-from webhook.telemetry.log import failure
 from webhook.telemetry.record import LOGGER, AdmissionRecord, admission_record
 
 READS_MAX: Final = 32

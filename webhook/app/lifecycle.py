@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from webhook.app.settings import ServeSettings
 from webhook.component_base.health import Check
-from webhook.serving.server import Listener
+from webhook.component_base.server.listener import Listener
 from webhook.telemetry.record import LOGGER
 
 SHUTDOWN_GRACE_SECONDS: Final = 10.0  # an API server's default timeout for a call

@@ -12,13 +12,13 @@ from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources, policy_of
 from webhook.component_base.health import Check, Handler, health_handler
 from webhook.component_base.metrics import Metrics
+from webhook.component_base.server.listener import Listener
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed, published_documents
 from webhook.page.routes import page_handler
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.metrics import certificate_families
 from webhook.serving.routes import count_refusals, require_client, webhook_handler
-from webhook.serving.server import Listener
 from webhook.serving.tls import MIN_VERSIONS, TLSFiles
 from webhook.telemetry import log
 from webhook.telemetry.metrics import Admissions, background_families, build_families

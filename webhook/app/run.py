@@ -11,7 +11,7 @@ from webhook.app.listeners import run_listeners
 from webhook.app.manifest_sources import manifest_sources
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources
-from webhook.serving.sockets import allow_files
+from webhook.component_base.server.sockets import allow_files
 from webhook.telemetry import log
 
 

@@ -49,3 +49,8 @@ def _shortened(value: Any) -> Any:
 def raised_at(error: BaseException) -> list[str]:
     """Where an error was raised and passed through, as FILE:LINE, outermost first."""
     return [f"{Path(each.filename).name}:{each.lineno}" for each in traceback.extract_tb(error.__traceback__)]
+
+
+def failure(error: BaseException) -> dict[str, Any]:
+    """Return the log fields of an error: type and code locations. Its message could quote what a caller sent."""
+    return {"error": type(error).__name__, "at": raised_at(error)}

@@ -26,6 +26,7 @@ from msgspec import Struct
 from webhook.app.handler import admit_functions
 from webhook.component_base.address import Address
 from webhook.component_base.errors import UserError
+from webhook.component_base.server.listener import Listener
 from webhook.component_base.start import interrupts_raised
 from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.opt_in import Policy
@@ -33,7 +34,6 @@ from webhook.explain.evaluate import entry_of
 from webhook.objects.documents import BadDocument, read_file
 from webhook.objects.manifests import Manifests
 from webhook.serving.routes import webhook_handler
-from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
 
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - a directory with a random name is made in it

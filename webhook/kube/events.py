@@ -25,11 +25,11 @@ from webhook.component_base.client.api import Api
 from webhook.component_base.client.backoff import Backoff
 from webhook.component_base.client.errors import ApiError
 from webhook.component_base.client.status import retry_after_seconds
+from webhook.component_base.log_line import failure
 from webhook.core.admit import Answer, Entry
 from webhook.core.api.meta import utc_text
 from webhook.core.observe import events
 from webhook.core.observe.events import Event, Outcome
-from webhook.telemetry.log import failure
 from webhook.telemetry.record import LOGGER
 
 COMPONENT: Final = "kubevirt-coschedule"

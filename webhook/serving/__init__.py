@@ -1,1 +1,1 @@
-"""The HTTPS server: sockets, TLS, HTTP and limits. It imports neither the cluster's caches nor the decisions."""
+"""Calls over HTTPS: TLS, HTTP and the limits of bodies. It imports neither the cluster's caches nor the decisions."""

@@ -33,23 +33,14 @@ _JSON: Final = "application/json"
 _ANSWER_HEADERS: Final = {**SERVER_HEADER, "Content-Type": _JSON}
 
 
-class Limits(Struct, frozen=True, kw_only=True):
-    """How much time, memory and connections callers can use."""
+class BodyLimits(Struct, frozen=True, kw_only=True):
+    """How much time and memory the bodies of calls can use."""
 
-    body_seconds: float = 5.0  # longer than the usual timeoutSeconds of the webhook configuration
-    keepalive_seconds: float = (
-        120.0  # Go's client closes an idle connection after 90 s, and must be the first to close it
-    )
-    handshake_seconds: float = 10.0  # for which Go's client waits, too (TLSHandshakeTimeout)
-    first_call_seconds: float = (
-        1.0  # at the stop, for a client that has just connected: it dials in order to send a call
-    )
-    send_seconds: float = 30.0  # for a client to read an answer
-    bodies_bytes: int = 256 * 1024 * 1024  # of all bodies that are being read: 12,000 ordinary ones
-    connections: int = 1024  # an API server uses few; the rest is for scans and mistakes
+    seconds: float = 5.0  # for each; longer than the usual timeoutSeconds of the webhook configuration
+    all_bytes: int = 256 * 1024 * 1024  # of all that are being read: 12,000 ordinary ones
 
 
-DEFAULT_LIMITS: Final = Limits()
+DEFAULT_BODY_LIMITS: Final = BodyLimits()
 
 Admit = Callable[[bytes, float], Awaitable[bytes]]
 """Takes the body of an AdmissionReview and a deadline; returns the body of the answer. Raises only BadReview.
@@ -59,7 +50,7 @@ deadline: every wait inside the call ends by then, and a late answer does no mor
 """
 
 
-def webhook_handler(entries: Mapping[str, Admit], limits: Limits = DEFAULT_LIMITS) -> Handler:
+def webhook_handler(entries: Mapping[str, Admit], limits: BodyLimits = DEFAULT_BODY_LIMITS) -> Handler:
     """Return the HTTP handler that calls the function of each path. Call this while the event loop runs."""
     loop_time = asyncio.get_running_loop().time
     expected = " or ".join(entries)
@@ -163,22 +154,22 @@ def _refusal(request: web.BaseRequest) -> web.Response | None:
 
 
 class _Bodies:
-    """Reads the bodies of calls. Those that are being read have `bodies_bytes` in total, and `body_seconds` each."""
+    """Reads the bodies of calls. Those that are being read have `all_bytes` in total, and `seconds` each."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: BodyLimits) -> None:
         self._limits = limits
-        self._free_bytes = limits.bodies_bytes
+        self._free_bytes = limits.all_bytes
 
     async def read(self, request: web.BaseRequest) -> bytes | web.Response:
         """Return the body, or the answer that refuses the request."""
         limits, length = self._limits, request.content_length or 0
         if length > self._free_bytes:
-            return refuse(503, f"{limits.bodies_bytes} bytes of other calls are being read; call again")
+            return refuse(503, f"{limits.all_bytes} bytes of other calls are being read; call again")
         self._free_bytes -= length
         try:
-            return await _body(request, limits.body_seconds)
+            return await _body(request, limits.seconds)
         except TimeoutError:
-            return refuse(408, f"the body did not come within {limits.body_seconds:g} s")
+            return refuse(408, f"the body did not come within {limits.seconds:g} s")
         except (ConnectionError, web.RequestPayloadError):
             return refuse(400, "the body ended before its Content-Length")
         finally:

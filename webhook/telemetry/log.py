@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any, Literal
+from typing import Literal
 
 from webhook.component_base import log_line
 from webhook.telemetry.record import LOGGER, AdmissionRecord
@@ -32,8 +32,3 @@ def write(record: AdmissionRecord) -> None:
         stream = sys.stderr.buffer  # the text layer above would encode the line again
         stream.write(log_line.ENCODER.encode(record) + b"\n")
         stream.flush()
-
-
-def failure(error: BaseException) -> dict[str, Any]:
-    """Return the log fields of an error: type and code locations. Its message could quote what a caller sent."""
-    return {"error": type(error).__name__, "at": log_line.raised_at(error)}

@@ -14,9 +14,9 @@ from support.fakes.api_server import until
 from support.fakes.wire import Listening, Wire, listening
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.serving.connection import Connection
+from webhook.component_base.server.connection import DEFAULT_LIMITS, Connection, Limits
 from webhook.serving.deadline import DEFAULT_TIMEOUT_SECONDS, MARGIN
-from webhook.serving.routes import DEFAULT_LIMITS, Limits, webhook_handler
+from webhook.serving.routes import webhook_handler
 
 _SOON_SECONDS: Final = 0.05
 _ROUNDING: Final = 1e-9  # uvloop's time is in whole milliseconds: the three times can be equal
@@ -48,7 +48,7 @@ async def gated(
 ) -> AsyncIterator[tuple[Gate, Listening]]:
     """Return a server whose admission is this gate."""
     gate = Gate(opened=opened)
-    async with listening(webhook_handler({PATH: gate.admit}, limits), directory, limits) as server:
+    async with listening(webhook_handler({PATH: gate.admit}), directory, limits) as server:
         yield gate, server
 
 

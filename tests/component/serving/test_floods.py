@@ -8,33 +8,27 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
+from support.drivers.flooding import HALF, PROBE, PROBE_EVERY, Late, files, open_connections, silent
 from support.drivers.http_calls import request
 from support.drivers.serving import Client, Serving, cluster, issue, serving, write_cluster
 from support.objects import builders
 from support.scenarios.admitting import until
-from support.waits import MAX_WAIT_SECONDS
 
-from webhook.serving.routes import DEFAULT_LIMITS
+from webhook.component_base.server.connection import DEFAULT_LIMITS
 
 pytestmark = pytest.mark.slow
 
 FLOOD: Final = 1_100  # connections: more than a listener holds
-_PROBE_EVERY: Final = 50
 _PROBES_AFTER: Final = 20
-_PROBE_SECONDS: Final = 1.0  # timeoutSeconds of a kubelet's probe, where none is given
-_LATE_MOST: Final = 2  # in a row: at the third a kubelet acts (failureThreshold), and a busy machine may delay one
 _FILES: Final = 1_024  # with which containers often begin: no more than a listener's connections
-_LISTENING: Final = "0A"  # tcp_states.h
 BODY: Final = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
-PROBE: Final = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 HEALTH: Final = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-HEAD: Final = b"GET /healthz HTTP/1.1\r\nX: " + b"x" * FLOOD
 
 
 class Server(NamedTuple):
@@ -56,22 +50,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     manifests = write_cluster(directory / "cluster.json", cluster())
     flags = {"tls-cert-file": pair.cert_file, "tls-private-key-file": pair.key_file, "manifests": manifests}
     with ExitStack() as stack:
-        stack.enter_context(_files(_FILES))
+        stack.enter_context(files(_FILES))
         words = [f"--{name}={value}" for name, value in flags.items()]
         process = stack.enter_context(serving(*words, log=directory / "log"))
-        stack.enter_context(_files(4 * FLOOD))
+        stack.enter_context(files(4 * FLOOD))
         yield Server(process, pair.trust)
-
-
-@contextmanager
-def _files(count: int) -> Iterator[None]:
-    """Permit this process, and those that it starts, so many open files."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 Flooding = Callable[[Server, int, int], socket.socket]
@@ -79,12 +62,11 @@ Flooding = Callable[[Server, int, int], socket.socket]
 
 
 def _silent(_: Server, port: int, number: int) -> socket.socket:  # noqa: ARG001 - Flooding
-    return socket.create_connection(("127.0.0.1", port), MAX_WAIT_SECONDS)
+    return silent(port)
 
 
 def _from_everywhere(_: Server, port: int, number: int) -> socket.socket:
-    here = (f"127.0.{1 + number // 200}.{1 + number % 200}", 0)
-    return socket.create_connection(("127.0.0.1", port), MAX_WAIT_SECONDS, source_address=here)
+    return silent(port, 1 + number)
 
 
 def _secured(server: Server, port: int, number: int) -> socket.socket:  # noqa: ARG001 - Flooding
@@ -124,12 +106,12 @@ def test_a_flood_of_connections_keeps_nobody_from_an_answer(
         for number in range(FLOOD):
             flood.append(stack.enter_context(connect(server, server.port(listener), number)))
             if dribbles:
-                _dribble(flood[-1:], HEAD[:1])
-            if number % _PROBE_EVERY == 0:
+                _dribble(flood[-1:], HALF[:1])
+            if number % PROBE_EVERY == 0:
                 late.note(_answered(server, kept))
         for number in range(_PROBES_AFTER):
             if dribbles:
-                _dribble(flood, HEAD[1 + number : 2 + number])
+                _dribble(flood, HALF[1 + number : 2 + number])
             late.note(_answered(server, kept))
 
 
@@ -137,18 +119,6 @@ def _dribble(flood: Sequence[socket.socket], data: bytes) -> None:
     for each in flood:
         with suppress(OSError):  # it was cut
             each.send(data)
-
-
-class Late:
-    """How many answers in a row were late."""
-
-    def __init__(self) -> None:
-        self._in_a_row = 0
-
-    def note(self, seconds: float) -> None:
-        """An answer took so long."""
-        self._in_a_row = self._in_a_row + 1 if seconds >= _PROBE_SECONDS else 0
-        assert self._in_a_row <= _LATE_MOST
 
 
 def _answered(server: Server, kept: Sequence[Client]) -> float:
@@ -204,7 +174,10 @@ def test_without_a_connection_to_close_new_ones_are_accepted_later(
     """As soon as the process may open files again; until then the log has the reason."""
     with Client(server.process.health_port) as first:  # the loop has all the files that it takes
         assert first.ask(PROBE).status == 200
-    until(lambda: not _open_connections(server), "connections of the past to be closed: they would give way")
+    until(
+        lambda: not open_connections(server.process.port, server.process.health_port),
+        "connections of the past to be closed: they would give way",
+    )
     short_of_files(0)
     with ExitStack() as stack:
         waiting = [stack.enter_context(Client(server.process.health_port)) for _ in range(3)]
@@ -213,10 +186,3 @@ def test_without_a_connection_to_close_new_ones_are_accepted_later(
         server.process.until_logged("can't accept connections")
         short_of_files(24)
         assert [each.reply().status for each in waiting] == [200, 200, 200]
-
-
-def _open_connections(server: Server) -> int:
-    """Return how many connections the replica has a file for. proc_net_tcp.rst: local address, state, inode."""
-    ports = {f"{server.port(listener):04X}" for listener in ("health", "webhook")}
-    sockets = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
-    return sum(each[1][-4:] in ports and each[3] != _LISTENING and each[9] != "0" for each in sockets)

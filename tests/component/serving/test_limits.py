@@ -15,8 +15,9 @@ from support.objects import builders
 
 from webhook.app.handler import admit_function
 from webhook.component_base.log_line import JSONFormatter
+from webhook.component_base.server.connection import Limits
 from webhook.core.opt_in import Policy
-from webhook.serving.routes import Limits, webhook_handler
+from webhook.serving.routes import BodyLimits, webhook_handler
 from webhook.telemetry.record import AdmissionRecord
 
 pytestmark = pytest.mark.slow
@@ -52,8 +53,8 @@ async def test_a_connection_without_a_request_is_closed(tmp_path: Path, beginnin
 @pytest.mark.parametrize("sent", [0, 1, 20_000], ids=str)
 async def test_a_body_that_does_not_come_is_waited_for_no_longer(tmp_path: Path, sent: int) -> None:
     """The status is 408 after the time for a body, even if a part has arrived."""
-    limits = Limits(body_seconds=_SOON_SECONDS)
-    async with listening(webhook_handler({PATH: same}, limits), tmp_path, limits) as server:
+    limits = BodyLimits(seconds=_SOON_SECONDS)
+    async with listening(webhook_handler({PATH: same}, limits), tmp_path) as server:
         whole = request(b"x" * 40_000)
         reply = await server.ask(whole[: len(whole) - 40_000 + sent])
         assert (reply.status, reply.headers["connection"]) == (408, "close")
@@ -63,7 +64,7 @@ async def test_a_body_that_does_not_come_is_waited_for_no_longer(tmp_path: Path,
 async def test_a_caller_that_reads_nothing_is_cut_off(tmp_path: Path) -> None:
     """Its answers fill the buffers, and then one is waited for. The connection ends after the time for an answer."""
     limits = Limits(send_seconds=_SOON_SECONDS)
-    async with listening(webhook_handler({PATH: same}, limits), tmp_path, limits) as server:
+    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server:
         async with await server.connect() as wire:
             with suppress(ConnectionError):
                 while True:
@@ -169,8 +170,8 @@ async def test_a_new_connection_is_refused_if_all_have_calls_in_flight(tmp_path:
 
 async def test_bodies_that_are_read_at_once_are_bounded(tmp_path: Path) -> None:
     """A call beyond the limit gets 503. A body that was read, or given up, frees its bytes."""
-    limits = Limits(bodies_bytes=5)
-    async with listening(webhook_handler({PATH: same}, limits), tmp_path, limits) as server:
+    limits = BodyLimits(all_bytes=5)
+    async with listening(webhook_handler({PATH: same}, limits), tmp_path) as server:
         whole = request(b"1234", expect="100-continue")
         async with await server.connect() as slow, await server.connect() as gone:
             assert (await slow.ask(whole[:-4])).status == 100  # its body is waited for

@@ -22,6 +22,7 @@ from support.objects.fleets import disk, running_pod, served, unschedulable
 
 from webhook.component_base.address import Address
 from webhook.component_base.health import health_handler
+from webhook.component_base.server.listener import Listener
 from webhook.core.opt_in import Policy
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.kinds import resources
@@ -29,7 +30,6 @@ from webhook.kube.vm_status import VMStatusTracker
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed
 from webhook.page.routes import page_handler
-from webhook.serving.server import Listener
 from webhook.telemetry.record import AdmissionRecord
 
 REPLICA: Final = "kubevirt-coschedule-abcde"

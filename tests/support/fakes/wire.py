@@ -15,8 +15,9 @@ from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.address import Address
 from webhook.component_base.health import Handler
-from webhook.serving.routes import DEFAULT_LIMITS, Limits, require_client, webhook_handler
-from webhook.serving.server import Listener
+from webhook.component_base.server.connection import DEFAULT_LIMITS, Limits
+from webhook.component_base.server.listener import Listener
+from webhook.serving.routes import require_client, webhook_handler
 from webhook.serving.tls import server_context
 
 _GRACE_SECONDS: Final = 0.05

@@ -9,20 +9,38 @@ closes while the request is under way. So the first head has no shorter limit th
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
 from aiohttp import web
+from msgspec import Struct
 
 from webhook.component_base.health import refuse
-from webhook.serving.routes import Limits
-from webhook.telemetry.log import failure
-from webhook.telemetry.record import LOGGER
+from webhook.component_base.log_line import failure
 
+LOGGER: Final = logging.getLogger(__name__)
 CLOSE_SECONDS: Final = 1.0  # for a finished answer to be sent, and for the rest of a body that nobody reads
 _HTTP_SERVER_ERROR: Final = 500
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How many connections callers can have, and for how long they can use one."""
+
+    keepalive_seconds: float = (
+        120.0  # Go's client closes an idle connection after 90 s, and must be the first to close it
+    )
+    handshake_seconds: float = 10.0  # for which Go's client waits, too (TLSHandshakeTimeout)
+    first_call_seconds: float = (
+        1.0  # at the stop, for a client that has just connected: it dials in order to send a call
+    )
+    send_seconds: float = 30.0  # for a client to read an answer
+    connections: int = 1024  # an API server uses few; the rest is for scans and mistakes
+
+
+DEFAULT_LIMITS: Final = Limits()
 
 
 class Connection(web.RequestHandler):

@@ -1,7 +1,7 @@
 """A listening address: it accepts connections, drains them and stops.
 
-This module limits the number of connections and the time of handshakes; `routes` decides the answers. Invariant: `stop`
-ends in time, and every call in flight that ends before that gets its answer.
+This module limits the number of connections and the time of handshakes; its handler decides the answers. Invariant:
+`stop` ends in time, and every call in flight that ends before that gets its answer.
 
 Only an answer can ask a client to leave. If the server closes an idle connection, a call may already be on its way, and
 Go's client does not repeat a POST. So `begin_drain` closes no connection, and adds `Connection: close` to every answer.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import ssl
 from collections.abc import Callable
@@ -22,13 +23,13 @@ from aiohttp import web
 
 from webhook.component_base.address import Address
 from webhook.component_base.health import Handler
-from webhook.serving.connection import CLOSE_SECONDS, Connection
-from webhook.serving.routes import DEFAULT_LIMITS, MAX_BODY_BYTES, Limits
-from webhook.serving.sockets import listen
-from webhook.telemetry.record import LOGGER
+from webhook.component_base.server.connection import CLOSE_SECONDS, DEFAULT_LIMITS, Connection, Limits
+from webhook.component_base.server.sockets import listen
 
+LOGGER: Final = logging.getLogger(__name__)
 _NO_FILES_SECONDS: Final = 1.0  # as in asyncio's own server (base_events.py, ACCEPT_RETRY_DELAY)
 _NO_SECONDS: Final = 0.001  # for aiohttp a timeout of 0 means no timeout
+_ANY_BODY: Final = 0  # for aiohttp no limit: a handler that reads a body knows its length before
 _POLL_SECONDS: Final = 0.01  # between two checks whether connections have ended
 _LOG_SECONDS: Final = 60.0  # between two log lines of a flood, so that the flood does not fill the log
 
@@ -44,7 +45,7 @@ class Listener:
         self._loop = loop = asyncio.get_running_loop()
 
         def request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
-            return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
+            return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=_ANY_BODY)
 
         self._http = web.Server(self._answer, request_factory=request)
         self.connections: dict[Connection, None] = {}
