@@ -7,22 +7,15 @@ from datetime import datetime, timedelta
 from enum import unique
 from typing import Final
 
-from aiohttp import web
 from prometheus_client.metrics_core import Metric
 
 from certs.controller.reconciler import Clock, ControllerStatus
 from certs.x509 import verify
-from webhook.component_base.address import Address
-from webhook.component_base.errors import UserError
-from webhook.component_base.health import Check, health_handler
+from webhook.component_base.health import Check, Handler, health_handler
 from webhook.component_base.metrics import MetricFamily, Metrics
 
 # Each round takes seconds: up to four requests of 10 s at most, and a pause of 10 s at most.
 STUCK_AFTER: Final = timedelta(minutes=3)
-
-
-class BadHealthAddress(UserError):
-    """The health port can't listen on its address."""
 
 
 @unique
@@ -52,23 +45,11 @@ class KeepFamily(MetricFamily):
     ERRORS = "certs_errors_total", "counter", (), "Failed attempts to read or write an object."
 
 
-async def start_health_server(address: Address, status: ControllerStatus, clock: Clock) -> web.ServerRunner:
-    """Answer requests on `address` until the returned runner is cleaned up.
-
-    Raises:
-        BadHealthAddress: the address is in use, does not belong to this machine, or is not permitted.
-    """
-    handler = health_handler(
+def handler(status: ControllerStatus, clock: Clock) -> Handler:
+    """Return what answers at the health port."""
+    return health_handler(
         lambda: [readiness(status)], Metrics(lambda: families(status)).expose, lambda: [liveness(status, clock())]
     )
-    runner = web.ServerRunner(web.Server(handler, access_log=None), handle_signals=False)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, address.host or None, address.port).start()
-    except OSError as error:
-        await runner.cleanup()
-        raise BadHealthAddress(f"can't listen on {address}: {error.strerror}; choose another with --listen") from None
-    return runner
 
 
 def liveness(status: ControllerStatus, now: datetime) -> Check:

@@ -16,9 +16,10 @@ from certs.cluster import ObjectPaths, connect_objects
 from certs.controller import health
 from certs.controller.reconciler import Controller
 from certs.settings import ControllerSettings
-from webhook.component_base.address import Address
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.log_line import raised_at
+from webhook.component_base.server.listener import Listener
+from webhook.component_base.server.sockets import allow_files
 
 
 def run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
@@ -28,6 +29,7 @@ def run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
         UserError: the kubeconfig, the service account or the address can't be used.
     """
     log.start()
+    allow_files()
     return asyncio.run(_run(settings, kubeconfig))
 
 
@@ -36,19 +38,20 @@ async def _run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
     async with open_cluster():
         pass  # a kubeconfig that can't be used ends the process now
     controller = Controller(open_cluster, settings.policy, clock=_now, note=log.note)
-    listener = await health.start_health_server(settings.listen, controller.status, _now)
+    listener = Listener(health.handler(controller.status, _now))
+    listen = await listener.start(settings.listen)
     log.note(
         "keeping",
         secret=f"{settings.namespace}/{settings.secret}",
         authority_secret=f"{settings.namespace}/{settings.authority_secret}",
         webhook_configuration=settings.webhook_configuration,
         names=settings.policy.names,
-        listen=[f"http://{Address(*each[:2])}" for each in listener.addresses],
+        listen=f"http://{listen}",
     )
     try:
         exit_code = await _until_signal(controller)
     finally:
-        await listener.cleanup()
+        await listener.stop(0)
     log.note("stopped")
     return exit_code
 

@@ -133,7 +133,7 @@ def test_keep_waits_for_a_cluster_that_does_not_answer_until_a_signal(tmp_path: 
     (tmp_path / "config").write_text(json.dumps(config))
     words = ["-m", "certs", "keep", "--kubeconfig", str(tmp_path / "config"), "--listen", "127.0.0.1:0"]
     with spawned([sys.executable, *words], tmp_path / "log") as process:
-        (address,) = until_logged(process, tmp_path / "log", "keeping")["listen"]
+        address = until_logged(process, tmp_path / "log", "keeping")["listen"]
         until_logged(process, tmp_path / "log", "can't read or write the objects, trying again")
         port = port_of(address)
         assert answer(port, "/healthz") == (200, "ok\n")
