@@ -100,6 +100,38 @@ async def _dribble(wire: Wire) -> None:
             await asyncio.sleep(_LATER_SECONDS / 20)  # the caller sends slowly: that is the subject of the test
 
 
+_MANY_FIELDS: Final = b"".join(b"X-%d: %s\r\n" % (number, b"x" * 4_000) for number in range(5))
+_LONG_HEADS: Final = {
+    "half": b"GET / HTTP/1.1\r\n" + _MANY_FIELDS,
+    "whole": b"GET / HTTP/1.1\r\n" + _MANY_FIELDS + b"\r\n",
+    "after empty lines": b"\r\n\r\nGET / HTTP/1.1\r\n" + _MANY_FIELDS,
+}
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["at first", "after an answer"])
+@pytest.mark.parametrize("head", _LONG_HEADS.values(), ids=_LONG_HEADS)
+async def test_a_head_of_more_than_16_kib_ends_the_connection(
+    tmp_path: Path,
+    head: bytes,
+    again: bool,  # noqa: FBT001 - a row
+) -> None:
+    """The server does not wait for its end: aiohttp alone would take 1 MiB of each connection."""
+    async with listening(webhook_handler({PATH: same}), tmp_path) as server, await server.connect() as wire:
+        if again:
+            assert (await wire.ask(request(b"x" * 40_000))).status == 200
+        with suppress(ConnectionError):
+            await wire.send(head[:3])
+            await wire.send(head[3:])
+        assert b" 200 " not in await wire.rest()
+
+
+async def test_what_is_sent_behind_a_call_is_bounded_too(tmp_path: Path) -> None:
+    """The connection ends, after the answer to the call or before it."""
+    async with listening(webhook_handler({PATH: same}), tmp_path) as server, await server.connect() as wire:
+        await wire.send(request(b"1") + _LONG_HEADS["half"])
+        assert (await wire.rest()).count(b"HTTP/1.1") <= 1
+
+
 async def test_an_api_servers_spare_connection_is_left_alone(tmp_path: Path) -> None:
     """A connection may be silent for longer than a handshake may take: Go's client dials some for later."""
     limits = Limits(handshake_seconds=_LATER_SECONDS)

@@ -16,7 +16,7 @@ _LATE_MOST: Final = 2  # in a row: at the third a kubelet acts (failureThreshold
 _LISTENING: Final = "0A"  # tcp_states.h
 PROBE_EVERY: Final = 50  # connections
 PROBE: Final = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-HALF: Final = b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 1_100
+HALF: Final = b"GET /healthz HTTP/1.1\r\n" + 2 * (b"X: " + b"x" * 8_000 + b"\r\n")  # a head without its end
 
 
 @contextmanager

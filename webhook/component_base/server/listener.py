@@ -151,7 +151,7 @@ class Listener:
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         connection = cast("Connection", request.protocol)
-        connection.silent = connection.idle = False
+        connection.begin(request)
         if connection in self.connections:  # it is not closed for another
             self.connections[connection] = self.connections.pop(connection)
         response = await self._handler(request)
