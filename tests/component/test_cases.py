@@ -37,6 +37,7 @@ NEEDS_A_LIVE_CLUSTER = {
 NEEDS_TOO_MUCH = {
     "TopologyLabelMissing",  # a node without hostname: tests/unit/core/scheduler/plugins/test_inter_pod_affinity.py
     "AnnotationsFull",
+    "PodNotCompared",  # tests/unit/kube/records/test_large_pods.py
     "PodTooLarge",  # tests/unit/core/test_pod_limits.py
     "TooManyExistingTerms",  # a thousand: tests/unit/core/scheduler/plugins/test_inter_pod_affinity.py has them
 }

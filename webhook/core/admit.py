@@ -141,7 +141,7 @@ def _pod_in(body: bytes) -> tuple[AdmissionRequest, Pod] | Answer:
         pod = request.pod()
     except TextTooLong as text:
         return unchanged(request, Reason.TEXT_TOO_LONG.why(what=text.what, most=text.most))
-    why = pod_limits.why_too_large(pod)
+    why = pod_limits.why_too_large(pod) or pod_limits.why_field_too_long(request.object)
     return unchanged(request, why, pod) if why else (request, pod)
 
 

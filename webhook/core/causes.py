@@ -84,6 +84,7 @@ _CAUSES: Final[Mapping[Reason, str]] = {
     Reason.POD_AFFINITY_UNMET: "the VM's pod affinity",
     Reason.POD_ANTI_AFFINITY: "the VM's anti-affinity",
     Reason.EXCLUDED_BY_POD: "the anti-affinity of a pod there",
+    Reason.POD_NOT_COMPARED: "a pod there is too large to compare",
     Reason.NAMESPACES_UNKNOWN: "labels of namespaces are not known",
     Reason.DEPENDS_ON_UNSCHEDULED_POD: "depends on a pod without a node",
     Reason.HOSTNAME_NOT_UNIQUE: "two nodes have the same hostname label",

@@ -131,10 +131,15 @@ def parse_opt_in(annotation: str | None, label: str | None, namespace: str, poli
             return Reason.MODE_OFF.why() if policy.mode is Mode.OFF else OptIn(policy.mode, value, by)
         case "required" | "preferred":
             return OptIn(Mode(value), value, by)
-    shown = ascii(value)[:_VALUE_SHOWN_CHARS]
+    shown = ascii(kept_value(value))[:_VALUE_SHOWN_CHARS]
     if by is OptedInBy.VM:
         return Reason.BAD_CO_SCHEDULE.why(value=shown)
     return Reason.BAD_NAMESPACE_LABEL.why(namespace=namespace, value=shown)
+
+
+def kept_value(value: str | None) -> str | None:
+    """Return what decides, of the value of an annotation or label: a word, or what a message shows of another value."""
+    return value and value[:_VALUE_SHOWN_CHARS]
 
 
 def asked_value(annotation: str | None, label: str | None, policy: Policy) -> tuple[str | None, OptedInBy]:

@@ -11,17 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
 from webhook.core.api.affinity import InterPodTerms
 from webhook.core.api.container import Container
 from webhook.core.api.meta import OwnerReference
 from webhook.core.api.pod import Pod
+from webhook.core.large_pod import CONTAINERS_MAX, PART_BYTES_MAX, LargePod
 from webhook.core.reasons import Reason, Why
 
 WHOLE_BYTES_MAX: Final = 768 * 1024
 """The pod of a longer review is not decoded. A launcher pod has 10 to 20 KB and 256 KiB of annotations at most, which
 escapes can double. The slowest 768 KiB, deeply nested objects, take 30 ms to decode."""
+
+
+_LARGE_POD: Final = msgspec.json.Decoder(LargePod)
 
 
 def _items(value: object) -> int:
@@ -54,10 +59,8 @@ def _between_pods(pod: Pod) -> Iterable[InterPodTerms]:
 
 
 _LIMITS: Final[Mapping[str, tuple[int, Callable[[Pod], int]]]] = {
-    # A VirtualMachineInstance has 256 volumes at most (kubevirt pkg/virt-operator, the CRD's maxItems), and KubeVirt
-    # adds fewer of its own. Each volume and each of 256 interfaces can bring one container.
     "volumes": (512, lambda pod: len(pod.spec.volumes or ())),
-    "containers": (600, lambda pod: len(_containers(pod))),
+    "containers": (CONTAINERS_MAX, lambda pod: len(_containers(pod))),
     # Two requests and two limits for each container, and the devices and ports of the VM: at 0.5 us each.
     "requests, limits and ports": (4_000, _amounts),
     # Searched for the VirtualMachineInstance at each step. KubeVirt writes one.
@@ -89,6 +92,18 @@ def why_too_long(body: bytes) -> Why | None:
     if len(body) <= WHOLE_BYTES_MAX:
         return None
     return Reason.POD_TOO_LARGE.why(count=len(body), what="bytes in its review", most=WHOLE_BYTES_MAX)
+
+
+def why_field_too_long(pod: bytes | Raw) -> Why | None:
+    """Return which field of a pod has too many bytes; None if none has. The pod was decoded before.
+
+    A watch does not read such a field. So the webhook would not count this pod on its way to a node.
+    """
+    if len(pod) <= PART_BYTES_MAX:
+        return None
+    for field, length in _LARGE_POD.decode(pod).long_parts().items():
+        return Reason.POD_TOO_LARGE.why(count=length, what=f"bytes in {field}", most=PART_BYTES_MAX)
+    return None
 
 
 def why_too_large(pod: Pod) -> Why | None:

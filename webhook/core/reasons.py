@@ -294,6 +294,9 @@ class Reason(Enum):
     EXCLUDED_BY_POD = (
         "a pod in the same {key} as node {node} has a required anti-affinity that excludes this pod ({pods})"
     )
+    POD_NOT_COMPARED = (
+        "a pod on {which} has more than {most} bytes in a field that can exclude this pod, and is not compared with it"
+    )
     NAMESPACES_UNKNOWN = "whether {rule} rejects node {node} depends on the labels of namespaces, which are not known"
     DEPENDS_ON_UNSCHEDULED_POD = "whether {rule} rejects node {node} depends on a pod that is not on its node yet"
     HOSTNAME_NOT_UNIQUE = (

@@ -8,6 +8,7 @@ from typing import Any
 
 from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS
 from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
+from webhook.core.large_pod import LargePod
 from webhook.core.placement.replica_share import OWN_NAMESPACE
 from webhook.core.view import Kind
 from webhook.kube.informer.index import Indexer
@@ -76,6 +77,7 @@ def resources(
             pod_records.transform,
             pod_records.to_object,
             wire=pod_records.WirePod,
+            large=LargePod,
             page_objects=100,  # 20 KB each
             index=partial(Pods, own_namespace),
         ),

@@ -42,7 +42,7 @@ def vm(name: str, **described: Any) -> Object:
 
 def seen(described: Object) -> DecodedPod:
     """Return the pod as the cache reads it."""
-    wire: Any = Decoders(RESOURCE.wire).object(json.dumps(described).encode())
+    wire: Any = Decoders(RESOURCE.wire, RESOURCE.large).object(json.dumps(described).encode())
     read: DecodedPod = RESOURCE.transform(wire)
     return read
 

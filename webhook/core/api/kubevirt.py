@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from webhook.core.api.affinity import InterPodTerms, PodAffinityTerm
-from webhook.core.api.meta import LabelSelector, OwnerReference
+from webhook.core.api.meta import LABEL_KEY_MAX_CHARS, LabelSelector, OwnerReference
 from webhook.core.api.pod import Pod
 
 LABEL_APP: Final = "kubevirt.io"
@@ -79,7 +79,8 @@ def placing_node_selector(node_selector: Mapping[str, str] | None, migration: st
     """
     together = _TOGETHER.search(migration or "") is not None
     labels = (node_selector or {}).items()
-    return {key: wanted for key, wanted in labels if not _is_kubevirts(key) and not (together and key == HOSTNAME)}
+    users = ((key, wanted) for key, wanted in labels if not _is_kubevirts(key[:LABEL_KEY_MAX_CHARS]))
+    return {key: wanted for key, wanted in users if not (together and key == HOSTNAME)}
 
 
 @lru_cache(maxsize=4096)  # a VM of a host model has a hundred labels, and all VMs have the same ones

@@ -22,7 +22,7 @@ INSTANCE_MANAGER: Final = "instance-manager"
 SHARE_MANAGER_POD_PREFIX: Final = "share-manager-"
 
 
-class ShareManagerStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class ShareManagerStatus(Struct, rename="camel", frozen=True, kw_only=True, weakref=True):
     """longhorn.io/v1beta2 ShareManagerStatus."""
 
     owner_id: str | None = field(name="ownerID", default=None)

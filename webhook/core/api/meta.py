@@ -19,7 +19,7 @@ Upstream: kubernetes/autoscaler cluster-autoscaler/clusterstate/utils/status.go,
 # apimachinery pkg/util/validation and pkg/api/validate/content.
 NAME_MAX_CHARS: Final = 253  # DNS1123SubdomainMaxLength
 NAMESPACE_MAX_CHARS: Final = 63  # DNS1123LabelMaxLength
-LABEL_KEY_MAX_CHARS: Final = 317  # a prefix of 253, a slash and 63 (IsLabelKey)
+LABEL_KEY_MAX_CHARS: Final = 317  # a prefix of 253, a slash and 63 (IsLabelKey); of a resource's name, too
 LABEL_VALUE_MAX_CHARS: Final = 63  # LabelValueMaxLength
 UID_MAX_CHARS: Final = 64  # an API server makes uids of 36
 

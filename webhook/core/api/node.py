@@ -22,14 +22,14 @@ class Taint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     time_added: str | None = None
 
 
-class NodeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class NodeSpec(Struct, rename="camel", frozen=True, kw_only=True, weakref=True):
     """v1.NodeSpec: whether the node is cordoned, and its taints."""
 
     unschedulable: bool | None = None
     taints: list[Taint] | None = None
 
 
-class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, weakref=True):
     """v1.NodeStatus and longhorn.io/v1beta2 NodeStatus, which has no `allocatable`."""
 
     allocatable: Quantities | None = None

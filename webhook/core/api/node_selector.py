@@ -27,13 +27,17 @@ METADATA_NAME: Final = "metadata.name"
 _DNS_SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 
 
-@lru_cache(maxsize=8192)  # as many as the largest clusters have nodes
 def is_node_name(name: str) -> bool:
     """Whether the API server accepts this as a node's name in matchFields (validation.go, ValidateNodeName).
 
     The API server rejects the whole pod for a term with any other name, so the webhook must never write such a term.
     """
-    return len(name) <= NAME_MAX_CHARS and _DNS_SUBDOMAIN.fullmatch(name) is not None
+    return len(name) <= NAME_MAX_CHARS and _is_dns_subdomain(name)
+
+
+@lru_cache(maxsize=8192)  # as many as the largest clusters have nodes
+def _is_dns_subdomain(name: str) -> bool:
+    return _DNS_SUBDOMAIN.fullmatch(name) is not None
 
 
 class NodeSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -18,6 +18,7 @@ UNREADABLE: Final = (1 << 63) * MILLI
 
 _MAX: Final = UNREADABLE - MILLI  # int64, of whole units
 _TEXT_MAX_CHARS: Final = 64  # kubelets and people write 20; a longer text must not cost time
+_KEPT_CHARS: Final = _TEXT_MAX_CHARS + 1  # of a longer text, which can't be read either
 _EXPONENT_MAX: Final = 100  # far beyond int64 in both directions, and quick to compute
 _FORM: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(|[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)", re.ASCII)
 _DECIMAL: Final = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -62,16 +63,15 @@ def amounts(quantities: Mapping[str, Any] | None) -> dict[str, int]:
     if not quantities:
         return {}
     try:
-        return {name: _amount(written) for name, written in quantities.items()}
-    except TypeError:  # a list or a mapping, which no API server stores
-        return {name: _amount(str(written)) for name, written in quantities.items()}
+        return {name: _amount(written[:_KEPT_CHARS]) for name, written in quantities.items()}
+    except TypeError:  # a number from a file; or a list or a mapping, which no API server stores
+        return {name: _amount(str(written)[:_KEPT_CHARS]) for name, written in quantities.items()}
 
 
 # A cluster has a few hundred different quantities, and one for the memory of each node.
-@lru_cache(maxsize=4096, typed=True)
-def _amount(written: object) -> int:
-    """Return the amount of text as API servers write it, or of a number from a file."""
-    read = milli_value(written if isinstance(written, str) else str(written))
+@lru_cache(maxsize=4096)
+def _amount(written: str) -> int:
+    read = milli_value(written)
     return UNREADABLE if read is None else read
 
 

@@ -37,7 +37,7 @@ class LiveReads:
         self._api = api
         self._resources = resources
         self._caches = caches
-        self._decoders = {kind: Decoders(resource.wire) for kind, resource in resources.items()}
+        self._decoders = {kind: Decoders(resource.wire, resource.large) for kind, resource in resources.items()}
         self.under_way: dict[Ref, asyncio.Task[LiveRead]] = {}
         self._slots = asyncio.Semaphore(_GETS_AT_ONCE)
         self._list_slots = asyncio.Semaphore(_LISTS_AT_ONCE)

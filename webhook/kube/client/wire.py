@@ -5,7 +5,7 @@ Invariant: no answer makes a decoder raise. An object that can't be decoded is l
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -36,6 +36,16 @@ class Page(Struct, frozen=True, kw_only=True):
     resource_version: str
     continue_token: str
     unreadable: int = 0
+
+
+class Large(Protocol):
+    """A type that a long object is decoded to first, with its fields as JSON. Shorter ones are decoded at once."""
+
+    WHOLE_BYTES_MAX: ClassVar[int]
+
+    def shortened(self) -> bytes:
+        """Return the object as JSON without its long fields. Raises msgspec.DecodeError for a field of a wrong type."""
+        ...
 
 
 class _Typed(Struct):
@@ -82,9 +92,15 @@ class _List(Struct, Generic[W]):
 
 
 class Decoders:
-    """The decoders for one wire type. Each returns a NotJSON for bytes that are not an answer of an API server."""
+    """The decoders for one wire type. Each returns a NotJSON for bytes that are not an answer of an API server.
 
-    def __init__(self, wire: type[Any]) -> None:
+    If there is a type for `large` objects, these are shortened first.
+    """
+
+    def __init__(self, wire: type[Any], large: type[Large] | None = None) -> None:
+        self._whole_bytes_max = large.WHOLE_BYTES_MAX if large else None
+        self._large = msgspec.json.Decoder(large)
+        self._large_event = msgspec.json.Decoder(_Event[large])  # type: ignore[valid-type]
         self._object = msgspec.json.Decoder(wire)
         self._event = msgspec.json.Decoder(_Event[wire])  # type: ignore[valid-type]
         self._type = msgspec.json.Decoder(_Typed)
@@ -93,17 +109,17 @@ class Decoders:
         self._list = msgspec.json.Decoder(_List[wire])  # type: ignore[valid-type]
         self._raw_list = msgspec.json.Decoder(_List[msgspec.Raw])
 
-    def object(self, body: bytes) -> Any | NotJSON:
+    def object(self, body: bytes | msgspec.Raw) -> Any | NotJSON:
         """Decode one object."""
         try:
-            return self._object.decode(body)
+            return self._object.decode(self._large.decode(body).shortened() if self._is_large(body) else body)
         except UNDECODABLE as error:
             return NotJSON(str(error))
 
     def event(self, line: bytes) -> WatchEvent | Failure | NotJSON:
         """One line of a watch."""
         try:
-            event: _Event[Any] = self._event.decode(line)
+            event: _Event[Any] = self._event.decode(self._shortened_event(line) if self._is_large(line) else line)
         except msgspec.ValidationError:
             return self._odd_event(line)
         except UNDECODABLE as error:
@@ -111,6 +127,13 @@ class Decoders:
         if event.type in {"ERROR", "BOOKMARK"}:
             return self._odd_event(line)
         return _of(event.type, event.object.metadata, event.object)
+
+    def _is_large(self, body: bytes | msgspec.Raw) -> bool:
+        return self._whole_bytes_max is not None and len(body) > self._whole_bytes_max
+
+    def _shortened_event(self, line: bytes) -> bytes:
+        event: _Event[Large] = self._large_event.decode(line)
+        return msgspec.json.encode({"type": event.type, "object": msgspec.Raw(event.object.shortened())})
 
     def _odd_event(self, line: bytes) -> WatchEvent | Failure | NotJSON:
         """Decode an ERROR event, a bookmark, or an event whose object has a field of a wrong type."""
@@ -124,6 +147,8 @@ class Decoders:
 
     def page(self, body: bytes) -> Page | NotJSON:
         """Decode one page of a list."""
+        if self._whole_bytes_max is not None:
+            return self._odd_page(body)
         try:
             found = self._list.decode(body)
         except msgspec.ValidationError:
@@ -133,11 +158,12 @@ class Decoders:
         return _page(found.metadata, found.items or [])
 
     def _odd_page(self, body: bytes) -> Page | NotJSON:
+        """Decode a page object by object: some may be large, or have a field of a wrong type."""
         try:
             found = self._raw_list.decode(body)
         except UNDECODABLE as error:
             return NotJSON(str(error))
-        read = [self.object(bytes(raw)) for raw in found.items or ()]
+        read = [self.object(raw) for raw in found.items or ()]
         items = [item for item in read if not isinstance(item, NotJSON)]
         return _page(found.metadata, items, unreadable=len(read) - len(items))
 

@@ -48,7 +48,7 @@ class ListWatch(Store):
         self.unreadable, self.installed = 0, True
         self._random = random
         self._backoff = Backoff(random)
-        self._decoders = Decoders(resource.wire)
+        self._decoders = Decoders(resource.wire, resource.large)
         self._freshness, self._framing = Freshness(), Framing()
         self._streams = streams
         self._version = ""  # the resourceVersion of `objects`; empty: list first

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
+from webhook.kube.client.wire import Large
 from webhook.kube.informer.index import Index
 
 
@@ -30,7 +31,7 @@ class Resource(Struct, frozen=True, kw_only=True):
         namespaced: whether all namespaces are read, so that the cache key has the namespace.
         name_key: object name -> cache key, for kinds whose cache key has no namespace.
         selector: label selector of list and watch; `fields`: their field selector.
-        wire: the type that one object is decoded to.
+        wire: the type that one object is decoded to; `large`: the one that a long object is decoded to before.
         transform: wire object -> record.
         to_object: cache key and record -> core's object.
         index: makes the index over the records; None for no index.
@@ -43,6 +44,7 @@ class Resource(Struct, frozen=True, kw_only=True):
     prefix: str
     plural: str
     wire: type[Any]
+    large: type[Large] | None = None
     transform: Callable[[Any], Any]
     to_object: Callable[[Any, Any], Any]
     namespace: str = ""

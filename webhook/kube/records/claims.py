@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sys import intern
+from typing import Final
 
 from msgspec import Struct
 
@@ -12,10 +13,12 @@ from webhook.core.api.storage import (
     PersistentVolumeClaimSpec,
     PersistentVolumeClaimStatus,
 )
-from webhook.kube.records.shared import share
+from webhook.kube.records.shared import kept_name, share
+
+_ACCESS_MODES: Final = 4  # that Kubernetes knows; the API server takes any number of the same
 
 
-class _ClaimCommon(Struct, frozen=True, gc=False):
+class _ClaimCommon(Struct, frozen=True, weakref=True):
     access_modes: list[str] | None
     volume_mode: str | None
     status: PersistentVolumeClaimStatus | None
@@ -31,8 +34,11 @@ class ClaimRecord(Struct, frozen=True, gc=False):
 def transform(wire: PersistentVolumeClaim) -> ClaimRecord:
     """Return the record of a claim: its volume, access modes, volume mode and status."""
     spec = wire.spec or PersistentVolumeClaimSpec()
-    name = spec.volume_name and intern(spec.volume_name)
-    return ClaimRecord(name, share(_ClaimCommon(spec.access_modes, spec.volume_mode, wire.status)))
+    name = spec.volume_name and intern(kept_name(spec.volume_name))
+    modes = spec.access_modes
+    if modes and len(modes) > _ACCESS_MODES:
+        modes = list(dict.fromkeys(modes))[:_ACCESS_MODES]
+    return ClaimRecord(name, share(_ClaimCommon(modes, spec.volume_mode, wire.status)))
 
 
 def to_object(key: str, record: ClaimRecord) -> PersistentVolumeClaim:

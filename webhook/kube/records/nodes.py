@@ -34,7 +34,7 @@ def transform(wire: Node) -> Node:
         metadata=ObjectMeta(
             name=intern(wire.metadata.name or ""), labels=labels, deletion_timestamp=wire.metadata.deletion_timestamp
         ),
-        spec=share(wire.spec),
+        spec=wire.spec and share(wire.spec),
         status=share(ready_status(wire.status)),
     )
 

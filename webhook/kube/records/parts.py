@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import intern
+
 from webhook.core.api.longhorn import (
     NFS_CLIENT_INSTALLED,
     LonghornNode,
@@ -12,6 +14,7 @@ from webhook.core.api.longhorn import (
 )
 from webhook.core.api.meta import Condition, ConfigMap, Namespace, ObjectMeta
 from webhook.core.api.node import CSINode, NodeStatus, csi_drivers_of
+from webhook.core.opt_in import kept_value
 from webhook.core.reasons import LABEL_CO_SCHEDULE
 from webhook.core.scheduler.state.node_info import CSIDrivers
 from webhook.kube.records.shared import share
@@ -19,7 +22,7 @@ from webhook.kube.records.shared import share
 
 def share_manager_status(wire: ShareManager) -> ShareManagerStatus | None:
     """Return the record of a ShareManager: its status."""
-    return share(wire.status)
+    return wire.status and share(wire.status)
 
 
 def to_share_manager(key: str, record: ShareManagerStatus | None) -> ShareManager:
@@ -49,9 +52,13 @@ def to_attachment(key: str, record: VolumeAttachmentSpec | None) -> VolumeAttach
     return VolumeAttachment(metadata=ObjectMeta(name=key), spec=record)
 
 
+class _CSIDrivers(dict[str, int | None]):
+    __slots__ = ("__weakref__",)
+
+
 def csi_drivers(wire: CSINode) -> CSIDrivers:
     """Return the record of a CSINode: its drivers, with their limits. Nearly all nodes share one."""
-    return share(csi_drivers_of(wire.spec))
+    return share(_CSIDrivers(csi_drivers_of(wire.spec)))
 
 
 def to_csi_drivers(_: str, record: CSIDrivers) -> CSIDrivers:
@@ -61,7 +68,8 @@ def to_csi_drivers(_: str, record: CSIDrivers) -> CSIDrivers:
 
 def namespace_label(wire: Namespace) -> tuple[str | None]:
     """Return the record of a Namespace: the value of its label LABEL_CO_SCHEDULE."""
-    return share((wire.metadata.label(LABEL_CO_SCHEDULE),))
+    label = kept_value(wire.metadata.label(LABEL_CO_SCHEDULE))
+    return (label and intern(label),)
 
 
 def to_namespace(key: str, record: tuple[str | None]) -> Namespace:

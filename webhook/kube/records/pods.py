@@ -9,13 +9,21 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, field
 
-from webhook.core.api.affinity import PREFERRED, NodeAffinity
+from webhook.core.api.affinity import PREFERRED, NodeAffinity, PodAffinityTerm
 from webhook.core.api.container import Workload
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_NODE, near_nodes
 from webhook.core.api.pod import PodSchedulingGate, PodStatus
+from webhook.core.large_pod import NOT_COMPARED, TERMS_PATH
 from webhook.core.placement.replica_share import REPLICA_LABELS
-from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, pod_nodes
+from webhook.core.scheduler.state.pod_info import (
+    PARTS_NOT_COMPARED,
+    TERMS_NOT_COMPARED,
+    AntiAffinity,
+    PodHandle,
+    PodInfo,
+    pod_nodes,
+)
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.shared import share
@@ -49,6 +57,7 @@ class WirePod(Struct, gc=False):
     metadata: WirePodMeta
     spec: _WireSpec = field(default_factory=_WireSpec)
     status: PodStatus | None = None
+    not_compared: list[str] | None = field(name=NOT_COMPARED, default=None)
 
 
 class DecodedPod(Struct, frozen=True, gc=False):
@@ -82,23 +91,32 @@ class PodRecord(Struct, frozen=True, gc=False):
 
 
 def transform(wire: WirePod) -> DecodedPod:
-    """Return what the scheduler cache counts of a pod. Its index makes the PodRecord that the cache stores."""
-    meta, spec, labels, affinity = wire.metadata, wire.spec, wire.metadata.labels or {}, wire.spec.affinity
+    """Return what the scheduler cache counts of a pod. Its index makes the PodRecord that the cache stores.
+
+    A pod with fields that are too long counts on the node to which it is bound, and without one nowhere.
+    """
+    meta, spec, labels = wire.metadata, wire.spec, wire.metadata.labels or {}
     is_vm = labels.get(LABEL_APP) == VIRT_LAUNCHER
     virt_launcher = virt_launchers.transform(wire) if is_vm else None
     count = partial(pod_nodes, spec, wire.status, terminating=bool(meta.deletion_timestamp), is_vm=is_vm)
     nodes = count()
-    if not nodes:
+    if not nodes or (wire.not_compared and not spec.node_name):
         return DecodedPod((), None, virt_launcher, meta.namespace, 0, replica=False)
     taken = share(usage(spec, wire.status))
-    anti_affinity = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else None
-    digest = hash(
-        (*nodes, taken, frozenset(labels.items()), msgspec.json.encode(anti_affinity) if anti_affinity else b"")
-    )
+    anti_affinity = _anti_affinity(wire)
+    terms = msgspec.json.encode(anti_affinity) if isinstance(anti_affinity, list) else anti_affinity
+    digest = hash((*nodes, taken, frozenset(labels.items()), terms))
     info = partial(PodInfo, meta.namespace, taken, labels, anti_affinity)
     settled = tuple(map(info, count(is_new=False))) if any(node.queued for node in nodes) else None
     pod_infos = tuple(map(info, nodes))
     return DecodedPod(pod_infos, settled, virt_launcher, meta.namespace, digest, replica=labels.items() >= _REPLICA)
+
+
+def _anti_affinity(wire: WirePod) -> list[PodAffinityTerm] | AntiAffinity | None:
+    if wire.not_compared:
+        return TERMS_NOT_COMPARED if TERMS_PATH in wire.not_compared else PARTS_NOT_COMPARED
+    affinity = wire.spec.affinity
+    return (affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else None) or None
 
 
 def to_object(key: str, record: PodRecord | DecodedPod) -> Any:

@@ -24,7 +24,7 @@ class WireShareManagerPod(Struct, gc=False):
     status: PodStatus | None = None
 
 
-class _PodCommon(Struct, frozen=True, gc=False):
+class _PodCommon(Struct, frozen=True, weakref=True):
     labels: dict[str, str] | None
     deletion_timestamp: str | None
     node_name: str | None

@@ -1,8 +1,9 @@
-"""What records have in common: parts that are stored once for many objects, and the part of a pod's status."""
+"""What records have in common: parts that are stored once for many objects, texts with a bound, and a pod's status."""
 
 from __future__ import annotations
 
 from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -10,16 +11,30 @@ from webhook.core.api.container import PodCondition
 from webhook.core.api.pod import POD_SCHEDULED, UNSCHEDULABLE, PodStatus
 
 T = TypeVar("T")
-_SHARED_MAX: Final = 20_000  # distinct parts; then the table starts again, so that its memory is bounded
-_shared: dict[bytes, Any] = {}
+NAME_MAX_CHARS: Final = 253  # apimachinery pkg/util/validation; an uid has 36
+REFUSAL_MAX_CHARS: Final = 1024  # as the sentences in annotations (webhook.core.patch.applied_patch)
+_shared: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
+"""Each part for as long as a record has it. So the table needs no bound, and a part that is gone costs nothing."""
 
 
 def share(part: T) -> T:
-    """Return the one value that stands for all values equal to `part`. Callers must not change it."""
-    if len(_shared) > _SHARED_MAX:
-        _shared.clear()
-    shared: T = _shared.setdefault(type(part).__name__.encode() + msgspec.json.encode(part), part)
+    """Return the one value that stands for all values equal to `part`. Callers must not change it.
+
+    `part`: a Struct with weakref=True, or another type that takes weak references.
+    """
+    key = type(part).__name__.encode() + msgspec.json.encode(part)
+    shared: T | None = _shared.get(key)
+    if shared is None:
+        shared = _shared[key] = part
     return shared
+
+
+def kept_name(name: str) -> str:
+    """Return what a record keeps of a name or uid. No object has one that is longer than NAME_MAX_CHARS.
+
+    Of a longer one a beginning stays that is longer, too. Therefore no object is found by it, as by the whole.
+    """
+    return name if len(name) <= NAME_MAX_CHARS else name[: NAME_MAX_CHARS + 1]
 
 
 def scheduled_at(status: PodStatus | None) -> str | None:
@@ -31,7 +46,7 @@ def scheduled_at(status: PodStatus | None) -> str | None:
 def refusal(status: PodStatus | None) -> str | None:
     """Return kube-scheduler's message why it finds no node for a pod; None if it reports no such thing."""
     condition = status.scheduled if status else None
-    return (condition.message or "") if condition and condition.reason == UNSCHEDULABLE else None
+    return (condition.message or "")[:REFUSAL_MAX_CHARS] if condition and condition.reason == UNSCHEDULABLE else None
 
 
 def pod_status(phase: str | None, scheduled_at: str | None, refusal: str | None = None) -> PodStatus:

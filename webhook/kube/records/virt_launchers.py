@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
-from webhook.core.api.affinity import Affinity, InterPodTerms, NodeAffinity
+from webhook.core.api.affinity import REQUIRED, Affinity, NodeAffinity, PodAffinityTerm
 from webhook.core.api.kubevirt import (
     ANNOTATION_MIGRATION,
     ANNOTATION_PROVISIONING,
@@ -24,9 +24,10 @@ from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
 from webhook.core.api.pod import DEFAULT_SCHEDULER, PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
 from webhook.core.observe.past_decision import PastDecision, as_annotation, recorded_decision
+from webhook.core.opt_in import kept_value
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE
 from webhook.kube.informer.resource import namespaced_key
-from webhook.kube.records.shared import pod_status, refusal, scheduled_at, share
+from webhook.kube.records.shared import kept_name, pod_status, refusal, scheduled_at, share
 
 
 class _Annotations(Struct, gc=False):
@@ -52,12 +53,16 @@ class WirePodMeta(Struct, rename="camel", gc=False):
     owner_references: list[OwnerReference] | None = None
 
 
+class _RequiredTerms(Struct, gc=False):
+    required: list[PodAffinityTerm] | None = field(name=REQUIRED, default=None)
+
+
 class WireAffinity(Struct, rename="camel", gc=False):
     """v1.Affinity of a pod, as far as it is decoded."""
 
     node_affinity: NodeAffinity | None = None
     pod_affinity: Raw = Raw()
-    pod_anti_affinity: InterPodTerms | None = None
+    pod_anti_affinity: _RequiredTerms | None = None
 
 
 class WirePodVolume(Struct, rename="camel", gc=False):
@@ -82,7 +87,7 @@ class WireVirtLauncher(Struct, gc=False):
     status: PodStatus | None = None
 
 
-class _VirtLauncherCommon(Struct, frozen=True, gc=False):
+class _VirtLauncherCommon(Struct, frozen=True, weakref=True):
     """The part that many pods have in common.
 
     Attributes:
@@ -136,20 +141,21 @@ def transform(wire: Any) -> VirtLauncher:
     node_affinity = spec.affinity.node_affinity if spec.affinity else None
     named = named_nodes(node_affinity.required) if node_affinity and not spec.node_name else ()
     owner = next((owner for owner in meta.owner_references or () if owner.kind == VMI_KIND), OwnerReference())
-    co_schedule = meta.annotations.co_schedule if meta.annotations else None
+    co_schedule = kept_value(meta.annotations.co_schedule) if meta.annotations else None
     migrated = LABEL_MIGRATION_JOB_UID in (meta.labels or ())
     phase = wire.status.phase if wire.status else None
     starts = not migrated and not (meta.annotations and _starts_no_vm(meta.annotations))
     migration = meta.annotations.migration if meta.annotations else None
     placing = tuple(sorted(placing_node_selector(spec.node_selector, migration).items()))
-    scheduler = None if spec.node_name or spec.scheduler_name == DEFAULT_SCHEDULER else spec.scheduler_name or None
+    other_scheduler = None if spec.node_name or spec.scheduler_name == DEFAULT_SCHEDULER else spec.scheduler_name
+    scheduler = kept_name(other_scheduler) if other_scheduler else None
     common = _VirtLauncherCommon(
         co_schedule, spec.node_name, tuple(sorted(named)), phase, migrated, starts, placing, scheduler
     )
     return VirtLauncher(
-        tuple(intern(namespaced_key(meta.namespace, name)) for name in names),
-        owner.name,
-        owner.uid,
+        tuple(intern(namespaced_key(meta.namespace, kept_name(name))) for name in names),
+        owner.name and kept_name(owner.name),
+        owner.uid and kept_name(owner.uid),
         meta.creation_timestamp,
         meta.deletion_timestamp,
         scheduled_at(wire.status),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from sys import intern
+from typing import Final
 
 from msgspec import Struct
 
@@ -19,23 +20,29 @@ from webhook.core.api.virtual_machine import (
     VMISpec,
     VMITemplateSpec,
 )
+from webhook.core.opt_in import kept_value
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.kube.informer.resource import namespaced_key
-from webhook.kube.records.shared import share
+from webhook.kube.records.shared import kept_name
 
-_Marks = tuple[tuple[bool, bool], ...]
-"""Of each claim whether it is hotpluggable and a CD-ROM; empty if none is, as of nearly all VMs."""
+_MARKS: Final = {(False, False): "-", (True, False): "h", (False, True): "c", (True, True): "b"}
+"""Whether a claim is hotpluggable, and a CD-ROM, as one character."""
+_MARKED: Final = {mark: flags for flags, mark in _MARKS.items()}
+
+
+_CLAIMS_MAX: Final = 256  # maxItems of `volumes` in KubeVirt's CRDs; without the CRD's schema nothing else bounds them
 
 
 class VirtualMachineRecord(Struct, frozen=True, gc=False):
     """48 bytes a VM, and 48 for one claim.
 
-    `claims`: their cache keys, which are the strings of the claims' cache. `misplaced`: the VM's own annotation, which
+    `claims`: their cache keys, which are the strings of the claims' cache. `marks`: one of `_MARKS` for each; empty
+    if no claim is hotpluggable or a CD-ROM, as of nearly all VMs. `misplaced`: the VM's own annotation, which
     is copied to no pod; None if the template has one.
     """
 
     claims: tuple[str, ...]
-    marks: _Marks
+    marks: str
     start_failures: int
     misplaced: str | None
 
@@ -48,7 +55,7 @@ class VirtualMachineInstanceRecord(Struct, frozen=True, gc=False):
     """
 
     claims: tuple[str, ...]
-    marks: _Marks
+    marks: str
     uid: str | None
     virtual_machine: str | None
 
@@ -58,15 +65,16 @@ def transform_vm(wire: VirtualMachine) -> VirtualMachineRecord:
     template = wire.spec.template.metadata
     keys, marks = _kept(wire.metadata.namespace, wire.claims)
     placed = template is not None and template.annotation(ANNOTATION_CO_SCHEDULE) is not None
-    misplaced = None if placed else wire.metadata.annotation(ANNOTATION_CO_SCHEDULE)
-    return VirtualMachineRecord(keys, marks, wire.start_failures, share(misplaced))
+    misplaced = None if placed else kept_value(wire.metadata.annotation(ANNOTATION_CO_SCHEDULE))
+    return VirtualMachineRecord(keys, marks, wire.start_failures, misplaced and intern(misplaced))
 
 
 def transform_vmi(wire: VirtualMachineInstance) -> VirtualMachineInstanceRecord:
     """Return the record of a VMI."""
     meta, owner = wire.metadata, wire.virtual_machine
     keys, marks = _kept(meta.namespace, wire.claims)
-    return VirtualMachineInstanceRecord(keys, marks, meta.uid, "" if owner == meta.name else owner)
+    name = "" if owner == meta.name else owner and kept_name(owner)
+    return VirtualMachineInstanceRecord(keys, marks, meta.uid, name)
 
 
 def to_vm(key: str, record: VirtualMachineRecord) -> VirtualMachine:
@@ -104,17 +112,18 @@ def vm_of(key: str, record: VirtualMachineRecord | VirtualMachineInstanceRecord)
     return owner or key.partition("/")[2]
 
 
-def _kept(namespace: str | None, claims: Sequence[VMClaim]) -> tuple[tuple[str, ...], _Marks]:
-    marks = tuple((claim.hotpluggable, claim.cdrom) for claim in claims)
-    keys = tuple(intern(namespaced_key(namespace or "", claim.name)) for claim in claims)
-    return keys, share(marks) if any(map(any, marks)) else ()
+def _kept(namespace: str | None, claims: Sequence[VMClaim]) -> tuple[tuple[str, ...], str]:
+    claims = claims[:_CLAIMS_MAX]
+    marks = "".join(_MARKS[claim.hotpluggable, claim.cdrom] for claim in claims)
+    keys = tuple(intern(namespaced_key(namespace or "", kept_name(claim.name))) for claim in claims)
+    return keys, intern(marks) if marks.strip(_MARKS[False, False]) else ""
 
 
 class _StoredSpec(VMISpec, frozen=True, kw_only=True):
     """A spec of which only the claims are stored: their cache keys and marks."""
 
     keys: tuple[str, ...]
-    marks: _Marks
+    marks: str
 
     @property
     def claims(self) -> tuple[VMClaim, ...]:
@@ -122,4 +131,4 @@ class _StoredSpec(VMISpec, frozen=True, kw_only=True):
         names = (key.partition("/")[2] for key in self.keys)
         if not self.marks:
             return tuple(map(VMClaim, names))
-        return tuple(VMClaim(name, *mark) for name, mark in zip(names, self.marks, strict=True))
+        return tuple(VMClaim(name, *_MARKED[mark]) for name, mark in zip(names, self.marks, strict=True))

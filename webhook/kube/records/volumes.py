@@ -58,7 +58,7 @@ class WireVolume(Struct, gc=False):
     spec: _WireSpec | None = None
 
 
-class _VolumeCommon(Struct, frozen=True, gc=False):
+class _VolumeCommon(Struct, frozen=True, weakref=True):
     """A PersistentVolume without its names. `driver` is None if no CSI driver provides the volume.
 
     `in_tree` is the name of its in-tree source, if kube-scheduler translates that to CSI.

@@ -1,15 +1,13 @@
-"""Equal parts of records are one object, and the table of parts is bounded."""
+"""Equal parts of records are one object, and the table of parts keeps none alive."""
 
 from __future__ import annotations
 
 import json
 
-import pytest
 from support.fakes.watching import RESOURCES
 
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders
-from webhook.kube.records import shared
 from webhook.kube.records.shared import _shared
 
 
@@ -23,14 +21,16 @@ def test_parts_of_different_kinds_are_not_confused() -> None:
     assert len({type(each) for each in kept}) == 4
 
 
-def test_odd_clusters_cost_memory_only_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If every object is different, the table of parts is cleared at its limit, and records stay right."""
-    monkeypatch.setattr(shared, "_SHARED_MAX", 10)
+def test_the_table_of_parts_keeps_none_that_no_record_has() -> None:
+    """If every object is different, each has a part of its own, and takes it along."""
+    before = len(_shared)
     resource = RESOURCES[Kind.SHARE_MANAGER]
     decode = Decoders(resource.wire).object
     kept = [
-        resource.transform(decode(json.dumps({"metadata": {"name": "a"}, "status": {"ownerID": f"n{i}"}}).encode()))
+        resource.transform(decode(json.dumps({"metadata": {"name": "a"}, "status": {"ownerID": f"n-{i}"}}).encode()))
         for i in range(50)
     ]
-    assert [status.owner_id for status in kept] == [f"n{i}" for i in range(50)]
-    assert len(_shared) <= 12
+    assert [status.owner_id for status in kept] == [f"n-{i}" for i in range(50)]
+    assert len(_shared) == before + 50
+    del kept[1:]
+    assert len(_shared) == before + 1

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
+from webhook.core.api.meta import LABEL_KEY_MAX_CHARS
 from webhook.core.api.node_selector import (
     METADATA_NAME,
     NodeSelector,
@@ -69,7 +70,10 @@ def _expression_parses(expression: NodeSelectorRequirement) -> bool:
             counted = len(values) == 1 and parse_int64(values[0]) is not None
         case _:
             return False
-    return counted and _is_label_key(expression.key or "") and all(map(_LABEL_VALUE.fullmatch, values))
+    key = expression.key or ""
+    return (
+        counted and len(key) <= LABEL_KEY_MAX_CHARS and _is_label_key(key) and all(map(_LABEL_VALUE.fullmatch, values))
+    )
 
 
 def expression_holds(expression: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:

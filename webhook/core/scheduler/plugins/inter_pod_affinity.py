@@ -15,12 +15,13 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.api.kubevirt import HOSTNAME
+from webhook.core.large_pod import PART_BYTES_MAX
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.matching.label_selector import Term, parse_terms
 from webhook.core.scheduler.matching.pod_matcher import PodMatcher
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.state.pod_info import PodHandle
+from webhook.core.scheduler.state.pod_info import PARTS_NOT_COMPARED, PodHandle
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 
 _AFFINITY: Final = "required pod affinity"
@@ -52,6 +53,8 @@ def pre_filter(cycle: CycleState) -> Why | None:
                 return Reason.MATCH_LABEL_KEYS.why(which=which)
     if isinstance(snapshot, SnapshotUnavailable):
         return None
+    if snapshot.scheduler_cache.not_compared:
+        return Reason.POD_NOT_COMPARED.why(which="some node", most=PART_BYTES_MAX)
     existing_terms = snapshot.scheduler_cache.existing_terms
     count = existing_terms.count(cycle.namespace)
     if count > EXISTING_TERMS_MAX:
@@ -64,6 +67,8 @@ def pre_filter(cycle: CycleState) -> Why | None:
 
 def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
     """Return why the pod may not join the pods on the node, or why that is not known."""
+    if any(pod.anti_affinity is PARTS_NOT_COMPARED for pod in node.pods_with_anti_affinity):
+        return Reason.POD_NOT_COMPARED.why(which=f"node {node.name}", most=PART_BYTES_MAX)
     state = cycle.state(_read)
     if state.unreadable:
         return Reason.SELECTOR_UNREADABLE.why(rule=state.unreadable)

@@ -33,7 +33,7 @@ from webhook.core.scheduler.matching.label_selector import Term, parse_terms
 from webhook.core.scheduler.matching.pod_matcher import PodGroup
 from webhook.core.scheduler.state.existing_terms import ExistingTerms
 from webhook.core.scheduler.state.node_info import NO_AMOUNTS, UNLISTED, CSIDrivers, NodeInfo, NodeRequests
-from webhook.core.scheduler.state.pod_info import NO_TERMS, AntiAffinity, PodHandle, PodInfo
+from webhook.core.scheduler.state.pod_info import NO_TERMS, TERMS_NOT_COMPARED, AntiAffinity, PodHandle, PodInfo
 from webhook.core.scheduler.state.pod_requests import Usage
 
 _SEVERAL: Final = 2  # VMs that are queued for one node: a single VM may still be pinned
@@ -120,6 +120,7 @@ class SchedulerCache:
 
     def __init__(self) -> None:
         self.existing_terms = ExistingTerms()
+        self.not_compared = 0  # pods whose terms were too long to be read
         self._groups: WeakValueDictionary[tuple[str, tuple[str, ...]], PodGroup] = WeakValueDictionary()
         self._anti_affinity: WeakValueDictionary[tuple[Term, ...], AntiAffinity] = WeakValueDictionary()
         self._nodes: dict[str, _NodePods] = {}
@@ -159,7 +160,8 @@ class SchedulerCache:
         if pods is None:
             pods = self._nodes[node] = _NodePods()
         pods.pods.append(handle)
-        if handle.anti_affinity.terms:
+        self.not_compared += handle.anti_affinity is TERMS_NOT_COMPARED
+        if handle.anti_affinity is not NO_TERMS:
             pods.with_anti_affinity.append(handle)
             self.existing_terms.add(handle.anti_affinity.wide)
         self._sum_up(handle, pods, 1)
@@ -174,7 +176,8 @@ class SchedulerCache:
         """Stop counting a pod on one node."""
         pods = self._nodes[handle.on.node]
         pods.pods.remove(handle)
-        if handle.anti_affinity.terms:
+        self.not_compared -= handle.anti_affinity is TERMS_NOT_COMPARED
+        if handle.anti_affinity is not NO_TERMS:
             pods.with_anti_affinity.remove(handle)
             self.existing_terms.remove(handle.anti_affinity.wide)
         self._sum_up(handle, pods, -1)
@@ -199,6 +202,8 @@ class SchedulerCache:
         return group
 
     def _terms(self, pod: PodInfo) -> AntiAffinity:
+        if isinstance(pod.anti_affinity, AntiAffinity):
+            return pod.anti_affinity
         terms = tuple(parse_terms(pod.anti_affinity or (), pod.namespace) or ())
         shared = self._anti_affinity.get(terms)
         if shared is None:

@@ -7,20 +7,20 @@ this way a replica of the webhook sees what another replica has written into a p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Final, Protocol
+from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
 from webhook.core.api.affinity import NodeAffinity, PodAffinityTerm
-from webhook.core.api.node_selector import PreferredSchedulingTerm, named_nodes, pinned_nodes
+from webhook.core.api.node_selector import MAX_TERMS, PreferredSchedulingTerm, named_nodes, pinned_nodes
 from webhook.core.api.pod import PodSchedulingGate, PodStatus
 from webhook.core.scheduler.matching.label_selector import Term
 from webhook.core.scheduler.matching.pod_matcher import PodGroup
 from webhook.core.scheduler.state.pod_requests import Usage, is_over
 
 
-class PodNode(Struct, frozen=True, kw_only=True, gc=False):
+class PodNode(Struct, frozen=True, kw_only=True, weakref=True):
     """One node on which a pod counts.
 
     Attributes:
@@ -50,12 +50,12 @@ class PodNode(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PodInfo(Struct, frozen=True):
-    """A pod on one of the nodes on which it counts. `anti_affinity` are its required terms."""
+    """A pod on one of the nodes on which it counts. `anti_affinity` are its required terms, or why there are none."""
 
     namespace: str
     usage: Usage
     labels: Mapping[str, str] | None
-    anti_affinity: Sequence[PodAffinityTerm] | None
+    anti_affinity: Sequence[PodAffinityTerm] | AntiAffinity | None
     on: PodNode
 
 
@@ -67,6 +67,10 @@ class AntiAffinity(Struct, frozen=True, eq=False, weakref=True):
 
 
 NO_TERMS: Final = AntiAffinity((), ())
+PARTS_NOT_COMPARED: Final = AntiAffinity((), ())
+"""Of a bound pod of which a field was too long to be read (webhook.core.large_pod). It has no such terms."""
+TERMS_NOT_COMPARED: Final = AntiAffinity((), ())
+"""Of a bound pod whose terms were too long to be read: they can be about any pod, over any topology."""
 
 
 class PodHandle(Struct, frozen=True, eq=False, gc=False):
@@ -121,13 +125,15 @@ def pod_nodes(
     take hours. A pod that kube-scheduler has nominated for a node counts there: for other pods of its priority or a
     lower one it is as good as bound (framework/runtime/framework.go, RunFilterPluginsWithNominatedPods).
 
+    A pod that prefers more nodes than the webhook ever names counts nowhere, because each of them costs memory.
+
     A preference counts only while the pod is queued, except that of a VM's pod. Later no scheduler evaluates the pod,
     or it found no node for it: anybody may create such a pod, with preferences for all nodes.
     """
     if is_over(status.phase if status else None):
         return ()
     if spec.node_name:
-        return _bound(spec.node_name, terminating)
+        return _bound(spec.node_name, terminating=terminating)
     if spec.scheduling_gates:
         return ()
     node_affinity = spec.node_affinity
@@ -140,6 +146,8 @@ def pod_nodes(
         return ()
     preferred = _preferred(node_affinity.preferred or ()) if node_affinity else frozenset()
     nodes = named if len(named) == 1 else preferred.union(spec.near_nodes)
+    if len(nodes) > MAX_TERMS:
+        return ()
     equally = bool(named) and named.issubset(nodes)
     return tuple(
         PodNode(
@@ -153,9 +161,15 @@ def pod_nodes(
     )
 
 
-@lru_cache(maxsize=16_384)  # the largest clusters have 5,000 nodes, and many pods share one of these
-def _bound(node: str, terminating: bool) -> tuple[PodNode]:  # noqa: FBT001 - lru_cache takes it so
-    return (PodNode(node=node, bound=True, terminating=terminating),)
+_bound_pods: Final[WeakValueDictionary[tuple[str, bool], PodNode]] = WeakValueDictionary()
+
+
+def _bound(node: str, *, terminating: bool) -> tuple[PodNode]:
+    """Return what the bound pods of a node have in common."""
+    found = _bound_pods.get((node, terminating))
+    if found is None:
+        found = _bound_pods[node, terminating] = PodNode(node=node, bound=True, terminating=terminating)
+    return (found,)
 
 
 def _preferred(terms: Sequence[PreferredSchedulingTerm]) -> frozenset[str]:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from webhook.core.api.container import Container, ContainerStatus, Workload
+from webhook.core.api.meta import LABEL_KEY_MAX_CHARS
 from webhook.core.api.pod import PodStatus
 from webhook.core.api.quantity import amounts, units
 
@@ -44,7 +45,7 @@ class HostPort(NamedTuple):
         return self.address == other.address or ANY_ADDRESS in (self.address, other.address)
 
 
-class Usage(Struct, frozen=True, gc=False):
+class Usage(Struct, frozen=True, weakref=True):
     """What a pod takes of a node, besides 1 of the number of pods.
 
     `requests` are resources with their amounts: milli-CPU or whole units, rounded up once for the pod, by name and
@@ -85,7 +86,6 @@ def usage(spec: Workload, status: PodStatus | None = None) -> Usage:
     return Usage(tuple(requests), tuple(_host_ports(spec)))
 
 
-@lru_cache(maxsize=1024)
 def is_counted(resource: str) -> bool:
     """Whether the scheduler counts this resource (pkg/scheduler/framework/types.go, Resource.Add).
 
@@ -93,6 +93,11 @@ def is_counted(resource: str) -> bool:
     kubernetes.io/, and extended resources (pkg/apis/core/v1/helper/helpers.go), whose names
     have a prefix that is not that of quotas.
     """
+    return _is_counted(resource[:LABEL_KEY_MAX_CHARS])
+
+
+@lru_cache(maxsize=1024)
+def _is_counted(resource: str) -> bool:
     if resource in _BASIC or resource.startswith(("hugepages-", "attachable-volumes-")):
         return True
     return "kubernetes.io/" in resource or ("/" in resource and not resource.startswith("requests."))

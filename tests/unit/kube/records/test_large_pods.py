@@ -1,0 +1,208 @@
+"""A pod with a field of more than PART_BYTES_MAX: what a watch reads of it, and how it counts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import msgspec
+import pytest
+from support.fakes.watching import Driver, lists
+from support.models.cached_pods import HAS, RESOURCE, made_of, pod, seen, vm
+from support.models.model_api import event, page
+from support.objects import builders
+from support.objects.builders import Object
+from support.objects.hostile_pods import preferring, repelling, with_labels, with_ports
+
+from webhook.core.api.node_selector import MAX_TERMS
+from webhook.core.api.pod import Pod
+from webhook.core.large_pod import CONTAINERS_MAX, PART_BYTES_MAX, PATCH_BYTES_MAX, LargePod
+from webhook.core.pod_limits import why_field_too_long
+from webhook.core.reasons import Reason
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.plugins import inter_pod_affinity
+from webhook.core.scheduler.state.cache import SchedulerCache
+from webhook.core.scheduler.state.pod_info import PARTS_NOT_COMPARED, TERMS_NOT_COMPARED
+from webhook.kube.client.wire import Decoders, NotJSON, WatchEvent
+from webhook.kube.records.pods import WirePod
+
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+LONG: Final = "x" * PART_BYTES_MAX
+
+
+def with_containers(described: Object, **of_each: Any) -> Object:
+    """The pod with as many containers as a VM's pod can have."""
+    described["spec"]["containers"] += [{"name": f"c-{each}", **of_each} for each in range(CONTAINERS_MAX - 1)]
+    return described
+
+
+def left_out(described: Object) -> list[str] | None:
+    """Return the fields of a pod that are not read."""
+    body = json.dumps(described, separators=(",", ":")).encode()
+    wire: Any = Decoders(RESOURCE.wire, RESOURCE.large).object(body)
+    assert isinstance(wire, WirePod)
+    return wire.not_compared
+
+
+FIELDS: Final[dict[str, tuple[Object, list[str]]]] = {
+    "none": (pod("a", node="n1"), []),
+    "an annotation": (builders.vm_pod("a", annotations={"x": LONG}), []),
+    "arguments of containers": (with_containers(pod("a", node="n1"), args=[LONG[:1000]]), []),
+    "labels": (with_labels(pod("a", node="n1"), 9_000), ["metadata.labels"]),
+    "preferred nodes": (pod("a", affinity=preferring(2_000)), ["spec.affinity.nodeAffinity"]),
+    "values of anti-affinity": (pod("a", node="n1", affinity=repelling(9_000)), ["spec.affinity.podAntiAffinity"]),
+    "preferred anti-affinity": (pod("a", affinity={"podAntiAffinity": {PREFERRED: [{"weight": 1, "x": LONG}]}}), []),
+    "host ports": (with_ports(pod("a", node="n1")), ["spec.containers"]),
+    "containers": (with_containers(with_containers(pod("a", node="n1"), args=["x" * 120])), ["spec.containers"]),
+}
+
+
+@pytest.mark.parametrize(("described", "fields"), FIELDS.values(), ids=FIELDS)
+def test_a_long_field_is_left_out_and_named(described: Object, fields: list[str]) -> None:
+    """Whatever else the pod has stays. A field is as long as it is read: not by what is skipped in it."""
+    assert (left_out(described) or []) == fields
+    read = seen(described)
+    assert read.namespace == described["metadata"].get("namespace", "")
+
+
+def test_a_pod_without_long_fields_is_read_as_a_short_one_is() -> None:
+    """The two steps give what one gives."""
+    described = vm("a", node="n1", affinity=repelling(10) | preferring(3), claims=["disk"])
+    described["spec"] |= {"nodeSelector": {"a": "b"}, "schedulerName": "other", "overhead": {"cpu": "1"}}
+    described["metadata"]["annotations"] = {"x": LONG}
+    short = json.loads(json.dumps(described))
+    del short["metadata"]["annotations"]
+    assert seen(described) == seen(short)
+
+
+def test_a_page_and_an_event_leave_out_the_same() -> None:
+    """A watch is not the only way to a pod."""
+    described = pod("a", node="n1", affinity=repelling(9_000))
+    described["metadata"]["resourceVersion"] = "5"
+    decoders = Decoders(RESOURCE.wire, RESOURCE.large)
+    event_ = decoders.event(event("ADDED", described))
+    listed = decoders.page(page([described], 5))
+    assert isinstance(event_, WatchEvent)
+    assert not isinstance(listed, NotJSON)
+    assert event_.object.not_compared == listed.items[0].not_compared == ["spec.affinity.podAntiAffinity"]
+
+
+@pytest.mark.parametrize("where", ["metadata", "spec"])
+def test_a_long_pod_of_another_form_is_unreadable(where: str) -> None:
+    """As a short one is. Its event says which pod it is."""
+    described = pod("a", node="n1", affinity=repelling(9_000))
+    described["metadata"] |= {"resourceVersion": "5", "annotations": {"x": LONG}}
+    described[where]["labels" if where == "metadata" else "affinity"] = ["x"]
+    decoders = Decoders(RESOURCE.wire, RESOURCE.large)
+    found = decoders.event(event("ADDED", described))
+    assert isinstance(found, WatchEvent)
+    assert (found.object, found.meta.name) == (None, "a")
+    assert isinstance(decoders.object(json.dumps(described).encode()), NotJSON)
+
+
+def test_a_long_error_ends_a_watch_as_a_short_one_does() -> None:
+    """An ERROR event is no pod."""
+    driver = Driver(resource=RESOURCE)
+    error = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": LONG}
+    driver.play(lists(), lists()._replace(body=event("ERROR", error)))
+    assert driver.machine.problem.startswith("expired")
+
+
+def cache_of(*described: Object) -> SchedulerCache:
+    """Return a cache that counts these pods."""
+    return made_of({str(key): each for key, each in enumerate(described)}, {})
+
+
+def info(*described: Object) -> Any:
+    """Return node n1 with these pods on it."""
+    return cache_of(*described).node_info("n1", HAS, None)
+
+
+def cycle(*described: Object) -> CycleState:
+    """An incoming pod beside these pods."""
+
+    class Snapshot:
+        scheduler_cache = cache_of(*described)
+        hostnames: Final[dict[str, int]] = {}
+
+    incoming = msgspec.convert(builders.virt_launcher_pod(), Pod)
+    return CycleState(incoming, "vms", Snapshot())  # type: ignore[arg-type]
+
+
+def test_an_unbound_pod_with_a_long_field_counts_nowhere() -> None:
+    """Neither by a preference nor by a requirement. With shorter fields it counts on each node."""
+    pinned = builders.node_affinity(required=[builders.on_node("n1")])["nodeAffinity"]
+    for long, nodes in ((False, ["n1"]), (True, [])):
+        labels = 9_000 if long else 1
+        described = with_labels(vm("a", affinity={"nodeAffinity": pinned}), labels)
+        assert [each.on.node for each in seen(described).pod_infos] == nodes
+
+
+@pytest.mark.parametrize(("names", "nodes"), [(MAX_TERMS, MAX_TERMS), (MAX_TERMS + 1, 0)])
+def test_an_unbound_pod_counts_on_as_many_nodes_as_the_webhook_names(names: int, nodes: int) -> None:
+    """A pod that prefers more nodes is somebody else's, and each node costs memory."""
+    assert len(seen(pod("a", affinity=preferring(names))).pod_infos) == nodes
+
+
+def test_a_bound_pod_with_a_long_field_takes_its_requests_and_its_node_is_not_required() -> None:
+    """What the pod excludes from the node is not known. Another node is as it was."""
+    described = with_labels(pod("a", node="n1", cpu="250m"), 9_000)
+    (found,) = seen(described).pod_infos
+    assert found.anti_affinity is PARTS_NOT_COMPARED
+    node, incoming = info(described), cycle(described)
+    assert node.requested.amounts == {"cpu": 250}
+    assert inter_pod_affinity.pre_filter(incoming) is None
+    why = inter_pod_affinity.filter_node(incoming, node)
+    assert why is not None
+    assert (why.reason, "app" in why.sentence) == (Reason.POD_NOT_COMPARED, False)
+    assert inter_pod_affinity.filter_node(incoming, info()) is None
+
+
+def test_while_a_bound_pods_terms_are_not_known_no_node_is_required() -> None:
+    """They can be over a zone, and about any pod. After the pod is gone all is as before."""
+    described = pod("a", node="n1", affinity=repelling(9_000))
+    (found,) = seen(described).pod_infos
+    assert found.anti_affinity is TERMS_NOT_COMPARED
+    why = inter_pod_affinity.pre_filter(cycle(described))
+    assert why is not None
+    assert why.reason is Reason.POD_NOT_COMPARED
+    scheduler_cache = cache_of(described)
+    (handle,) = scheduler_cache.node_info("n1", HAS, None).pods
+    assert (handle.anti_affinity, scheduler_cache.not_compared) == (TERMS_NOT_COMPARED, 1)
+    scheduler_cache.remove(handle)
+    assert scheduler_cache.not_compared == 0
+
+
+def test_a_pod_for_which_a_node_was_required_is_read_whole() -> None:
+    """The longest affinity that an asked pod may have, with the most that the webhook adds to it."""
+    for length, asked, watched in (
+        (PART_BYTES_MAX, True, True),
+        (PART_BYTES_MAX + 1, False, True),
+        (PART_BYTES_MAX + PATCH_BYTES_MAX, False, True),
+        (PART_BYTES_MAX + PATCH_BYTES_MAX + 1, False, False),
+    ):
+        described = json.dumps(pod("a", affinity={"nodeAffinity": {"x": "AFFINITY"}}), separators=(",", ":"))
+        body = described.replace("AFFINITY", "y" * (length - len('{"x":""}'))).encode()
+        assert (why_field_too_long(body) is None) == asked
+        assert (left_out(json.loads(body)) == ["spec.affinity.nodeAffinity"]) != watched
+
+
+def test_the_reason_of_an_asked_pod_names_the_field() -> None:
+    """And its length, not what is in it."""
+    described = json.dumps(with_labels(pod("a"), 9_000)).encode()
+    why = why_field_too_long(described)
+    assert why is not None
+    assert why.reason is Reason.POD_TOO_LARGE
+    assert "bytes in metadata.labels" in why.sentence
+    assert why_field_too_long(json.dumps({**pod("a"), "status": {"message": LONG}}).encode()) is None
+
+
+def test_what_is_read_of_a_short_pod_is_read_of_a_long_one() -> None:
+    """No field of WirePod is missing in LargePod."""
+
+    def fields(type_: Any, name: str) -> set[str]:
+        (inner,) = (each.type for each in msgspec.structs.fields(type_) if each.name == name)
+        return set(inner.__struct_encode_fields__)
+
+    for name in ("metadata", "spec"):
+        assert fields(WirePod, name) <= fields(LargePod, name)
