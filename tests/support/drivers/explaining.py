@@ -19,13 +19,16 @@ from webhook.objects.objects import read_objects
 OPT_IN = "kubevirt-scheduler/co-schedule"
 CLUSTER = """---
 {apiVersion: v1, kind: Node, metadata: {name: node-a, labels: {kubevirt.io/schedulable: "true"}},
- status: {conditions: [{type: Ready, status: "True"}]}}
+ status: {conditions: [{type: Ready, status: "True"}], allocatable: {cpu: "64", memory: 512Gi, ephemeral-storage: 1Ti,
+ pods: "100", devices.kubevirt.io/kvm: "1000", devices.kubevirt.io/tun: "1000", devices.kubevirt.io/vhost-net: "1000"}}}
 ---
 {apiVersion: v1, kind: Node, metadata: {name: node-b, labels: {kubevirt.io/schedulable: "true"}},
- status: {conditions: [{type: Ready, status: "True"}]}}
+ status: {conditions: [{type: Ready, status: "True"}], allocatable: {cpu: "64", memory: 512Gi, ephemeral-storage: 1Ti,
+ pods: "100", devices.kubevirt.io/kvm: "1000", devices.kubevirt.io/tun: "1000", devices.kubevirt.io/vhost-net: "1000"}}}
 ---
 {apiVersion: v1, kind: Node, metadata: {name: node-c}, spec: {unschedulable: true},
- status: {conditions: [{type: Ready, status: "True"}]}}
+ status: {conditions: [{type: Ready, status: "True"}], allocatable: {cpu: "64", memory: 512Gi, ephemeral-storage: 1Ti,
+ pods: "100", devices.kubevirt.io/kvm: "1000", devices.kubevirt.io/tun: "1000", devices.kubevirt.io/vhost-net: "1000"}}}
 ---
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: root, namespace: vms},
  spec: {accessModes: [ReadWriteMany], volumeName: pv-root}, status: {phase: Bound}}
