@@ -91,7 +91,7 @@ _CAUSES: Final[Mapping[Reason, str]] = {
     Reason.NODE_DELINQUENT: "Longhorn prefers other nodes",
     Reason.NODE_FEASIBLE: "the pod can run there",
     Reason.INTER_POD_AFFINITY: "a rule between pods over other labels",
-    Reason.MAY_BE_EXCLUDED_BY_POD: "a pod's anti-affinity over other labels",
+    Reason.MAY_BE_EXCLUDED_BY_POD: "anti-affinity of a pod on an unknown node",
     Reason.TOO_MANY_EXISTING_TERMS: "too many anti-affinity terms of pods",
     Reason.MATCH_LABEL_KEYS: "matchLabelKeys in a rule between pods",
     Reason.TOPOLOGY_SPREAD: "a DoNotSchedule topology spread",

@@ -80,9 +80,13 @@ class ListedSnapshot:
             for pod in gone:
                 self._add(pod)
 
+    def node(self, name: str) -> Node:
+        """Return the node of that name; UNLISTED for an unknown one."""
+        return self._nodes.get(name, UNLISTED)
+
     def node_info(self, name: str) -> NodeInfo:
         """Return the node of that name with its pods."""
-        node = self._nodes.get(name, UNLISTED)
+        node = self.node(name)
         has = allocatable(node.status.allocatable if node.status else None)
         return self.scheduler_cache.node_info(name, has, self._csi_drivers.get(name), node)
 

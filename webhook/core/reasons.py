@@ -297,6 +297,10 @@ class Reason(Enum):
     POD_NOT_COMPARED = (
         "a pod on {which} has more than {most} bytes in a field that can exclude this pod, and is not compared with it"
     )
+    MAY_BE_EXCLUDED_BY_POD = (
+        "a pod on a node that is not known has a required anti-affinity over {key}, which node {node} has, that can "
+        "exclude this pod ({pods})"
+    )
     NAMESPACES_UNKNOWN = "whether {rule} rejects node {node} depends on the labels of namespaces, which are not known"
     DEPENDS_ON_UNSCHEDULED_POD = "whether {rule} rejects node {node} depends on a pod that is not on its node yet"
     HOSTNAME_NOT_UNIQUE = (
@@ -307,9 +311,6 @@ class Reason(Enum):
 
     # Rule 7, for all nodes: rules of the pod that are not evaluated. The pod might not start on a required node.
     INTER_POD_AFFINITY = "the pod has required inter-pod {which} over {key}, which the webhook does not evaluate"
-    MAY_BE_EXCLUDED_BY_POD = (
-        "a pod of the cluster has a required anti-affinity over {key} that can exclude this pod ({pods})"
-    )
     TOO_MANY_EXISTING_TERMS = (
         "{count} terms of other pods' required anti-affinity can be about this pod, and at most {most} are compared"
     )

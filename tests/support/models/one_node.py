@@ -33,9 +33,13 @@ class OneNodeSnapshot(Struct):
         """The number of nodes by hostname."""
         return Counter(node.metadata.label(HOSTNAME) or "" for node in self.nodes.values())
 
+    def node(self, name: str) -> Node:
+        """Return the node of that name."""
+        return self.nodes.get(name, UNLISTED)
+
     def node_info(self, name: str) -> NodeInfo:
         """Return the node; any name has the same allocatable."""
-        return self.scheduler_cache.node_info(name, self.has, self.csi_drivers, self.nodes.get(name, UNLISTED))
+        return self.scheduler_cache.node_info(name, self.has, self.csi_drivers, self.node(name))
 
 
 class ViewWithSnapshot(ViewWithGaps):

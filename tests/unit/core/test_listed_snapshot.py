@@ -84,7 +84,7 @@ def test_pods_repel_and_are_found_by_their_labels() -> None:
     (web,) = there.node_info("node-a").pods
     assert (web.group.namespace, web.group.keys, web.values) == ("default", ("app",), ("web",))
     assert [pod.on.node for pod in there.node_info("node-b").pods_with_anti_affinity] == ["node-b"]
-    assert [str(term) for term in there.scheduler_cache.existing_terms.about("vms", {"app": "db"})] == ["app=db"]
+    assert [str(term) for term, _ in there.scheduler_cache.existing_terms.about("vms", {"app": "db"})] == ["app=db"]
     assert there.hostnames == {"host-node-a": 1, "host-node-b": 1}
 
 

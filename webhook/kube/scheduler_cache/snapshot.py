@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from webhook.core.api import kubevirt
+from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.placement.replica_share import REPLICA_LABELS
@@ -64,12 +65,17 @@ class CachedSnapshot:
         """The number of the webhook's pods, ready or not: a Service can still, or already, lead to each of them."""
         return max(1, len(self._pods.replicas))
 
+    def node(self, name: str) -> Node:
+        """Return the node of that name; UNLISTED for an unknown one."""
+        node: Node = self._caches[Kind.NODE].objects.get(name, UNLISTED)
+        return node
+
     def node_info(self, name: str) -> NodeInfo:
         """Return the node of that name with its pods."""
-        cache = self._caches[Kind.NODE]
-        has = cache.index.allocatable.get(name, NO_AMOUNTS) if isinstance(cache.index, NodeIndex) else NO_AMOUNTS
+        index = self._caches[Kind.NODE].index
+        has = index.allocatable.get(name, NO_AMOUNTS) if isinstance(index, NodeIndex) else NO_AMOUNTS
         drivers = self._caches[Kind.CSI_NODE].objects.get(name)
-        return self.scheduler_cache.node_info(name, has, drivers, cache.objects.get(name, UNLISTED))
+        return self.scheduler_cache.node_info(name, has, drivers, self.node(name))
 
     def settle(self) -> None:
         """Bring the pods that were queued for too long up to date; call this before the pods are read."""

@@ -163,7 +163,7 @@ class SchedulerCache:
         self.not_compared += handle.anti_affinity is TERMS_NOT_COMPARED
         if handle.anti_affinity is not NO_TERMS:
             pods.with_anti_affinity.append(handle)
-            self.existing_terms.add(handle.anti_affinity.wide)
+            self.existing_terms.add(handle.anti_affinity.wide, (node, pod.on.bound))
         self._sum_up(handle, pods, 1)
         return handle
 
@@ -179,7 +179,7 @@ class SchedulerCache:
         self.not_compared -= handle.anti_affinity is TERMS_NOT_COMPARED
         if handle.anti_affinity is not NO_TERMS:
             pods.with_anti_affinity.remove(handle)
-            self.existing_terms.remove(handle.anti_affinity.wide)
+            self.existing_terms.remove(handle.anti_affinity.wide, (handle.on.node, handle.on.bound))
         self._sum_up(handle, pods, -1)
         if not pods.pods:
             del self._nodes[handle.on.node]

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from webhook.core.api.node import Node
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_info import NodeInfo
 
@@ -30,6 +31,10 @@ class Snapshot(Protocol):
     @property
     def replicas(self) -> int:
         """The number of replicas of the webhook that an API server may call, this one included; 1 at least."""
+        ...
+
+    def node(self, name: str) -> Node:
+        """Return the node of that name; `UNLISTED` for an unknown one."""
         ...
 
     def node_info(self, name: str) -> NodeInfo:

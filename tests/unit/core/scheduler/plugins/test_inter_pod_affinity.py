@@ -7,7 +7,7 @@ from support.models.scheduler_model import REQUIRED, Object, Situation, refusals
 from support.objects import builders
 
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.plugins.inter_pod_affinity import EXISTING_TERMS_MAX
+from webhook.core.scheduler.plugins.inter_pod_affinity import EXISTING_PLACES_MAX, EXISTING_TERMS_MAX
 
 HOST = "kubernetes.io/hostname"
 NAMESPACES = {name: {"kubernetes.io/metadata.name": name} for name in ("vms", "other")}
@@ -109,10 +109,16 @@ def keeper(node: str, **fields: Any) -> Object:
         pytest.param(pod(), keeper("n1", selector=UNREADABLE), None, id="what does not parse is ignored"),
         pytest.param(pod(), keeper("n1", **BY_TEAM), Reason.NAMESPACES_UNKNOWN, id="if the namespace counts"),
         pytest.param(pod(), keeper("n2", **BY_TEAM), None, id="on another node, if the namespace counts"),
-        pytest.param(pod(), keeper("gone", key="zone"), Reason.MAY_BE_EXCLUDED_BY_POD, id="over zones, anywhere"),
-        pytest.param(pod(), keeper("n1", key="disk"), Reason.MAY_BE_EXCLUDED_BY_POD, id="over what the node has not"),
         pytest.param(
-            pod(), keeper("n2", key="zone", **BY_TEAM), Reason.MAY_BE_EXCLUDED_BY_POD, id="over zones, perhaps about it"
+            pod(), keeper("gone", key="zone"), Reason.MAY_BE_EXCLUDED_BY_POD, id="over zones, on a node not known"
+        ),
+        pytest.param(pod(), keeper("gone", key="disk"), None, id="over what the node has not, on a node not known"),
+        pytest.param(pod(), keeper("n1", key="disk"), None, id="over what the node has not"),
+        pytest.param(pod(), keeper("n2", key="zone"), Reason.EXCLUDED_BY_POD, id="in the same zone"),
+        pytest.param(pod(), keeper("n2", key="rack"), None, id="in another rack"),
+        pytest.param(pod(), keeper("twin-1", key="zone"), None, id="over zones, on a node without a zone"),
+        pytest.param(
+            pod(), keeper("n2", key="zone", **BY_TEAM), Reason.NAMESPACES_UNKNOWN, id="over zones, perhaps about it"
         ),
     ],
 )
@@ -128,6 +134,10 @@ def test_anti_affinity_of_those_there(incoming_pod: Object, there: Object, why: 
         pytest.param(APART, pod("n2"), None, id="where it would not"),
         pytest.param(pod(), keeper("n1"), Reason.DEPENDS_ON_UNSCHEDULED_POD, id="with rules against the incoming pod"),
         pytest.param(pod(), keeper("n2"), None, id="with rules, elsewhere"),
+        pytest.param(
+            pod(), keeper("n2", key="zone"), Reason.DEPENDS_ON_UNSCHEDULED_POD, id="with rules over the zone of both"
+        ),
+        pytest.param(pod(), keeper("n2", key="rack"), None, id="with rules over another rack"),
         pytest.param(NEAR, pod("n1"), Reason.DEPENDS_ON_UNSCHEDULED_POD, id="where it would be wanted"),
         pytest.param(
             pod(apart=[term(**BY_TEAM)]),
@@ -198,6 +208,16 @@ def test_only_so_many_terms_of_others_are_compared(node: str, key: str) -> None:
     assert (told.reason, "1001" in told.sentence) == (Reason.TOO_MANY_EXISTING_TERMS, True)
 
 
+def test_only_so_many_places_of_wide_terms_are_compared() -> None:
+    """Each is a node of a pod whose term is about the incoming pod."""
+    runner = PluginRunner(Situation(NODES, (), NAMESPACES, pod(), "n1"))
+    for number in range(EXISTING_PLACES_MAX):
+        add(runner.scheduler_cache, keeper(f"gone-{number}", key="disk"))
+    assert runner.inter_pod_affinity() is None
+    add(runner.scheduler_cache, keeper("one more", key="disk"))
+    assert cause(runner.inter_pod_affinity()) is cause(runner.pre_filter()) is Reason.TOO_MANY_EXISTING_TERMS
+
+
 def test_a_sentence_names_its_evidence() -> None:
     """Node, topology and pods are in it."""
     told = why_not(pod(), keeper("n1"))
@@ -205,9 +225,9 @@ def test_a_sentence_names_its_evidence() -> None:
     assert told.sentence == (
         f"a pod in the same {HOST} as node n1 has a required anti-affinity that excludes this pod (app=db)"
     )
-    told = why_not(pod(), keeper("n2", key="zone"))
+    told = why_not(pod(), keeper("gone", key="zone"))
     assert told
-    assert "over zone that can exclude this pod (app=db)" in told.sentence
+    assert "over zone, which node n1 has, that can exclude this pod (app=db)" in told.sentence
 
 
 def test_bound_and_expected_pods_differ() -> None:

@@ -50,4 +50,5 @@ def test_the_situations_tell_something() -> None:
     assert counts[None] > 250
     for reason in (Reason.POD_AFFINITY_UNMET, Reason.POD_ANTI_AFFINITY, Reason.EXCLUDED_BY_POD):
         assert counts[reason] > 15, reason
-    assert all(counts[reason] > 5 for reason in UNKNOWN), counts
+    known_nodes = UNKNOWN - {Reason.MAY_BE_EXCLUDED_BY_POD}  # a situation has no pod on a node that is not known
+    assert all(counts[reason] > 5 for reason in known_nodes), counts

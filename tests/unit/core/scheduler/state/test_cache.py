@@ -197,7 +197,8 @@ def test_terms_over_other_topologies_come_and_go() -> None:
     existing = scheduler_cache.existing_terms
     one, other = (scheduler_cache.add(replace(pod_info(node), anti_affinity=wide)) for node in ("n1", "n2"))
     assert one.anti_affinity is other.anti_affinity
-    assert [term.topology_key for term in existing.about("vms", {"app": "db"})] == ["zone"]
+    about = [(term.topology_key, set(places)) for term, places in existing.about("vms", {"app": "db"})]
+    assert about == [("zone", {("n1", True), ("n2", True)})]
     assert (existing.count("vms"), existing.count("other")) == (1, 0)
     region = [PodAffinityTerm(topology_key="region", label_selector=selector)]
     third = scheduler_cache.add(replace(pod_info("n1"), anti_affinity=region))
