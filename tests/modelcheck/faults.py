@@ -6,7 +6,7 @@ Each is the real part with one thing wrong. None has another purpose.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from modelcheck.replica import Parts
 from msgspec.structs import replace
@@ -62,7 +62,7 @@ class _NeverDropped(Pods):
             super().drop(key, old)
 
 
-def _cache_with(**wrong: Callable[[NodeInfo], object]) -> Callable[[str], Pods]:
+def _cache_with(**wrong: Callable[[NodeInfo], object]) -> Callable[..., Pods]:
     """Return Pods whose cache gives a wrong value for these fields of each NodeInfo."""
 
     class Cache(SchedulerCache):
@@ -73,8 +73,8 @@ def _cache_with(**wrong: Callable[[NodeInfo], object]) -> Callable[[str], Pods]:
             return replace(found, **{field: value(found) for field, value in wrong.items()})
 
     class PodsOfCache(Pods):
-        def __init__(self, namespace: str = "") -> None:
-            super().__init__(namespace)
+        def __init__(self, namespace: str = "", **more: Any) -> None:
+            super().__init__(namespace, **more)
             self.scheduler_cache = Cache()
 
     return PodsOfCache

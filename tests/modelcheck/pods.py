@@ -71,6 +71,16 @@ def terms_of(decision: Pin | Leave) -> Terms:
     return Terms(decision.required, tuple(each.node for each in decision.preferred), decision.shortlist)
 
 
+def pod_key(vm: int) -> str:
+    """Return the cache key of the pod of this VM."""
+    return f"{NAMESPACE}/virt-launcher-vm{vm}"
+
+
+def vmi_key(vm: int) -> str:
+    """Return the cache key of this VM's VirtualMachineInstance."""
+    return f"{NAMESPACE}/vm{vm}"
+
+
 @cache
 def facts(nodes: tuple[str, ...], without_places: int) -> Manifests:
     """Return a cluster in which each of `nodes` has the share-manager of one claim.
@@ -115,17 +125,23 @@ def _asked(vm: int, shape: Shape) -> Object:
     )
 
 
-_patches: dict[tuple[Shape, Terms], Sequence[Operation]] = {}
+_decisions: dict[tuple[Shape, Terms], Pin | Leave] = {}
 
 
 def patch(shape: Shape, decision: Pin | Leave) -> Terms:
-    """Return what the patch of this decision writes, by which `shown` finds the patch again."""
+    """Return what the patch of this decision writes, by which `shown` finds the decision again."""
     terms = terms_of(decision)
-    if (shape, terms) not in _patches:
-        operations = decision_patch.for_decision(asked(0, shape), decision)
-        assert not isinstance(operations, Why)
-        _patches[shape, terms] = operations
+    _decisions.setdefault((shape, terms), decision)
     return terms
+
+
+def _patch(vm: int, shape: Shape, terms: Terms) -> Sequence[Operation]:
+    """Return the patch that writes these terms into the pod of this VM. Its record names the VM."""
+    if terms == NO_TERMS:
+        return ()
+    operations = decision_patch.for_decision(asked(vm, shape), _decisions[shape, terms])
+    assert not isinstance(operations, Why)
+    return operations
 
 
 @cache
@@ -134,8 +150,7 @@ def shown(vm: int, shape: Shape, terms: Terms, phase: str) -> DecodedPod:
 
     The API server has applied the patch. A pod without terms is one that was left as it is, or whose answer was lost.
     """
-    operations = _patches[shape, terms] if terms != NO_TERMS else ()
-    pod = jsonpatch.apply_patch(_asked(vm, shape), operations)
+    pod = jsonpatch.apply_patch(_asked(vm, shape), _patch(vm, shape, terms))
     if phase == UNSCHEDULABLE:
         condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"}
         pod["status"] = {"phase": "Pending", "conditions": [condition]}

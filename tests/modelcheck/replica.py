@@ -13,11 +13,12 @@ from typing import Any, Final, NamedTuple, cast
 
 from modelcheck import pods as model_pods
 from modelcheck.happenings import Ask, Cluster, Expire, Happening, Show, ShowGone, ShowOther
-from modelcheck.pods import NAMESPACE, Shape, Terms
+from modelcheck.pods import NAMESPACE, Shape, Terms, pod_key, vmi_key
 from msgspec import Struct
 from support.fakes.views import ViewWithGaps
 
 from webhook.core.api.kubevirt import owner
+from webhook.core.api.meta import OwnerReference
 from webhook.core.decision import Leave, Pin
 from webhook.core.opt_in import Policy
 from webhook.core.placement.virt_launcher import place_virt_launcher
@@ -27,14 +28,14 @@ from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.nodes import NodeIndex
 from webhook.kube.records.pods import DecodedPod
-from webhook.kube.scheduler_cache.assumed_pods import Pods
+from webhook.kube.scheduler_cache.assumed_pods import ANY_NUMBER, Pods
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
 
 class Parts(NamedTuple):
     """What a replica is made of. A test puts in a part with a fault."""
 
-    pods: Callable[[str], Pods] = Pods
+    pods: Callable[..., Pods] = Pods
     snapshot: Callable[..., CachedSnapshot] = CachedSnapshot
 
 
@@ -113,7 +114,8 @@ class Replica:
     """A replica that has just started, and has listed the nodes and the webhook's own pods."""
 
     def __init__(self, cluster: Cluster, parts: Parts) -> None:
-        self.pods = parts.pods(NAMESPACE)
+        self.pods = parts.pods(NAMESPACE, nodes_max=self._nodes_max)
+        self._vmis: dict[str, str | None] = {}
         self._records: dict[str, Any] = {}
         self._shown: dict[int, tuple[Terms, str]] = {}
         self._others: dict[str, str] = {}
@@ -137,12 +139,14 @@ class Replica:
                 return self._ask(vm, shape)
             case Show(vm, shape, terms, phase):
                 self._put(pod_key(vm), model_pods.shown(vm, shape, terms, phase))
+                self._show_vmi(vm, shape)
                 self._shown[vm] = terms, phase
             case ShowOther(name, node):
                 self._put(name, model_pods.other_pod(name, node))
                 self._others[name] = node
             case ShowGone(vm):
                 if self._shown.pop(vm, None):
+                    self.pods.recount(vmi_key(vm), self._vmis.pop(vmi_key(vm)))  # its watch is ahead
                     self.pods.drop(pod_key(vm), self._records.pop(pod_key(vm)))
             case Expire(vm):
                 number = next(number for number, each in enumerate(self._timers) if each[0] == vm)
@@ -164,6 +168,16 @@ class Replica:
             self._timers += [(vm, *each) for each in loop.kept]
             loop.kept.clear()
         return decision
+
+    def _nodes_max(self, vmi: str, uid: str | None) -> int:
+        """As webhook.kube.cache.caches does; the node of each share-manager is one."""
+        return ANY_NUMBER if uid is not None and self._vmis.get(vmi) == uid else 0
+
+    def _show_vmi(self, vm: int, shape: Shape) -> None:
+        """A watch shows the VirtualMachineInstance, here after the pod: only then does the pod count."""
+        vmi = owner(model_pods.asked(vm, shape)) or OwnerReference()
+        self._vmis[vmi_key(vm)] = vmi.uid
+        self.pods.recount(vmi_key(vm), vmi.uid)
 
     def _put(self, key: str, pod: DecodedPod) -> None:
         self._records[key] = self.pods.put(key, self._records.get(key), pod)
@@ -209,11 +223,6 @@ def _answer(handle: PodHandle) -> int:
     """Return the number of the answer for an assumed pod."""
     assert handle.on.assumed
     return handle.answer
-
-
-def pod_key(vm: int) -> str:
-    """Return the cache key of the pod of this VM."""
-    return f"{NAMESPACE}/virt-launcher-vm{vm}"
 
 
 _node_caches: dict[Cluster, _Cached] = {}

@@ -24,7 +24,7 @@ class Assumptions(NamedTuple):
     """What webhook.core.scheduler.state.cache.SchedulerCache takes for granted, and what it does not say.
 
     Attributes:
-        shown_first: every watch shows a pod before the pod is bound.
+        shown_first: every watch shows a pod, and the VirtualMachineInstance that owns it, before the pod is bound.
         stored_first: an answer becomes a pod before any pod is bound that the answer did not know of.
         in_order: an answer becomes a pod before an answer that was given with more knowledge.
         kept_in_time: an answer becomes a pod, and the replica's watch shows the pod, before the answer expires.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
-from typing import Final
 
+from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import HOSTNAME, LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
@@ -17,14 +16,8 @@ from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInf
 from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, pod_nodes
 from webhook.core.scheduler.state.pod_requests import usage
 
-QUEUED_SECONDS: Final = 54.0
-"""How long a pod that no scheduler has evaluated is queued, from when a replica of the webhook has seen the pod first.
-
-After this time each replica knows of the pod, and this one knows of each pod that another replica pinned without it. A
-cache that is not up to date for 10 s gives no hard pin. So another replica sees the pod 10 s later at most, or pins no
-pod. The pod of its last answer exists after 34 s (an API server holds a CREATE no longer). This replica sees that pod
-10 s later, or pins no pod.
-"""
+NodesMax = Callable[[Pod], int]
+"""Pod -> on how many nodes it may count by its record: 0 if it has none, or if its owner does not exist."""
 
 
 class ListedSnapshot:
@@ -36,6 +29,7 @@ class ListedSnapshot:
         nodes: Mapping[str, Node],
         csi_drivers: Mapping[str, CSIDrivers],
         replicas: int = 1,
+        nodes_max: NodesMax = lambda _: 0,
     ) -> None:
         """Count every pod that is not over; `csi_drivers` are `csi_drivers_of` by node."""
         self._nodes = nodes
@@ -43,29 +37,31 @@ class ListedSnapshot:
         self.replicas = replicas
         self._csi_drivers = csi_drivers
         self._pods = tuple(pods)
-        self._newest_at = max((at for pod in self._pods if (at := _created_at(pod)) is not None), default=0.0)
+        self._nodes_max = nodes_max
         self.leave_out(lambda _: False)
 
     def leave_out(self, is_gone: Callable[[Pod], bool]) -> None:
         """Count all pods except those for which `is_gone` returns True; an earlier call has no effect any more."""
         self.scheduler_cache = SchedulerCache()
         self._handles: dict[NamespacedName, list[PodHandle]] = {}
+        self._starts: dict[str, NamespacedName] = {}  # uid of a VirtualMachineInstance -> its unbound pod that counts
         for pod in self._pods:
             if not is_gone(pod):
                 self._add(pod)
 
     def add(self, pod: Pod) -> None:
-        """Count one pod more, beside the listed ones."""
-        for pod_info in pod_infos(pod):
+        """Count one pod more on its node, beside the listed ones."""
+        for pod_info in pod_infos(pod, recorded=False):
             self.scheduler_cache.add(pod_info)
 
-    def _is_new(self, pod: Pod) -> bool:
-        """Whether a pod may still be queued: no other listed pod was created much later."""
-        at = _created_at(pod)
-        return at is None or at + QUEUED_SECONDS > self._newest_at
-
     def _add(self, pod: Pod) -> None:
-        self._handles[_key(pod)] = [self.scheduler_cache.add(each) for each in pod_infos(pod, is_new=self._is_new(pod))]
+        key, nodes_max = _key(pod), 0 if pod.spec.node_name else self._nodes_max(pod)
+        counted = list(pod_infos(pod, recorded=nodes_max > 0))
+        if counted and counted[0].on.by_record:
+            owner = kubevirt.owner(pod)
+            is_first = owner is None or self._starts.setdefault(owner.uid or "", key) == key
+            counted = counted[:nodes_max] if is_first else []
+        self._handles[key] = list(map(self.scheduler_cache.add, counted))
 
     @contextmanager
     def without(self, pods: Iterable[Pod]) -> Iterator[None]:
@@ -91,23 +87,15 @@ class ListedSnapshot:
         return self.scheduler_cache.node_info(name, has, self._csi_drivers.get(name), node)
 
 
-def _created_at(pod: Pod) -> float | None:
-    """Return when a pod was created, in seconds since 1970; None if it does not say so."""
-    try:
-        return datetime.fromisoformat(pod.metadata.creation_timestamp or "").timestamp()
-    except ValueError:
-        return None
-
-
 def _key(pod: Pod) -> NamespacedName:
     return NamespacedName(pod.metadata.namespace or "default", pod.metadata.name or "")
 
 
-def pod_infos(pod: Pod, *, is_new: bool = True) -> Iterator[PodInfo]:
-    """Return the pod on each node on which it counts; `is_new` as for `pod_nodes`."""
+def pod_infos(pod: Pod, *, recorded: bool) -> Iterator[PodInfo]:
+    """Return the pod on each node on which it counts; `recorded` as for `pod_nodes`."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
     is_vm = meta.label(LABEL_APP) == VIRT_LAUNCHER
-    nodes = pod_nodes(spec, status, terminating=bool(meta.deletion_timestamp), is_vm=is_vm, is_new=is_new)
+    nodes = pod_nodes(spec, status, terminating=bool(meta.deletion_timestamp), is_vm=is_vm, recorded=recorded)
     if nodes:
         terms, requested = spec.required_pod_anti_affinity, usage(spec, status)
         for node in nodes:

@@ -79,7 +79,7 @@ def resources(
             wire=pod_records.WirePod,
             large=LargePod,
             page_objects=100,  # 20 KB each
-            index=partial(Pods, own_namespace),
+            index=partial(Pods, own_namespace, longhorn_namespace),
         ),
         of(
             Kind.CSI_NODE,

@@ -7,6 +7,7 @@ could not be listed. webhook.kube.live_cluster reads on where something is missi
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -21,7 +22,7 @@ from webhook.core.decision import Pin
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import KINDS_OF_VMS, ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref
-from webhook.objects.indexes import count_pods, vms_by_claim
+from webhook.objects.indexes import count_pods, nodes_max, vms_by_claim
 from webhook.objects.kinds import (
     CONFIG_MAP,
     CSI_NODE,
@@ -194,7 +195,7 @@ class Manifests:
         unread = next(filter(None, map(self._unread, counted)), "")
         if unread:
             return SnapshotUnavailable(unread)
-        return count_pods(self.objects)
+        return count_pods(self.objects, partial(nodes_max, self, self._longhorn_namespace))
 
     def volume_claims(self, volume: str) -> list[NamespacedName] | NoObject:
         """Return the claims of the PersistentVolumes that have this CSI volume handle."""

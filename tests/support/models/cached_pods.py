@@ -11,6 +11,7 @@ from support.fakes.watching import RESOURCES
 from support.objects import builders
 from support.objects.builders import Object
 
+from webhook.core.observe.past_decision import Decided, PastDecision, as_annotation
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_info import NodeRequests
 from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
@@ -34,10 +35,22 @@ def pod(name: str, *, cpu: str = "250m", labels: Mapping[str, str] | None = None
 
 
 def vm(name: str, **described: Any) -> Object:
-    """Return a VM's pod."""
+    """Return a VM's pod, with the record of the webhook."""
+    return recorded(unrecorded_vm(name, **described))
+
+
+def unrecorded_vm(name: str, **described: Any) -> Object:
+    """Return a VM's pod for which the API server did not call the webhook."""
     found = pod(name, **described)
     found["metadata"]["labels"] |= {"kubevirt.io": "virt-launcher"}
     return found
+
+
+def recorded(described: Object, decided: Decided = Decided.PREFERRED) -> Object:
+    """Return the pod with a record of the webhook."""
+    meta = described["metadata"]
+    record = as_annotation(PastDecision(decided=decided), meta["ownerReferences"][0]["uid"])
+    return {**described, "metadata": {**meta, "annotations": {**(meta.get("annotations") or {}), **record}}}
 
 
 def seen(described: Object) -> DecodedPod:

@@ -105,6 +105,7 @@ def vm_pod(
     created: str | None = None,
     migration_target: bool = False,
     uid: str | None = None,
+    decided: str | None = None,
     **parts: Any,
 ) -> Object:
     """A VM's pod as it is in a cluster: named, and on a node or not; `parts` are those of `virt_launcher_pod`.
@@ -120,6 +121,7 @@ def vm_pod(
         created: its creation time; an API server sets its own.
         migration_target: whether a live migration made it.
         uid: of the VirtualMachineInstance; where it is not told, one that follows from its name.
+        decided: what the webhook's record in the pod says; None for no record.
     """
     uid = uid or str(uuid.uuid5(uuid.NAMESPACE_URL, f"{namespace}/{vm or name}"))
     migration = {"kubevirt.io/migrationJobUID": _REVIEW_UID} if migration_target else {}
@@ -131,6 +133,7 @@ def vm_pod(
     meta["ownerReferences"][0] |= {"name": vm or name, "uid": uid}
     meta |= {"creationTimestamp": created} if created else {}
     meta |= being_deleted() if deleting else {}
+    meta["annotations"] = {**(meta.get("annotations") or {}), **(recorded(decided, owner=uid) if decided else {})}
     spec |= {"nodeName": node} if node else {}
     spec |= {"affinity": node_affinity(required=map(on_node, pinned_to))} if pinned_to else {}
     return {**pod, "status": {"phase": phase or ("Running" if node else "Pending")}}

@@ -47,6 +47,7 @@ _VM_KEYS: Final = _keys(builders.vm_pod) | {
     "optIn": "opt_in",
     "labels": "labels",
     "nodeSelector": "nodeSelector",
+    "requests": "requests",
 }
 _OTHER_POD_KEYS: Final = _keys(builders_pods.pod)
 _TICKET_KEYS: Final = frozenset({"node", "type"})
@@ -132,7 +133,8 @@ def cluster(row: Any, *, instance_managers: bool = False) -> Iterator[Object]:
         keys = {"claims": ["disk"], "optIn": "true", **only(state, frozenset(_VM_KEYS), f"cluster.vms.{name}")}
         if not isinstance(keys["optIn"], str | None):
             raise BadRow(f"cluster.vms.{name}.optIn: got {keys['optIn']!r}, expected a quoted string or null")
-        yield builders.vm_pod(name, **{_VM_KEYS[key]: value for key, value in keys.items()})
+        requests = keys.pop("requests", None)
+        yield builders_pods.asking(builders.vm_pod(name, **{_VM_KEYS[key]: keys[key] for key in keys}), requests)
     for name, state in _named(row.get("virtualMachines", {}), "cluster.virtualMachines"):
         keys = only(state, builders_kubevirt.VM_KEYS, f"cluster.virtualMachines.{name}")
         yield from builders_kubevirt.described_vm(name, keys)

@@ -10,10 +10,8 @@ from support.objects import builders, builders_pods
 
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.listed_snapshot import QUEUED_SECONDS, ListedSnapshot
+from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
-from webhook.kube.scheduler_cache.assumed_pods import CREATE_HELD_SECONDS
 
 NODES = {
     name: convert(builders.node(name, allocatable={"cpu": "4", "pods": "110"}), Node) for name in ("node-a", "node-b")
@@ -21,9 +19,10 @@ NODES = {
 REQUESTS = {"cpu": "1"}
 
 
-def snapshot(*pods: dict[str, Any]) -> ListedSnapshot:
-    """These pods on two nodes of four CPUs."""
-    return ListedSnapshot([convert(pod, Pod) for pod in pods], NODES, {"node-a": {"driver": 3}})
+def snapshot(*pods: dict[str, Any], nodes_max: int = 9) -> ListedSnapshot:
+    """These pods on two nodes of four CPUs; by their record they count on `nodes_max` nodes."""
+    listed = [convert(pod, Pod) for pod in pods]
+    return ListedSnapshot(listed, NODES, {"node-a": {"driver": 3}}, nodes_max=lambda _: nodes_max)
 
 
 def taken(node: NodeInfo) -> tuple[int, int, int]:
@@ -48,23 +47,22 @@ def test_a_pod_counts_where_it_is_or_can_only_go(pod: dict[str, Any], counted: t
     assert taken(snapshot(builders_pods.pod("p", requests=REQUESTS, **pod)).node_info("node-a")) == counted
 
 
-@pytest.mark.parametrize(
-    ("created", "queued"),
-    [
-        pytest.param("2026-11-01T08:00:00Z", 0, id="a minute before the newest pod"),
-        pytest.param("2026-11-01T08:00:50Z", 1, id="just before it"),
-        pytest.param(None, 1, id="at a time that is not known"),
-        pytest.param("yesterday", 1, id="at a time that can't be read"),
-    ],
-)
-def test_an_old_pod_that_no_scheduler_has_evaluated_is_not_queued(created: str | None, queued: int) -> None:
-    """A list has no clock of its own, so that the newest pod is one."""
-    own = builders_pods.pod("p", requests=REQUESTS, pinned_to=["node-a"])
-    own["metadata"]["creationTimestamp"] = created
-    newest = builders_pods.pod("q", node="node-b")
-    newest["metadata"]["creationTimestamp"] = "2026-11-01T08:01:00Z"
-    assert taken(snapshot(own, newest).node_info("node-a")) == (1, 1000, queued)
-    assert QUEUED_SECONDS == CREATE_HELD_SECONDS + 2 * STALE_AFTER_SECONDS
+def test_one_unbound_pod_of_a_vm_counts() -> None:
+    """And it counts on as many nodes as its VM can have share-managers."""
+    liking = builders.node_affinity(preferred=dict.fromkeys(NODES, 100))
+    pods = [builders.vm_pod(name, vm="db01", affinity=liking) for name in ("a", "b")]
+    there = snapshot(*pods, nodes_max=2)
+    assert [taken(there.node_info(name))[0] for name in NODES] == [1, 1]
+    there = snapshot(*pods, nodes_max=1)
+    assert [taken(there.node_info(name))[0] for name in NODES] == [1, 0]
+
+
+def test_a_pod_without_a_record_counts_on_no_node_that_it_names() -> None:
+    """Anybody may create it. A pod that is bound, or nominated, counts."""
+    stranger = builders_pods.pod("p", requests=REQUESTS, pinned_to=["node-a"])
+    assert taken(snapshot(stranger, nodes_max=0).node_info("node-a")) == (0, 0, 0)
+    stranger["status"]["nominatedNodeName"] = "node-a"
+    assert taken(snapshot(stranger, nodes_max=0).node_info("node-a")) == (1, 1000, 0)
 
 
 def test_a_node_has_its_allocatable_and_the_limits_of_its_drivers() -> None:

@@ -51,6 +51,11 @@ class PastDecision(Struct, frozen=True, kw_only=True, weakref=True):
     sentence: str = ""
 
     @property
+    def wrote_terms(self) -> bool:
+        """Whether the pod has terms of the webhook, or had terms that are as good."""
+        return self.decided in (Decided.REQUIRED, Decided.PREFERRED)
+
+    @property
     def on(self) -> str:
         """The nodes in words."""
         return nodes_in_words(self.nodes, self.more)

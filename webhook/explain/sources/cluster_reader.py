@@ -90,7 +90,7 @@ class ClusterReader:
         The pods are listed only if the snapshot is `needed`.
         """
         if needed:
-            self._want(NODE, LONGHORN_NODE, UNFINISHED_POD, CSI_NODE)
+            self._want(NODE, LONGHORN_NODE, UNFINISHED_POD, CSI_NODE, VIRTUAL_MACHINE_INSTANCE)
             self.view.look_up(WEBHOOK_CONFIGURATION, CONFIGURATION)
         snapshot = self.view.snapshot()
         if isinstance(snapshot, ListedSnapshot):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import partial
 from math import inf
+
+from msgspec.structs import replace
 
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
@@ -15,6 +18,7 @@ from webhook.kube.cache.lookups import LookupCounts
 from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.resource import Resource
+from webhook.kube.scheduler_cache.assumed_pods import ANY_NUMBER
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
 
@@ -23,20 +27,39 @@ class Caches(dict[StrEnum, ListWatch]):
 
     def __init__(self, resources: Iterable[Resource], *, in_pod: bool) -> None:
         super().__init__(
-            (resource.kind, ListWatch(resource, random=random.random, streams=True))
+            (resource.kind, ListWatch(self._linked(resource), random=random.random, streams=True))
             for resource in resources
             if resource.watched
         )
         self.lookups: Mapping[Kind, LookupCounts] = {kind: LookupCounts() for kind in Kind}
         self._snapshot = CachedSnapshot(self, in_pod=in_pod)
         if Kind.VIRTUAL_MACHINE_INSTANCE in self:
-            self[Kind.VIRTUAL_MACHINE_INSTANCE].on_delete = self._snapshot.forget_vmi
+            vmis = self[Kind.VIRTUAL_MACHINE_INSTANCE]
+            vmis.on_add, vmis.on_delete = self._snapshot.vmi_added, self._snapshot.vmi_gone
+            vmis.on_list = self._snapshot.vmis_listed
         self._has_had_longhorn_nodes = False
         self._no_longhorn_nodes_at = -inf
 
+    def _linked(self, resource: Resource) -> Resource:
+        """Return the resource; the index of pods asks the cache of VirtualMachineInstances."""
+        if resource.kind is not Kind.VIRT_LAUNCHER_POD or resource.index is None:
+            return resource
+        return replace(resource, index=partial(resource.index, nodes_max=self._nodes_max))
+
+    def _nodes_max(self, vmi: str, uid: str | None) -> int:
+        """Return on how many nodes an unbound pod of this VirtualMachineInstance may count; 0 if there is none.
+
+        Each claim leads to one node at most. KubeVirt adds one claim, for the VM's state. A pod of a VM that may exist
+        counts on any number.
+        """
+        cache = self.get(Kind.VIRTUAL_MACHINE_INSTANCE)
+        if cache is None or not (cache.synced and cache.installed):
+            return ANY_NUMBER
+        record = cache.objects.get(vmi)
+        return 1 + len(record.claims) if record is not None and record.uid == uid else 0
+
     def snapshot(self, now: float) -> AnySnapshot:
         """Return the snapshot of pods and nodes; SnapshotUnavailable if the caches are not up to date."""
-        self._snapshot.settle()
         problem = self._snapshot.problem(now)
         return SnapshotUnavailable(problem) if problem else self._snapshot
 

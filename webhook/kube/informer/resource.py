@@ -53,7 +53,7 @@ class Resource(Struct, frozen=True, kw_only=True):
     selector: str = ""
     fields: str = ""
     page_objects: int = 500  # as client-go
-    index: Callable[[], Index] | None = None
+    index: Callable[..., Index] | None = None
     watched: bool = True
 
     @property

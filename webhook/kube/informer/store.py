@@ -26,6 +26,7 @@ class Store:
         on_add: called with the key and record of each object that is new since the first list was whole, as client-go's
             OnAdd outside of the initial list. An object that a later list shows first is new, too.
         on_delete: called with the key and record of each object that is gone, as client-go's OnDelete.
+        on_list: called when a list is whole, after `on_add` and `on_delete`.
     """
 
     def __init__(self, resource: Resource) -> None:
@@ -36,6 +37,7 @@ class Store:
         self.listing: dict[str, Any] | None = None
         self.on_add: Callable[[str, Any], None] | None = None
         self.on_delete: Callable[[str, Any], None] | None = None
+        self.on_list: Callable[[], None] | None = None
         self._changed: list[str] = []  # keys of the list in progress whose records differ from `objects`
 
     def get(self, key: NamespacedName) -> Any | None:
@@ -89,6 +91,8 @@ class Store:
             self._added(key, self.objects[key])
         for key, record in gone:
             self._deleted(key, record)
+        if self.on_list is not None:
+            self.on_list()
 
     def _added(self, key: str, record: Any) -> None:
         if self.on_add is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -27,7 +26,7 @@ from webhook.core.scheduler.state.pod_info import (
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.shared import share
-from webhook.kube.records.virt_launchers import VirtLauncher, WireAffinity, WirePodMeta, WirePodVolume
+from webhook.kube.records.virt_launchers import VirtLauncher, WireAffinity, WirePodMeta, WirePodVolume, decision_in
 
 _REPLICA: Final = REPLICA_LABELS.items()
 
@@ -65,23 +64,27 @@ class DecodedPod(Struct, frozen=True, gc=False):
 
     Attributes:
         pod_infos: the pod as each node counts it; empty if no node does.
-        settled: the same once the pod is not new any more; None for a pod that is not queued.
         virt_launcher: the record of a virt-launcher pod; None for any other pod.
         digest: equal for two states of a pod that count alike.
         replica: whether the pod has the labels of the webhook's own pods.
     """
 
     pod_infos: tuple[PodInfo, ...]
-    settled: tuple[PodInfo, ...] | None
     virt_launcher: VirtLauncher | None
     namespace: str
     digest: int
     replica: bool
 
+    @property
+    def by_record(self) -> bool:
+        """Whether only the webhook's record brings the pod to its nodes."""
+        return bool(self.pod_infos) and self.pod_infos[0].on.by_record
+
 
 class PodRecord(Struct, frozen=True, gc=False):
     """40 bytes a pod, a digest of 36 bytes, and its handles in the scheduler cache: nearly always one, without a tuple.
 
+    A virt-launcher pod that counts by its record has no handles here: the index has them by VirtualMachineInstance.
     The scheduler cache has the rest. With it a pod of no VM costs about 400 bytes.
     """
 
@@ -98,18 +101,18 @@ def transform(wire: WirePod) -> DecodedPod:
     meta, spec, labels = wire.metadata, wire.spec, wire.metadata.labels or {}
     is_vm = labels.get(LABEL_APP) == VIRT_LAUNCHER
     virt_launcher = virt_launchers.transform(wire) if is_vm else None
-    count = partial(pod_nodes, spec, wire.status, terminating=bool(meta.deletion_timestamp), is_vm=is_vm)
-    nodes = count()
+    decision = virt_launcher.decision if virt_launcher else decision_in(meta)
+    recorded = decision is not None and decision.wrote_terms
+    terminating = bool(meta.deletion_timestamp)
+    nodes = pod_nodes(spec, wire.status, terminating=terminating, is_vm=is_vm, recorded=recorded)
     if not nodes or (wire.not_compared and not spec.node_name):
-        return DecodedPod((), None, virt_launcher, meta.namespace, 0, replica=False)
+        return DecodedPod((), virt_launcher, meta.namespace, 0, replica=False)
     taken = share(usage(spec, wire.status))
     anti_affinity = _anti_affinity(wire)
     terms = msgspec.json.encode(anti_affinity) if isinstance(anti_affinity, list) else anti_affinity
     digest = hash((*nodes, taken, frozenset(labels.items()), terms))
-    info = partial(PodInfo, meta.namespace, taken, labels, anti_affinity)
-    settled = tuple(map(info, count(is_new=False))) if any(node.queued for node in nodes) else None
-    pod_infos = tuple(map(info, nodes))
-    return DecodedPod(pod_infos, settled, virt_launcher, meta.namespace, digest, replica=labels.items() >= _REPLICA)
+    pod_infos = tuple(PodInfo(meta.namespace, taken, labels, anti_affinity, node) for node in nodes)
+    return DecodedPod(pod_infos, virt_launcher, meta.namespace, digest, replica=labels.items() >= _REPLICA)
 
 
 def _anti_affinity(wire: WirePod) -> list[PodAffinityTerm] | AntiAffinity | None:

@@ -3,25 +3,24 @@
 This index (webhook.kube.informer.index) also makes the records that the cache of pods stores. A record has what is
 needed to stop counting its pod. Invariant: `scheduler_cache` is the sum of the records and of the assumed pods.
 
-A pod that no scheduler has evaluated is queued for QUEUED_SECONDS after this replica has seen it first. The time is the
-replica's own, so that it does not depend on the clock of another machine.
+An unbound virt-launcher pod counts only while its VirtualMachineInstance exists, by its record, and as the only unbound
+pod of that. An unbound share-manager pod counts in Longhorn's namespace. The cache of VirtualMachineInstances says when
+one comes or goes (`recount`).
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable, Iterable
-from heapq import heappop, heappush
+from sys import maxsize
 from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.listed_snapshot import QUEUED_SECONDS
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo
 from webhook.kube.informer.index import Indexer
 from webhook.kube.records.pods import DecodedPod, PodRecord
-from webhook.kube.records.virt_launchers import VirtLauncher, by_claim
+from webhook.kube.records.virt_launchers import VirtLauncher, by_claim, vm_key
 
 CREATE_HELD_SECONDS: Final = 34.0
 """The longest that an API server holds a CREATE (staging apiserver pkg/endpoints/handlers/rest.go,
@@ -31,12 +30,16 @@ Nothing tells that a call ended earlier. An API server that did not wait for the
 watch shows that pod. If the CREATE failed, virt-controller creates another pod. Both replace what was assumed."""
 
 
-class _Queued(Struct):
-    """A pod that no scheduler has evaluated: since when this replica has seen it, and how it counts."""
+ANY_NUMBER: Final = maxsize
+"""Of nodes: it is not known how many claims the VirtualMachineInstance has, or whether it exists."""
 
-    since: float
-    handles: tuple[PodHandle, ...]
-    settled: tuple[PodInfo, ...]
+
+class _Start(Struct):
+    """The unbound pods of one VirtualMachineInstance, by cache key. Only the first of them counts, by `handles`."""
+
+    pods: dict[str, tuple[PodInfo, ...]]
+    counted: tuple[PodInfo, ...] = ()
+    handles: tuple[PodHandle, ...] = ()
 
 
 class Pods:
@@ -52,17 +55,25 @@ class Pods:
         replicas: the cache keys of the webhook's own pods.
     """
 
-    def __init__(self, namespace: str = "", clock: Callable[[], float] = time.monotonic) -> None:
-        """`namespace` is that of the webhook's own pods; `clock` returns seconds."""
+    def __init__(
+        self,
+        namespace: str = "",
+        longhorn_namespace: str = "",
+        nodes_max: Callable[[str, str | None], int] = lambda _vmi, _uid: ANY_NUMBER,
+    ) -> None:
+        """`namespace` is that of the webhook's own pods.
+
+        `nodes_max` returns on how many nodes an unbound pod of a VirtualMachineInstance, NAMESPACE/NAME and uid, may
+        count: 0 if there is none.
+        """
         self.scheduler_cache = SchedulerCache()
         self.virt_launchers: dict[str, VirtLauncher] = {}
         self.by_claim = Indexer(by_claim)
         self.replicas: set[str] = set()
-        self._namespace = namespace
+        self._namespace, self._longhorn_namespace = namespace, longhorn_namespace
+        self._nodes_max = nodes_max
         self._assumed: dict[Hashable, tuple[PodHandle, ...]] = {}
-        self._clock = clock
-        self._queued: dict[str, _Queued] = {}
-        self._ends: list[tuple[float, str]] = []  # a heap: when each of these pods is queued no more
+        self._starts: dict[tuple[str, str | None], _Start] = {}
 
     def same(self, old: PodRecord, new: DecodedPod) -> bool:
         """Whether nothing that counts has changed in the pod."""
@@ -70,26 +81,28 @@ class Pods:
 
     def put(self, key: str, old: PodRecord | None, new: DecodedPod) -> PodRecord:
         """Count a pod as a watch has just shown it, and no longer as the watch showed it before."""
-        before = self._queued.get(key)
         if old is not None:
             if self.same(old, new):
                 return old
             self.drop(key, old)
-        if new.virt_launcher is not None:
-            self.by_claim.put(key, None, new.virt_launcher)
-            self.virt_launchers[key] = new.virt_launcher
+        pod_infos, virt_launcher = new.pod_infos, new.virt_launcher
+        if virt_launcher is not None:
+            self.by_claim.put(key, None, virt_launcher)
+            self.virt_launchers[key] = virt_launcher
+            vmi = vm_key(key, virt_launcher), virt_launcher.uid
             # The other pod of a live migration belongs to the same VM. A watch has shown it before.
-            confirmed = self._assumed.pop((new.namespace, new.virt_launcher.uid), ()) if old is None else ()
-            for assumed in confirmed:
-                self.scheduler_cache.confirm(assumed)
+            if old is None and self._nodes_max(*vmi):
+                self._confirm(*vmi)
+            if new.by_record:
+                self._starts.setdefault(vmi, _Start({})).pods[key] = pod_infos
+                self.recount(*vmi)
+                pod_infos = ()
+        elif new.by_record and new.namespace != self._longhorn_namespace:
+            pod_infos = ()
         if new.replica and new.namespace == self._namespace:
             self.replicas.add(key)
-        handles = tuple(map(self.scheduler_cache.add, new.pod_infos))
-        if new.settled is not None:
-            since = before.since if before else self._clock()
-            self._queued[key] = _Queued(since, handles, new.settled)
-            heappush(self._ends, (since + QUEUED_SECONDS, key))
-        return PodRecord(handles[0] if len(handles) == 1 else handles, new.virt_launcher, new.digest)
+        handles = tuple(map(self.scheduler_cache.add, pod_infos))
+        return PodRecord(handles[0] if len(handles) == 1 else handles, virt_launcher, new.digest)
 
     def drop(self, key: str, old: PodRecord) -> None:
         """Stop counting a pod."""
@@ -97,20 +110,40 @@ class Pods:
         if old.virt_launcher is not None:
             self.by_claim.drop(key, old.virt_launcher)
             del self.virt_launchers[key]
-        queued = self._queued.pop(key, None)
-        for handle in queued.handles if queued else _handles(old):
+            vmi = vm_key(key, old.virt_launcher), old.virt_launcher.uid
+            start = self._starts.get(vmi)
+            if start is not None and key in start.pods:
+                del start.pods[key]
+                self.recount(*vmi)
+        for handle in _handles(old):
             self.scheduler_cache.remove(handle)
 
-    def settle(self) -> None:
-        """Count the pods that have been queued for too long as what they are: no scheduler evaluates them."""
-        now = self._clock()
-        while self._ends and self._ends[0][0] <= now:
-            queued = self._queued.get(heappop(self._ends)[1])
-            if queued is None or queued.since + QUEUED_SECONDS > now:
-                continue  # it was evaluated, or it is another pod of the same name
-            for handle in queued.handles:
+    def recount(self, vmi: str, uid: str | None) -> None:
+        """Count one unbound pod of a VirtualMachineInstance, NAMESPACE/NAME and uid, while that exists."""
+        start = self._starts.get((vmi, uid))
+        if start is None:
+            return
+        nodes_max = self._nodes_max(vmi, uid)
+        counted = next(iter(start.pods.values()), ())[:nodes_max]
+        if counted != start.counted:
+            if counted:
+                self._confirm(vmi, uid)
+            for handle in start.handles:
                 self.scheduler_cache.remove(handle)
-            queued.handles = tuple(map(self.scheduler_cache.add, queued.settled))
+            start.counted, start.handles = counted, tuple(map(self.scheduler_cache.add, counted))
+        if not start.pods:
+            del self._starts[vmi, uid]
+
+    def recount_all(self) -> None:
+        """Count the unbound pods of all VirtualMachineInstances that exist."""
+        for vmi in tuple(self._starts):
+            self.recount(*vmi)
+
+    def _confirm(self, vmi: str, uid: str | None) -> None:
+        """Stop counting the assumed pod of a VirtualMachineInstance, because watches have shown both."""
+        owner: Hashable = vmi.partition("/")[0], uid
+        for assumed in self._assumed.pop(owner, ()):
+            self.scheduler_cache.confirm(assumed)
 
     def assume(self, owner: Hashable, pods: Iterable[PodInfo]) -> tuple[PodHandle, ...]:
         """Count a pod that is being created, on each of `pods`' nodes. An owner has one assumed pod: the last."""

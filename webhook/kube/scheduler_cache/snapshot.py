@@ -77,19 +77,24 @@ class CachedSnapshot:
         drivers = self._caches[Kind.CSI_NODE].objects.get(name)
         return self.scheduler_cache.node_info(name, has, drivers, self.node(name))
 
-    def settle(self) -> None:
-        """Bring the pods that were queued for too long up to date; call this before the pods are read."""
-        self._pods.settle()
-
     def forget(self, pod: Pod, namespace: str) -> None:
         """Stop counting the assumed pod of the same VM, because the API server asks about the VM's pod again."""
         owner = _owner(pod, namespace)
         if owner is not None:
             self._pods.forget(owner)
 
-    def forget_vmi(self, key: str, vmi: VirtualMachineInstanceRecord) -> None:
-        """Stop counting the assumed pod of a VirtualMachineInstance that is gone; `key` is NAMESPACE/NAME."""
+    def vmi_added(self, key: str, vmi: VirtualMachineInstanceRecord) -> None:
+        """Count the unbound pod of a VirtualMachineInstance that is new; `key` is NAMESPACE/NAME."""
+        self._pods.recount(key, vmi.uid)
+
+    def vmi_gone(self, key: str, vmi: VirtualMachineInstanceRecord) -> None:
+        """Stop counting the unbound pod, shown or assumed, of a VirtualMachineInstance that is gone."""
+        self._pods.recount(key, vmi.uid)
         self._pods.forget((key.partition("/")[0], vmi.uid))
+
+    def vmis_listed(self) -> None:
+        """Count the unbound pods of the VirtualMachineInstances that exist, because all of these were listed."""
+        self._pods.recount_all()
 
     def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
         """Count the pod on each node that `pin` names until a watch shows the pod, for CREATE_HELD_SECONDS at most.

@@ -105,7 +105,7 @@ async def test_a_pod_that_is_seen_has_its_seat(store: ClusterCache, cluster: Clu
     """It is assumed no more, and the seat is not free; when the pod goes, it is."""
     async with running(store):
         assert await pinned(store, body(vm("first"))) == [True]
-        first = vm("first", pinned_to=[HOME])
+        first = vm("first", pinned_to=[HOME], decided="required")
         cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].put(first)
         await until(lambda: store.caches[Kind.VIRT_LAUNCHER_POD].objects)
         assert await pinned(store, body(vm("second"))) == [False]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 from support.fakes.api_server import ApiServer, Cluster, saying, until
-from support.fakes.live import LONGHORN_NAMESPACE, PATHS, cluster_of, connected, gets, now, running
+from support.fakes.live import LONGHORN_NAMESPACE, PATHS, cluster_of, connected, gets, listed, now, running
 from support.objects import builders
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
@@ -17,6 +17,7 @@ from webhook.app.handler import admit_function
 from webhook.core.admit import Answer, Entry
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
+from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.page.decisions import Decisions
 from webhook.telemetry.record import AdmissionRecord
@@ -132,3 +133,41 @@ async def test_an_assumed_pod_goes_with_its_vm(told: Told) -> None:
     assert told.assumed == 1
     told.cluster.collections[VMIS].remove("real", builders.NAMESPACE)
     await until(lambda: told.assumed == 0)
+
+
+async def test_an_unbound_pod_counts_while_its_vm_exists(told: Told) -> None:
+    """However the pod is labelled, and whatever the record in it says: the watch of the VMs decides."""
+    pods = told.cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]]
+    for name in ("real", "late"):
+        pods.put(vm(name, pinned_to=[HOME], decided="required"))
+    cache = told.store.caches[Kind.VIRT_LAUNCHER_POD]
+    await until(lambda: len(cache.objects) == 2)
+    assert told.assumed == 1
+    late = vm("late")["metadata"]["ownerReferences"][0]["uid"]
+    vmis = told.cluster.collections[VMIS]
+    vmis.put(virtual_machine_instance("late", ["late"], uid=late))
+    await until(lambda: told.assumed == 2)
+    for name in ("real", "late"):
+        vmis.remove(name, builders.NAMESPACE)
+    await until(lambda: told.assumed == 0)
+    assert len(cache.objects) == 2
+
+
+async def test_pods_that_were_listed_before_their_vms_are_counted_again(told: Told) -> None:
+    """Until the VMs are known, each may exist."""
+    caches = told.store.caches
+    resources = [caches[kind].resource for kind in caches]
+    fresh = Caches(resources, in_pod=False)
+    nodes, pods, vmis = (fresh[kind] for kind in (Kind.NODE, Kind.VIRT_LAUNCHER_POD, Kind.VIRTUAL_MACHINE_INSTANCE))
+    listed(nodes, builders.node(HOME), at=now())
+    listed(fresh[Kind.CSI_NODE], at=now())
+    both = [vm(name, pinned_to=[HOME], decided="required") for name in ("real", "forged")]
+    listed(pods, *both, at=now())
+    assert _queued(fresh) == 2
+    real = vm("real")["metadata"]["ownerReferences"][0]["uid"]
+    listed(vmis, virtual_machine_instance("real", ["real"], uid=real), at=now())
+    assert _queued(fresh) == 1
+
+
+def _queued(caches: Caches) -> int:
+    return caches.snapshot(now()).node_info(HOME).queued  # type: ignore[union-attr] # all caches are listed

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
-from support.models.cached_pods import NODES, PIN, Object, on, owner_of, pod, says, seen, vm, waiting
+from support.models.cached_pods import NODES, PIN, Object, on, owner_of, pod, recorded, says, seen, vm, waiting
+from support.objects import builders
 
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.kube.scheduler_cache.assumed_pods import Pods
@@ -16,11 +17,11 @@ def test_a_pod_that_is_seen_is_assumed_no_more() -> None:
     index, described = Pods(), vm("a", affinity=PIN)
     index.assume(owner_of(described), [waiting("n1", 250)])
     assert on(index.scheduler_cache, "n1") == (1, 1, 250, False)
-    record = index.put("a", None, seen(described))
+    record = index.put("vms/a", None, seen(described))
     assert on(index.scheduler_cache, "n1") == (1, 1, 250, True)
-    record = index.put("a", record, seen(vm("a", affinity=PIN, node="n1")))
+    record = index.put("vms/a", record, seen(vm("a", affinity=PIN, node="n1")))
     assert on(index.scheduler_cache, "n1") == (1, 0, 250, False)
-    index.drop("a", record)
+    index.drop("vms/a", record)
     assert says(index.scheduler_cache) == says(SchedulerCache())
 
 
@@ -28,8 +29,8 @@ def test_another_vms_pod_confirms_nothing() -> None:
     """Nor a pod of a VM of the same name in another namespace, nor a pod without a VM."""
     index = Pods()
     index.assume(owner_of(vm("a")), [waiting("n1", 250)])
-    for key, other in enumerate((vm("b"), vm("a", namespace="others"), pod("a"))):
-        index.put(str(key), None, seen(other))
+    for key, other in (("vms/b", vm("b")), ("others/a", vm("a", namespace="others")), ("vms/a", pod("a"))):
+        index.put(key, None, seen(other))
     assert on(index.scheduler_cache, "n1") == (1, 1, 250, False)
 
 
@@ -42,6 +43,63 @@ def test_an_owner_has_one_assumed_pod() -> None:
     assert on(index.scheduler_cache, "n1")[0] == 1
     for _ in range(2):
         index.forget("owner", only=last)
+    assert says(index.scheduler_cache) == says(SchedulerCache())
+
+
+class VMIs(dict[str, str]):
+    """The VirtualMachineInstances that exist: NAMESPACE/NAME -> uid. Each names two claims."""
+
+    def nodes_max(self, vmi: str, uid: str | None) -> int:
+        """Return on how many nodes the pod of a VirtualMachineInstance counts."""
+        return 2 if self.get(vmi) == uid else 0
+
+
+def test_an_unbound_pod_counts_while_its_vmi_exists() -> None:
+    """Whichever of the two watches is ahead. Until both are shown, the pod stays assumed."""
+    vmis, described = VMIs(), vm("a", affinity=PIN)
+    index, owner = Pods(nodes_max=vmis.nodes_max), owner_of(described)
+    uid = owner[1]
+    index.assume(owner, [waiting("n1", 250)])
+    record = index.put("vms/a", None, seen(described))
+    assert on(index.scheduler_cache, "n1") == (1, 1, 250, False)
+    vmis["vms/a"] = uid
+    index.recount("vms/a", uid)
+    assert on(index.scheduler_cache, "n1") == (1, 1, 250, True)
+    vmis["vms/a"] = "of its next start"
+    index.recount("vms/a", uid)
+    assert says(index.scheduler_cache) == says(SchedulerCache())
+    index.recount_all()
+    assert says(index.scheduler_cache) == says(SchedulerCache())
+    record = index.put("vms/a", record, seen(vm("a", affinity=PIN, node="n1")))
+    assert on(index.scheduler_cache, "n1") == (1, 0, 250, False), "a bound pod has its resources, with a VM or without"
+    index.drop("vms/a", record)
+    assert says(index.scheduler_cache) == says(SchedulerCache())
+    assert not index._starts
+
+
+def test_one_unbound_pod_of_a_vmi_counts() -> None:
+    """On as many nodes as the VMI has claims. When it goes, another one counts."""
+    vmis = VMIs()
+    index = Pods(nodes_max=vmis.nodes_max)
+    many = {f"n{number}": 100 for number in range(4)}
+    pods = [vm(name, vm="db", affinity=builders.node_affinity(preferred=many)) for name in ("a", "b")]
+    vmis["vms/db"] = owner_of(pods[0])[1]
+    keys = ["vms/a", "vms/b"]
+    records = [index.put(key, None, seen(each)) for key, each in zip(keys, pods, strict=True)]
+    for key, record in zip(keys, records, strict=True):
+        assert [on(index.scheduler_cache, node)[0] for node in many] == [1, 1, 0, 0]
+        index.drop(key, record)
+    assert says(index.scheduler_cache) == says(SchedulerCache())
+
+
+def test_an_unbound_share_manager_pod_counts_in_longhorns_namespace() -> None:
+    """By its record. Nobody else may create pods there."""
+    index = Pods(longhorn_namespace="longhorn-system")
+    for namespace, counted in (("vms", 0), ("longhorn-system", 1)):
+        described = recorded(pod("a", affinity=PIN, namespace=namespace))
+        record = index.put(f"{namespace}/a", None, seen(described))
+        assert on(index.scheduler_cache, "n1") == (counted, counted, 250 * counted, False)
+        index.drop(f"{namespace}/a", record)
     assert says(index.scheduler_cache) == says(SchedulerCache())
 
 
@@ -60,7 +118,7 @@ REPLICAS: Final[dict[str, tuple[Object, int]]] = {
 def test_our_own_pods_are_known(described: Object, counted: int) -> None:
     """By what the Service selects: whom an API server may ask."""
     index = Pods("ours")
-    record = index.put("a", None, seen(described))
+    record = index.put("vms/a", None, seen(described))
     assert len(index.replicas) == counted
-    index.drop("a", record)
+    index.drop("vms/a", record)
     assert not index.replicas

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
-from support.models.cached_pods import APART, NODES, PIN, Object, made_of, on, pod, says, seen, vm
+from support.models.cached_pods import APART, NODES, PIN, Object, made_of, on, pod, recorded, seen, unrecorded_vm, vm
 from support.objects import builders
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
-from webhook.core.listed_snapshot import QUEUED_SECONDS
-from webhook.core.scheduler.state.cache import SchedulerCache
+from webhook.core.observe.past_decision import Decided
 from webhook.kube.records.pods import to_object
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
@@ -44,13 +43,15 @@ PLACES: Final[dict[str, tuple[Object, tuple[int, int, int, bool]]]] = {
     "a VM that is pinned": (vm("a", affinity=PIN), (1, 1, 250, True)),
     "one that kube-scheduler found no room for": (vm("a", affinity=PIN) | REFUSED, (1, 0, 250, True)),
     "one that others tell something of": (vm("a", affinity=PIN) | TOLD_BY_OTHERS, (1, 1, 250, True)),
-    "a pod of somebody else's that is pinned": (pod("a", affinity=PIN), (1, 1, 250, False)),
-    "one that is larger than the node takes nothing": (pod("a", affinity=PIN, cpu="9"), NOTHING),
-    "nor does such a VM": (vm("a", affinity=PIN, cpu="9") | REFUSED, NOTHING),
+    "a pod of somebody else's that is pinned": (pod("a", affinity=PIN), NOTHING),
+    "one that forges a record, and is no VM's": (recorded(pod("a", affinity=PIN)), NOTHING),
+    "a VM's that the webhook did not write into": (unrecorded_vm("a", affinity=PIN), NOTHING),
+    "or left as it was": (recorded(unrecorded_vm("a", affinity=PIN), Decided.UNCHANGED), NOTHING),
+    "one that is larger than the node takes nothing": (vm("a", affinity=PIN, cpu="9"), NOTHING),
+    "nor after it was refused": (vm("a", affinity=PIN, cpu="9") | REFUSED, NOTHING),
     "preferring": (vm("a", affinity=LIKES), (1, 1, 250, False)),
-    "preferring, and refused": (vm("a", affinity=LIKES) | REFUSED, (1, 0, 250, False)),
-    "preferring, and no VM: while it is new": (pod("a", affinity=LIKES), (1, 1, 250, False)),
-    "preferring, and no VM, and refused": (pod("a", affinity=LIKES) | REFUSED, NOTHING),
+    "preferring, and refused": (vm("a", affinity=LIKES) | REFUSED, NOTHING),
+    "preferring, and no VM": (pod("a", affinity=LIKES), NOTHING),
     "preferring by more than the name": (vm("a", affinity=LIKES_A_ZONE), NOTHING),
     "pinned to either of two, and preferring neither": (vm("a", pinned_to=NODES), NOTHING),
     "pinned to either of two that it prefers": (
@@ -62,6 +63,7 @@ PLACES: Final[dict[str, tuple[Object, tuple[int, int, int, bool]]]] = {
     ),
     "nominated": (pod("a") | NOMINATED, (1, 0, 250, False)),
     "nominated where it is pinned": (vm("a", affinity=PIN) | NOMINATED, (1, 0, 250, True)),
+    "nominated, and the webhook did not pin it": (unrecorded_vm("a", affinity=PIN) | NOMINATED, (1, 0, 250, False)),
     "gated": (gated(vm("a", affinity=PIN)), NOTHING),
     "pinned here, and on another node": (vm("a", affinity=PIN, node="n0"), NOTHING),
     "nowhere yet": (vm("a"), NOTHING),
@@ -73,57 +75,6 @@ PLACES: Final[dict[str, tuple[Object, tuple[int, int, int, bool]]]] = {
 def test_where_a_pod_counts(described: Object, counted: tuple[int, int, int, bool]) -> None:
     """On its node until it is over or gone; without one, where its affinity draws it to."""
     assert on(made_of({"a": described}, {}), "n1") == counted
-
-
-class Clock:
-    """A clock that a test turns."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        """Return the seconds that the test has set."""
-        return self.now
-
-
-SETTLED: Final[dict[str, tuple[Object, tuple[int, int, int, bool]]]] = {
-    "a VM that is pinned": (vm("a", affinity=PIN), (1, 0, 250, True)),
-    "a VM that prefers": (vm("a", affinity=LIKES), (1, 0, 250, False)),
-    "a pod that must run here": (pod("a", affinity=PIN), (1, 0, 250, False)),
-    "a pod that no scheduler evaluates": (pod("a", affinity=LIKES), NOTHING),
-}
-
-
-@pytest.mark.parametrize(("described", "counted"), SETTLED.values(), ids=SETTLED)
-def test_a_pod_is_queued_for_a_minute_at_most(described: Object, counted: tuple[int, int, int, bool]) -> None:
-    """Whatever it changes of itself. Then a VM counts where it will be, and a wish of any other pod does not count."""
-    clock = Clock()
-    index = Pods(clock=clock)
-    record = index.put("a", None, seen(described))
-    before = on(index.scheduler_cache, "n1")
-    clock.now += QUEUED_SECONDS - 1
-    index.settle()
-    assert on(index.scheduler_cache, "n1") == before
-    assert before[1] == 1
-    described["metadata"]["labels"] = {**(described["metadata"].get("labels") or {}), "again": "1"}
-    record = index.put("a", record, seen(described))
-    clock.now += 1
-    index.settle()
-    assert on(index.scheduler_cache, "n1") == counted
-    index.drop("a", record)
-    assert says(index.scheduler_cache) == says(SchedulerCache())
-
-
-def test_a_pod_of_the_same_name_is_queued_again() -> None:
-    """The earlier one was bound, or is gone."""
-    clock = Clock()
-    index = Pods(clock=clock)
-    for _ in range(2):
-        record = index.put("a", None, seen(vm("a", affinity=PIN)))
-        clock.now += QUEUED_SECONDS - 1
-        index.settle()
-        assert on(index.scheduler_cache, "n1") == (1, 1, 250, True)
-        index.drop("a", record)
-    assert QUEUED_SECONDS == 54
 
 
 def test_a_pod_on_a_short_list_counts_once() -> None:

@@ -8,17 +8,31 @@ from typing import Any, Final
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.models.cached_pods import APART, NODES, Object, made_of, on, owner_of, pod, says, seen, vm, waiting
+from support.models.cached_pods import (
+    APART,
+    NODES,
+    Object,
+    made_of,
+    on,
+    owner_of,
+    pod,
+    says,
+    seen,
+    unrecorded_vm,
+    vm,
+    waiting,
+)
 from support.objects import builders
+from support.objects.builders import WRITTEN
 
 from webhook.core.scheduler.state.pod_info import PodInfo
 from webhook.kube.records.pods import PodRecord
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
-KEYS: Final = ("a", "b", "c")
+KEYS: Final = ("vms/a", "vms/b", "vms/c")
 VARIANTS: Final = st.builds(
     lambda make, **described: (make, described),
-    st.sampled_from((pod, vm)),
+    st.sampled_from((pod, unrecorded_vm, vm)),
     node=st.sampled_from((None, *NODES)),
     pinned_to=st.sampled_from(((), ("n0",), ("n0", "n1"))),
     preferring=st.sampled_from(((), ("n1",), ("n0", "n1"))),
@@ -70,13 +84,13 @@ class Cache:
 
     def assume(self, key: str, node: str) -> None:
         """The VM of that name is drawn to a node."""
-        owner = owner_of(vm(key))
+        owner = owner_of(vm(_name(key)))
         self.assumed[owner] = waiting(node)
         self.index.assume(owner, [self.assumed[owner]])
 
     def forget(self, key: str, _: None) -> None:
         """The API server asks about the pod again."""
-        owner = owner_of(vm(key))
+        owner = owner_of(vm(_name(key)))
         self.assumed.pop(owner, None)
         self.index.forget(owner)
 
@@ -97,7 +111,7 @@ class Cache:
         nodes = builders.node_affinity(
             required=list(map(builders.on_node, pinned_to)), preferred=dict.fromkeys(preferring, 100)
         )
-        found: Object = make(key, affinity=nodes | own if pinned_to or preferring else own or None, **described)
+        found: Object = make(_name(key), affinity=nodes | own if pinned_to or preferring else own or None, **described)
         if gated:
             found["spec"]["schedulingGates"] = [{"name": "quota"}]
         return found
@@ -118,6 +132,10 @@ def test_what_is_counted_is_what_there_is(steps: list[tuple[str, Any, Any]]) -> 
     assert cache.index.virt_launchers.keys() == virt_launchers
 
 
+def _name(key: str) -> str:
+    return key.partition("/")[2]
+
+
 def _places(described: Object) -> list[str]:
     """Where a pod counts, said once more."""
     spec = described["spec"]
@@ -125,7 +143,7 @@ def _places(described: Object) -> list[str]:
         return []
     if "nodeName" in spec:
         return [spec["nodeName"]]
-    if "schedulingGates" in spec:
+    if "schedulingGates" in spec or WRITTEN not in (described["metadata"].get("annotations") or {}):
         return []
     own = (spec.get("affinity") or {}).get("nodeAffinity", {})
     terms = own.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms", [])

@@ -45,7 +45,7 @@ class PreFilterState(Struct, frozen=True):
 
 def pre_filter(cycle: CycleState) -> Why | None:
     """Return the rule, of the pod or of another pod, that the pods of one node don't decide."""
-    spec, snapshot = cycle.pod.spec, cycle.snapshot
+    spec = cycle.pod.spec
     for which, terms in (("affinity", spec.required_pod_affinity), ("anti-affinity", spec.required_pod_anti_affinity)):
         for term in terms:
             if term.topology_key != HOSTNAME:
@@ -54,6 +54,7 @@ def pre_filter(cycle: CycleState) -> Why | None:
             # by default (pkg/api/pod/util.go, dropDisabledMatchLabelKeysFieldInPodAffinity).
             if term.has_label_keys:
                 return Reason.MATCH_LABEL_KEYS.why(which=which)
+    snapshot = cycle.snapshot
     if not isinstance(snapshot, SnapshotUnavailable) and snapshot.scheduler_cache.not_compared:
         return Reason.POD_NOT_COMPARED.why(which="some node", most=PART_BYTES_MAX)
     wide = cycle.state(_wide_terms)

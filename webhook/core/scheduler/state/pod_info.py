@@ -1,7 +1,8 @@
 """PodInfo, PodHandle: a pod as it counts on one node: that to which it is bound, or probably will be.
 
-A pod that is bound to no node yet still takes resources of a node, as far as its affinity shows where it will run. In
-this way a replica of the webhook sees what another replica has written into a pod.
+A pod that is bound to no node yet takes resources of a node if the webhook has written the node into its affinity. In
+this way a replica of the webhook sees what another replica has written. Nobody else's pod counts before it is bound or
+nominated: anybody may create pods, with any labels and any affinity.
 """
 
 from __future__ import annotations
@@ -26,22 +27,29 @@ class PodNode(Struct, frozen=True, kw_only=True, weakref=True):
     Attributes:
         node: its name.
         bound: the pod is bound to the node. Otherwise it is expected there.
+        nominated: kube-scheduler has chosen the node for the pod, and waits until another pod has left it.
         terminating: the pod is bound, and being deleted.
         queued: the pod is new, and kube-scheduler has not tried to schedule it yet.
         pinned: the pod is a VM's, and may run on no other node, or only on a few that it prefers equally.
         shortlisted: the pod may run on the nodes of a short list only. Set for one of the nodes that it prefers.
-        is_vm: the pod is a virt-launcher pod.
+        is_vm: the pod is a virt-launcher pod with a record of the webhook.
         assumed: no watch has shown the pod yet: this replica has answered for it, and it is a virt-launcher pod.
     """
 
     node: str
     bound: bool = False
+    nominated: bool = False
     terminating: bool = False
     queued: bool = False
     pinned: bool = False
     shortlisted: bool = False
     is_vm: bool = False
     assumed: bool = False
+
+    @property
+    def by_record(self) -> bool:
+        """Whether only the webhook's record brings the pod to the node."""
+        return not (self.bound or self.nominated)
 
     @property
     def shown(self) -> bool:
@@ -117,9 +125,9 @@ class Spec(Protocol):
 
 
 def pod_nodes(
-    spec: Spec, status: PodStatus | None, *, terminating: bool, is_vm: bool, is_new: bool = True
+    spec: Spec, status: PodStatus | None, *, terminating: bool, is_vm: bool, recorded: bool
 ) -> Sequence[PodNode]:
-    """Return the nodes on which a pod counts; none if its affinity names no node, or if the pod is over.
+    """Return the nodes on which a pod counts; none if the pod is over.
 
     A pod with a scheduling gate counts nowhere, because kube-scheduler ignores it until the gate is removed, which can
     take hours. A pod that kube-scheduler has nominated for a node counts there: for other pods of its priority or a
@@ -127,8 +135,9 @@ def pod_nodes(
 
     A pod that prefers more nodes than the webhook ever names counts nowhere, because each of them costs memory.
 
-    A preference counts only while the pod is queued, except that of a VM's pod. Later no scheduler evaluates the pod,
-    or it found no node for it: anybody may create such a pod, with preferences for all nodes.
+    Any other pod counts only if it is `recorded`: the webhook's record says that the webhook has written terms into it.
+    A preference counts until kube-scheduler has evaluated the pod. A pod that may run on named nodes only counts until
+    it is bound. The caller sees to it that the pod's owner exists (`PodNode.by_record`).
     """
     if is_over(status.phase if status else None):
         return ()
@@ -140,9 +149,10 @@ def pod_nodes(
     named = named_nodes(node_affinity.required) if node_affinity else frozenset()
     if status and status.nominated_node_name:
         nominated = status.nominated_node_name
-        return (PodNode(node=nominated, pinned=is_vm and named == {nominated}, is_vm=is_vm),)
-    queued = is_new and not (status and status.scheduled)
-    if not (is_vm or queued or len(named) == 1):
+        pinned = is_vm and recorded and named == {nominated}
+        return (PodNode(node=nominated, nominated=True, pinned=pinned, is_vm=is_vm and recorded),)
+    queued = not (status and status.scheduled)
+    if not recorded or not (queued or named):
         return ()
     preferred = _preferred(node_affinity.preferred or ()) if node_affinity else frozenset()
     nodes = named if len(named) == 1 else preferred.union(spec.near_nodes)
