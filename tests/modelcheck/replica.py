@@ -127,7 +127,7 @@ class Replica:
             Kind.NODE: nodes,
             Kind.CSI_NODE: _Cached(None, {}),
         }
-        self._snapshot = parts.snapshot(cast("Mapping[Kind, ListWatch]", caches), {})
+        self._snapshot = parts.snapshot(cast("Mapping[Kind, ListWatch]", caches))
         self._view = _View(cluster, self._snapshot)
         for index in range(cluster.replicas):
             self._put(f"replica-{index}", model_pods.replica_pod(index))
