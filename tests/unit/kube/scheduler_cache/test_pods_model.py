@@ -132,6 +132,17 @@ def test_what_is_counted_is_what_there_is(steps: list[tuple[str, Any, Any]]) -> 
     assert cache.index.virt_launchers.keys() == virt_launchers
 
 
+@given(variants=st.lists(VARIANTS.filter(lambda each: each[1]["node"] is None), max_size=5))
+def test_unbound_pods_of_strangers_count_nowhere(variants: list[Any]) -> None:
+    """Whatever their labels, affinity and records: none of them belongs to a VirtualMachineInstance that exists."""
+    index = Pods(longhorn_namespace="longhorn-system", nodes_max=lambda _vmi, _uid: 0)
+    index.assume("owner", [waiting("n1")])
+    before = says(index.scheduler_cache)
+    for key, variant in zip((f"vms/{number}" for number in range(5)), variants, strict=False):
+        index.put(key, None, seen(Cache._described(key, variant)))
+    assert says(index.scheduler_cache) == before
+
+
 def _name(key: str) -> str:
     return key.partition("/")[2]
 
