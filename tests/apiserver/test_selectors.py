@@ -68,7 +68,7 @@ NOT_ASKED: Final = {
 def server(installed: Installed) -> Iterator[Serving]:
     """The program, asked."""
     installed.enable()
-    with installed.serving() as server:
+    with installed.serving("--log-level", "debug") as server:  # the level of a pod that is not that of a VM
         installed.until_called()
         yield server
     installed.disable()

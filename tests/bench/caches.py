@@ -26,7 +26,7 @@ from callers import Caller  # noqa: E402
 from clusters import Bench, Cluster, cluster, until_synced  # noqa: E402
 from process import cpu_seconds, resident  # noqa: E402
 from sample import sample_review  # noqa: E402
-from scale import Scale, claim_name, collections, namespace, vm_name  # noqa: E402
+from scale import Scale, claim_name, collections, namespace, uid_of, vm_name  # noqa: E402
 from support.drivers.http_calls import request  # noqa: E402 - a script finds its neighbours after it has said where they are
 from support.drivers.serving import Client, Serving  # noqa: E402
 from table import percentile, row, title  # noqa: E402
@@ -206,7 +206,10 @@ def _requests(at: Cluster, count: int) -> list[bytes]:
     """Reviews of so many VMs, chosen at random among those that are there and whose share-manager has a pod."""
     few = min(at.scale.pods, at.scale.claims, at.scale.launchers or at.scale.claims)
     chosen = random.Random(0).sample(range(few), min(count, few))  # noqa: S311 - which ones does not matter
-    return [request(sample_review([claim_name(index)], namespace(index), vm_name(index))) for index in chosen]
+    return [
+        request(sample_review([claim_name(index)], namespace(index), vm_name(index), uid_of(index).decode()))
+        for index in chosen
+    ]
 
 
 def _contender(name: str, at: Cluster, server: Serving, requests: Sequence[bytes], plan: Plan) -> Contender:

@@ -14,11 +14,17 @@ SAMPLE_CLAIMS: Final = ("disk", "state", "single")  # two with a share-manager o
 
 
 def sample_review(
-    claims: Sequence[str] = SAMPLE_CLAIMS, namespace: str = builders.NAMESPACE, vm: str = "db01"
+    claims: Sequence[str] = SAMPLE_CLAIMS,
+    namespace: str = builders.NAMESPACE,
+    vm: str = "db01",
+    uid: str = builders.OWNER_UID,
 ) -> bytes:
-    """The review of a pod of this VM with these claims, with the managedFields that the API server adds."""
+    """The review of a pod of this VM with these claims, with the managedFields that the API server adds.
+
+    `uid` is that of the VM's instance.
+    """
     pod = sample_pod(claims)
-    pod["metadata"]["ownerReferences"][0]["name"] = vm
+    pod["metadata"]["ownerReferences"][0] |= {"name": vm, "uid": uid}
     return json.dumps(builders.review(pod, namespace=namespace), separators=(",", ":")).encode()
 
 

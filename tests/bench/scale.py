@@ -109,7 +109,7 @@ def collections(scale: Scale) -> tuple[Collection, ...]:
             return (template if i < count else other) % {
                 b"claim": claim_name(i).encode(),
                 b"namespace": namespace(i).encode(),
-                b"uid": _uid(i),
+                b"uid": uid_of(i),
                 b"owner": b"node-%04d" % (i % scale.nodes),
                 b"node": b"node-%04d" % i,
                 b"pod": b"other-%06d" % i,
@@ -147,7 +147,8 @@ def collections(scale: Scale) -> tuple[Collection, ...]:
     )
 
 
-def _uid(index: int) -> bytes:
+def uid_of(index: int) -> bytes:
+    """The uid of each object of this number."""
     return b"%08x-%04x-4%03x-8%03x-%012x" % (index * 2654435761 % 2**32, index * 40503 % 65536, 7, 11, index)
 
 

@@ -246,7 +246,7 @@ def launcher() -> builders.Object:
     pod = sample_pod(["%(claim)s"])
     del pod["metadata"]["generateName"]
     pod["metadata"] |= {"name": "virt-launcher-%(vm)s-x7k2p", "namespace": "%(namespace)s"}
-    pod["metadata"]["ownerReferences"][0]["name"] = "%(vm)s"
+    pod["metadata"]["ownerReferences"][0] |= {"name": "%(vm)s", "uid": "%(uid)s"}
     pod["spec"]["nodeName"] = "%(vm_node)s"
     pod["status"] = {
         "phase": "Running",

@@ -33,6 +33,7 @@ NEEDS_A_LIVE_CLUSTER = {
     "EvidenceNotConfirmed",
     "VolumeLookupFailed",
     "NamespaceLookupFailed",
+    "OwnerLookupFailed",
 }
 NEEDS_TOO_MUCH = {
     "TopologyLabelMissing",  # a node without hostname: tests/unit/core/scheduler/plugins/test_inter_pod_affinity.py

@@ -112,7 +112,7 @@ class Replicas:
             answer = core.answer(creation, view, self._policy)
         answer = self.change(creation, answer, watcher)
         if counts and isinstance(answer.decision, Pin) and self.counts_assumed:
-            watcher.assume(creation.before, creation.namespace, answer.decision)
+            watcher.assume((answer.of_owner or creation).before, creation.namespace, answer.decision)
         return Admitted(self.engine.now, pod, patched(pod, answer), answer, watcher)
 
 

@@ -1,4 +1,4 @@
-"""The virt-launcher pod of a VM, as virt-controller creates it."""
+"""The virt-launcher pod of a VM and its VirtualMachineInstance, as virt-controller creates them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING
 
 from simulation.api_server import VMS, Object
 from support.objects import builders
+from support.objects.owners import owner_of
 
 if TYPE_CHECKING:
     from simulation.virt_controller import VM
+
+
+def instance_of(vm: VM) -> Object:
+    """Return the VirtualMachineInstance of a start of the VM."""
+    (instance,) = owner_of(virt_launcher_pod(vm), VMS)
+    return instance
 
 
 def virt_launcher_pod(vm: VM, **more: Object) -> Object:

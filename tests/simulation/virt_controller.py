@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from simulation.admission import Creation
 from simulation.api_server import LONGHORN, POD, VMS, ApiServer, Object, is_virt_launcher, key_of
 from simulation.engine import Engine
-from simulation.launcher_pod import virt_launcher_pod
+from simulation.launcher_pod import instance_of, virt_launcher_pod
 from simulation.longhorn import Longhorn
 from simulation.nodes import Nodes
 
@@ -138,6 +138,7 @@ class VirtController:
         vm.starts, vm.started = vm.starts + 1, self.engine.now
         vm.uid = uid = f"{vm.name}-{vm.starts}"
         vm.pod, vm.cause = f"{VMS}/expected-{uid}", "start"
+        self.api.put(Kind.VIRTUAL_MACHINE_INSTANCE, instance_of(vm))
         self.creation.create(virt_launcher_pod(vm), lambda pod: self._made(vm, uid, pod))
 
     def _made(self, vm: VM, uid: str, pod: Object) -> None:

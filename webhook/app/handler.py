@@ -26,11 +26,11 @@ from webhook.telemetry.record import LOGGER, AdmissionRecord, admission_record
 
 READS_MAX: Final = 32
 """The objects that one call may read. If no cache is up to date, a pod with seven disks needs so many: four for each
-disk, and its node, Namespace and VM. Anybody who can connect may send a pod that names 10,000 claims, and each read is
-a request to the API server."""
+disk, and its node, Namespace and VirtualMachineInstance. Anybody who can connect may send a pod that names 10,000
+claims, and each read is a request to the API server."""
 
 OnAnswer = Callable[[Answer, Entry], None]
-"""Called with each answer about a VM that exists, after it is made. It must neither wait nor raise."""
+"""Called with each answer about a pod whose owner the cluster has, after it is made. It must neither wait nor raise."""
 
 OnRecord = Callable[[AdmissionRecord], None]
 """Called with the record of each call."""
@@ -92,7 +92,7 @@ def admit_function(
             LOGGER.error("admission failed", extra={"fields": {"uid": answer.request.uid, **failure(error)}})
         us = (perf_counter_ns() - started) // 1000
         on_record(admission_record(answer, us, spent.reads, entry, read_us=spent.read_ns // 1000))
-        if on_answer is not None and answer.vm_exists:
+        if on_answer is not None and answer.of_owner is not None:
             on_answer(answer, entry)
         return answer.body
 
@@ -127,8 +127,7 @@ class _Deciding(Struct, frozen=True):
             view = await facts.read(view, tuple(view.missing), deadline, most)
             spent.read_ns += perf_counter_ns() - began
             answer = core.answer(creation, view, policy)
-        if (
-            counts and answer.vm_exists and isinstance(answer.decision, Pin)
-        ):  # at once, before the process answers another call
-            facts.assume(creation.before, creation.namespace, answer.decision)
+        placed = answer.of_owner
+        if counts and placed and isinstance(answer.decision, Pin):  # at once, before the process answers another call
+            facts.assume(placed.before, placed.namespace, answer.decision)
         return answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from webhook.app.background import Background
 from webhook.app.handler import admit_functions
@@ -13,6 +14,7 @@ from webhook.app.sources import Sources, policy_of
 from webhook.component_base.health import Check, Handler, health_handler
 from webhook.component_base.metrics import Metrics
 from webhook.component_base.server.listener import Listener
+from webhook.core.reasons import Reason
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed, published_documents
 from webhook.page.routes import page_handler
@@ -22,7 +24,8 @@ from webhook.serving.routes import count_refusals, require_client, webhook_handl
 from webhook.serving.tls import MIN_VERSIONS, TLSFiles
 from webhook.telemetry import log
 from webhook.telemetry.metrics import Admissions, background_families, build_families
-from webhook.telemetry.record import AdmissionRecord
+from webhook.telemetry.once_a_minute import OnceAMinute
+from webhook.telemetry.record import LOGGER, AdmissionRecord
 
 
 async def run_listeners(settings: ServeSettings, sources: Sources, background: Background) -> None:
@@ -52,7 +55,7 @@ async def run_listeners(settings: ServeSettings, sources: Sources, background: B
             log_info("not serving yet", health_listen=health_listen)
         await wait_for_first(certificate.available, stopping)
         if not stopping.is_set():
-            calls = _call_handler(settings, sources, _record_all(admissions, decisions))
+            calls = _call_handler(settings, sources, record_all(admissions, decisions))
             webhook = Listener(count_refusals(calls, admissions.refused), tls=certificate.context)
             fields = {"health_listen": health_listen, "certificate_valid_until": certificate.not_after}
             await serve_calls(webhook, settings, stopping, {**fields, **sources.log_fields})
@@ -79,15 +82,24 @@ def _call_handler(settings: ServeSettings, sources: Sources, on_record: Callable
     return handler if settings.client_name is None else require_client(settings.client_name, handler)
 
 
-def _record_all(admissions: Admissions, decisions: Decisions) -> Callable[[AdmissionRecord], None]:
-    """Return a function that counts each record, keeps it for the page, and logs it."""
+def record_all(
+    admissions: Admissions, decisions: Decisions, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> Callable[[AdmissionRecord], None]:
+    """Return a function that counts each record, keeps it for the page, and logs it.
 
-    def record_all(record: AdmissionRecord) -> None:
+    The record of a pod whose owner can't be read is at level debug. One warning a minute says that there are such pods.
+    """
+    unread, lines = Reason.OWNER_LOOKUP_FAILED.code, OnceAMinute(now)
+
+    def record_one(record: AdmissionRecord) -> None:
         admissions.count(record)
         decisions.note(record)
         log.write(record)
+        if record.reason == unread and lines.is_due(unread):
+            fields = {"entry": record.entry, "because": record.because, "so_far": lines.so_far[unread]}
+            LOGGER.warning("the owner of a pod was not read", extra={"fields": fields})
 
-    return record_all
+    return record_one
 
 
 def _tls_files(settings: ServeSettings) -> TLSFiles:

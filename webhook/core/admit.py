@@ -4,7 +4,8 @@ The rules, by their numbers. Code, tests and documents use these numbers and no 
 
 1. The request creates a pod (`opt_in.not_a_pod_creation`).
 2. The entry is for this kind of pod: the virt-launcher pod of a VM that starts, or Longhorn's share-manager pod. The
-   target of a live migration stays unchanged.
+   target of a live migration stays unchanged. The cluster has the VirtualMachineInstance that owns the pod, or the
+   ShareManager (`owner`). Of a pod without it nothing is kept, and nothing else is read for it.
 3. Nobody has chosen its node yet: KubeVirt for a decentralized migration or for a provisioning pod, the user by
    spec.nodeName.
 4. The VM asks for co-scheduling by its annotation; or the label of its Namespace does, or the cluster's setting
@@ -32,19 +33,20 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.core import pod_limits, refs
-from webhook.core.api import admission_review, kubevirt
+from webhook.core import opt_in, owner, pod_limits
+from webhook.core.api import admission_review
 from webhook.core.api.admission_review import AdmissionRequest, TextTooLong
-from webhook.core.api.meta import NAMESPACE_MAX_CHARS, NamespacedName, OwnerReference
+from webhook.core.api.meta import NAMESPACE_MAX_CHARS
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, Pin, audited, outcome
 from webhook.core.opt_in import Policy, not_a_pod_creation
 from webhook.core.patch import decision_patch, json_patch, unpatch
 from webhook.core.patch.json_patch import NotApplicable, Operation
+from webhook.core.placement import share_manager
 from webhook.core.placement.share_manager import steer_share_manager
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
-from webhook.core.view import ClusterView, NoObject
+from webhook.core.view import ClusterView
 
 AGAIN: Final = "again-"
 """Prefix of the audit annotations' keys if the API server calls the webhook for the same pod a second time."""
@@ -53,9 +55,10 @@ AGAIN: Final = "again-"
 class Answer(Struct, frozen=True):
     """The answer to one AdmissionReview: the body to send, and what the body was made from.
 
-    `pod` is None if the request does not create a pod. `vm_exists` is False if the cluster does not have the
-    VirtualMachineInstance of the pod: anybody who can connect may send such a pod. The instance is not asked for if the
-    entry is not for the pod, or if nobody opted the VM in. Then there is no Event, and no pod is assumed.
+    `pod` is None if the request does not create a pod. `of_owner` is the creation that the answer is about, if the
+    cluster has the object that owns the pod (rule 2). Else it is None, and the answer is counted and logged at level
+    debug. Then there is no Event, the page does not show the call, and no pod is assumed, because anybody who can
+    connect may send such a pod.
     """
 
     body: bytes
@@ -64,9 +67,13 @@ class Answer(Struct, frozen=True):
     decision: Decision
     operations: Sequence[Operation]
     audit_annotations: Mapping[str, str]
-    vm_exists: bool = True
+    of_owner: PodCreation | None = None
 
 
+WhyOtherPod = Callable[[Pod, str, Policy], Why | None]
+"""Returns why the entry is not for a pod in this namespace; None if it is."""
+FindOwner = Callable[[Pod, str, ClusterView], str | Why]
+"""Returns the uid of the object that owns a pod in this namespace; or why the cluster is not known to have it."""
 Decide = Callable[[Pod, str, ClusterView, Policy], Decision]
 """Decides for a pod and its namespace."""
 
@@ -74,20 +81,23 @@ Decide = Callable[[Pod, str, ClusterView, Policy], Decision]
 class Entry(Enum):
     """The entries of the webhook configuration: the path that the API server calls, and the function that decides."""
 
-    def __init__(self, title: str, decide: Decide) -> None:
+    def __init__(self, title: str, why_other_pod: WhyOtherPod, find_owner: FindOwner, decide: Decide) -> None:
         self.title = title
         self.path = f"/mutate/{title}"
+        self.why_other_pod = why_other_pod
+        self.find_owner = find_owner
         self.decide = decide
 
-    VIRT_LAUNCHER = "virt-launcher", place_virt_launcher
-    SHARE_MANAGER = "share-manager", steer_share_manager
+    VIRT_LAUNCHER = "virt-launcher", opt_in.why_other_pod, owner.find_vmi, place_virt_launcher
+    SHARE_MANAGER = "share-manager", share_manager.why_not_share_manager, owner.find_share_manager, steer_share_manager
 
 
 class PodCreation(Struct, frozen=True):
     """A pod that is being created; the API server called the path of `entry` for it.
 
     `pod` is the pod in the request. `before` is that pod without what an earlier answer of the webhook wrote into it,
-    and `reverting` are the operations that lead from `pod` to `before`.
+    and `reverting` are the operations that lead from `pod` to `before`. Until the pod's owner is found, the record of
+    that answer is not believed: only the webhook's annotations go.
     """
 
     request: AdmissionRequest
@@ -118,7 +128,7 @@ def read(body: bytes, entry: Entry) -> PodCreation | Answer:
     if isinstance(found, Answer):
         return found
     request, pod = found
-    before, reverting = unpatch.without_applied_patch(pod)
+    before, reverting = unpatch.without_applied_patch(pod, owner="")
     return PodCreation(request, entry, pod, before, reverting)
 
 
@@ -146,28 +156,36 @@ def _pod_in(body: bytes) -> tuple[AdmissionRequest, Pod] | Answer:
 
 
 def answer(creation: PodCreation, view: ClusterView, policy: Policy) -> Answer:
-    """Return the answer (rules 2 to 8). It does not count if `view.missing` has anything after that."""
+    """Return the answer (rules 2 to 9). It does not count if `view.missing` has anything after that."""
+    pod, entry = creation.pod, creation.entry
+    why = entry.why_other_pod(pod, creation.namespace, policy)
+    if why:
+        return unchanged(creation.request, why, pod)
+    uid = entry.find_owner(pod, creation.namespace, view)
+    return _without_owner(creation, uid) if isinstance(uid, Why) else _with_owner(creation, uid, view, policy)
+
+
+def _without_owner(creation: PodCreation, why: Why) -> Answer:
+    """Return the answer that writes into the pod why it stays unchanged.
+
+    Exception: an earlier answer stays in the pod if its owner could not be read.
+    """
+    if why.reason.columns.unread and creation.reverting:
+        return unchanged(creation.request, why, creation.pod)
+    decision = Leave(why=why)
+    return proven_answer(creation, decision, decision_patch.annotated(creation.before, decision))
+
+
+def _with_owner(creation: PodCreation, uid: str, view: ClusterView, policy: Policy) -> Answer:
+    """Return the answer for a pod whose owner, the object with this uid, the cluster has (rules 3 to 9)."""
+    if creation.reverting:
+        before, reverting = unpatch.without_applied_patch(creation.pod, uid)
+        creation = replace(creation, before=before, reverting=reverting)
     decision = creation.entry.decide(creation.before, creation.namespace, view, policy)
-    carried_out = _carried_out(creation, decision, policy)
-    columns = decision.why.reason.columns
-    if view.missing or columns.other_pod or columns.not_opted_in or _vm_exists(creation, view):
-        return carried_out
-    return replace(carried_out, vm_exists=False)
-
-
-def _vm_exists(creation: PodCreation, view: ClusterView) -> bool:
-    """Return whether the cluster has the VirtualMachineInstance that owns the pod; True also if that is not known."""
-    if creation.entry is Entry.SHARE_MANAGER:
-        return True
-    owner = kubevirt.owner(creation.pod) or OwnerReference()
-    key = NamespacedName(creation.namespace, owner.name or "")
-    found = view.get(refs.virtual_machine_instance(key))
-    return found is NoObject.UNAVAILABLE or (not isinstance(found, NoObject) and found.metadata.uid == owner.uid)
+    return replace(_carried_out(creation, decision, policy), of_owner=creation)
 
 
 def _carried_out(creation: PodCreation, decision: Decision, policy: Policy) -> Answer:
-    if decision.why.reason.columns.other_pod:
-        return _encode(creation.request, creation.pod, decision, [])
     operations = decision_patch.for_decision(creation.before, decision)
     if isinstance(operations, Why):
         decision, operations = Leave(why=operations), []

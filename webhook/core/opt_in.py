@@ -82,8 +82,8 @@ def not_a_pod_creation(request: AdmissionRequest) -> Why | None:
     return None
 
 
-def opt_in_of_new(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why:
-    """Rules 2 to 4: return how the VM of this pod is opted in, or why the webhook does not place the pod."""
+def why_other_pod(pod: Pod, _: str, __: Policy) -> Why | None:
+    """Rules 2 and 3: return why the entry is not for this pod, None if it is."""
     meta = pod.metadata
     if meta.label(LABEL_APP) != VIRT_LAUNCHER:
         return Reason.NOT_VIRT_LAUNCHER.why()
@@ -93,6 +93,11 @@ def opt_in_of_new(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -
         return Reason.MIGRATION_RECEIVER.why()
     if meta.annotation(ANNOTATION_PROVISIONING) == "true":
         return Reason.EPHEMERAL_PROVISIONING.why()
+    return None
+
+
+def opt_in_of_new(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why:
+    """Rules 3 and 4: return how the VM of this pod is opted in, or why the webhook does not place the pod."""
     if pod.spec.node_name:
         return Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name)
     return opt_in_of(pod, namespace, view, policy)

@@ -111,6 +111,12 @@ class Reason(Enum):
     )
     NODE_ALREADY_SET = "spec.nodeName is already {node}, so kube-scheduler does not choose a node"
 
+    NO_OWNER = "the pod's ownerReferences do not name the {kind} that the pod is created for, by its name and uid"
+    OWNER_NOT_FOUND = "the cluster has no {kind} {owner} with the uid that the pod's ownerReferences name"
+    OWNER_LOOKUP_FAILED = (
+        "whether {kind} {owner}, the pod's owner, exists is not known: it could not be read ({problem})",
+        Columns(unread=True),
+    )
     NOT_OPTED_IN = (
         f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}, and its Namespace no such label",
         Columns(not_opted_in=True),

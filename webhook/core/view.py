@@ -83,6 +83,10 @@ class ClusterView(Protocol):
         """The object; without one the reason why not. A Namespace may lack all labels but LABEL_CO_SCHEDULE."""
         ...
 
+    def why_no_owner(self, ref: Ref, uid: str) -> NoObject | None:
+        """None if this object exists with this uid. It becomes `missing` if no fresh cache has it with this uid."""
+        ...
+
     def without_reads(self) -> ClusterView:
         """The same cluster for questions that are worth no read: nothing that they lack becomes `missing`."""
         ...

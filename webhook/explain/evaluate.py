@@ -22,7 +22,7 @@ from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy, asked_value, label_of
 from webhook.core.placement import share_manager
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
-from webhook.core.view import ClusterView
+from webhook.core.view import ClusterView, Kind
 from webhook.explain.chain import evidence
 from webhook.explain.chain.evidence import Evidence
 from webhook.explain.explain_request import ExplainRequest
@@ -39,6 +39,7 @@ _YOUR_PERMISSIONS: Final = (
     "otherwise"
 )
 _NO_SHORTLIST: Final = "explained without a short list: whether cluster-autoscaler runs is not known ({problem})"
+_ASSUMED: Final = "the {kind} that owns the pod is assumed to exist: these files describe none"
 _NO_VMS: Final = "explained without what VMs say of their starts and claims: they could not be listed ({problem})"
 _LABELS: Final = ("request", "object", "metadata", "labels")
 _NEXT_START: Final = "this pod has its node already; explain its VirtualMachine to see the decision for the next start"
@@ -84,7 +85,7 @@ def explain(
         object=subject,
         cluster=cluster.origin,
         entry=entry.title,
-        notes=[*request.notes, *unknown, *no_shortlist, *found.problem, *lost],
+        notes=[*request.notes, *unknown, *_assumed(answer, entry, cluster), *no_shortlist, *found.problem, *lost],
         hints=[*request.hints, *running],
         running=request.running,
         now=_now(vm_now(request.vm_pods, cluster, policy), invocation),
@@ -133,6 +134,12 @@ def entry_of(review: Any) -> Entry:
     """Return the entry whose objectSelector selects the pod of this review, among those of manifests/base."""
     component = field_at(review, *_LABELS, LABEL_LONGHORN_COMPONENT)
     return Entry.SHARE_MANAGER if component == SHARE_MANAGER else Entry.VIRT_LAUNCHER
+
+
+def _assumed(answer: Answer, entry: Entry, cluster: ClusterReader) -> list[str]:
+    """Return that the pod's owner counts as existing, if files do not say which owners exist."""
+    kind = Kind.SHARE_MANAGER if entry is Entry.SHARE_MANAGER else Kind.VIRTUAL_MACHINE_INSTANCE
+    return [_ASSUMED.format(kind=kind)] if answer.of_owner and cluster.view.assumes(kind) else []
 
 
 def _prepared(review: Any, cluster: ClusterReader) -> list[str]:

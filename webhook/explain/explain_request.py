@@ -12,14 +12,15 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from webhook.core import refs
 from webhook.core.api import admission_review
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
-from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.meta import NamespacedName, ObjectMeta
 from webhook.core.api.pod import Pod
 from webhook.core.patch.unpatch import as_created
 from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.explain.derive.share_manager import derive_share_manager
-from webhook.explain.derive.virt_launcher import derive_virt_launcher
+from webhook.explain.derive.virt_launcher import ASSUMED_UID, derive_virt_launcher
 from webhook.explain.explanation import RunningPod, Subject
 from webhook.explain.names import Named
 from webhook.explain.pods_now import stuck_hint
@@ -98,8 +99,9 @@ def _request_for_vm(
     vm: VirtualMachine | VirtualMachineInstance, cluster: ClusterReader, namespace: str, source: str
 ) -> ExplainRequest:
     derived = derive_virt_launcher(vm, cluster, namespace)
-    kind = VIRTUAL_MACHINE if isinstance(vm, VirtualMachine) else VIRTUAL_MACHINE_INSTANCE
     where, name = vm.metadata.namespace or namespace, vm.metadata.name or ""
+    cluster.view.assume_owner(refs.virtual_machine_instance(NamespacedName(where, name)), ASSUMED_UID)
+    kind = VIRTUAL_MACHINE if isinstance(vm, VirtualMachine) else VIRTUAL_MACHINE_INSTANCE
     listed = cluster.pods_of_vmi(name, where)
     unknown = [f"the current pods could not be read: {listed.problem}"] if listed.problem else []
     return ExplainRequest(
@@ -115,6 +117,7 @@ def _request_for_vm(
 def _request_for_volume(volume: Volume, cluster: ClusterReader, namespace: str, source: str) -> ExplainRequest:
     """The next pod of a volume's share-manager, and its current pod."""
     derived = derive_share_manager(volume, cluster, namespace)
+    cluster.view.assume_owner(refs.share_manager(volume.metadata.name or ""), ASSUMED_UID)
     listed = cluster.lookup(POD, derived.pod["metadata"]["name"], namespace)
     unknown = [f"the current pods could not be read: {listed.problem}"] if listed.problem else []
     return ExplainRequest(

@@ -15,7 +15,7 @@ from webhook.core.evidence import share_managers
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus, vm_status_of
 from webhook.core.opt_in import OptIn, Policy, opt_in_of
-from webhook.core.patch.applied_patch import applied_to
+from webhook.core.patch.applied_patch import applied_to, owner_uid
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView
 from webhook.explain.sources.cluster_reader import ClusterReader
@@ -54,7 +54,7 @@ def vm_now(pods: Sequence[Pod], cluster: ClusterReader, policy: Policy) -> VMSta
 def stuck_hint(pod: Pod, cluster: ClusterReader) -> str | None:
     """Return what to do about a pod that the webhook pinned and that fits no node; None for any other pod."""
     scheduled = pod.status.scheduled if pod.status else None
-    written = applied_to(pod)
+    written = applied_to(pod, owner_uid(pod.metadata.owner_references))
     if scheduled is None or scheduled.reason != UNSCHEDULABLE or not written.nodes or pod.spec.node_name:
         return None
     why = Reason.VM_STUCK.why(pod=pod.metadata.name, message=scheduled.message or "no reason given")

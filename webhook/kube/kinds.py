@@ -63,7 +63,7 @@ def resources(
             page_objects=50,  # 30 KB each, with their images and labels
             index=nodes.NodeIndex,
         ),
-        of(Kind.SHARE_MANAGER, parts.share_manager_status, parts.to_share_manager),
+        of(Kind.SHARE_MANAGER, parts.share_manager_record, parts.to_share_manager),
         of(Kind.LONGHORN_NODE, parts.longhorn_conditions, parts.to_longhorn_node),
         of(
             Kind.SHARE_MANAGER_POD,

@@ -132,6 +132,19 @@ class LiveCluster(Manifests):
         """The objects that core asked for and that were not read yet."""
         return tuple(self._missing or ())
 
+    def why_no_owner(self, ref: Ref, uid: str) -> NoObject | None:
+        """As Manifests do, but the object is missing if it was not read."""
+        kind = OF_CORE[ref.kind]
+        key = NamespacedName(self._namespace(kind, ref), ref.name)
+        known = ref in self._assumed or self.objects.get(kind, key.name, key.namespace) is not None
+        if not known and (kind.title, key) not in self._reads:
+            return self._note(ref)
+        return super().why_no_owner(ref, uid)
+
+    def assumes(self, kind: Kind) -> bool:  # noqa: ARG002 - for files
+        """Return False: the API server says what exists."""
+        return False
+
     def without_reads(self) -> ClusterView:
         """Return the same cluster, for which nothing becomes missing."""
         quiet = copy.copy(self)

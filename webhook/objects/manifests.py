@@ -57,6 +57,7 @@ class Manifests:
         self._longhorn_namespace = longhorn_namespace
         self._snapshot: ListedSnapshot | SnapshotUnavailable | None = None
         self._virt_launchers: list[Pod] | None = None
+        self._assumed: dict[Ref, str] = {}
         self._vms_by_claim: Mapping[NamespacedName, set[str]] | None = None
 
     @classmethod
@@ -139,6 +140,23 @@ class Manifests:
                 found = self._absent(ref, kind)
         known: ObjectT | NoObject = found
         return known
+
+    def why_no_owner(self, ref: Ref, uid: str) -> NoObject | None:
+        """Return None if this object has this uid, or if the files do not say which objects of its kind exist."""
+        if self._assumed.get(ref) == uid or self.assumes(ref.kind):
+            return None
+        found: Any = self.get(ref)
+        if isinstance(found, NoObject):
+            return found
+        return None if found.metadata.uid == uid else NoObject.NOT_FOUND
+
+    def assume_owner(self, ref: Ref, uid: str) -> None:
+        """Let this object exist with this uid, as the owner of a pod that does not exist yet."""
+        self._assumed[ref] = uid
+
+    def assumes(self, kind: Kind) -> bool:
+        """Whether any owner of this kind counts as existing: the files have no object of the kind."""
+        return not self.objects.bundle and bool(self.objects.problem(OF_CORE[kind]))
 
     def _namespace(self, kind: APIResource[Any], ref: Ref) -> str:
         return self._longhorn_namespace if kind.of_longhorn else ref.key.namespace

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.telemetry.record import AdmissionRecord
+from webhook.telemetry.record import DEBUG, AdmissionRecord
 
 KEPT: Final = 300
 
@@ -19,8 +19,8 @@ class Decisions:
         self._records: deque[AdmissionRecord] = deque(maxlen=KEPT)
 
     def note(self, record: AdmissionRecord) -> None:
-        """Add the record of a call; not if its VM does not exist, because anybody can send such a call."""
-        if not record.vmi_missing:
+        """Add the record of a call; not if the pod's owner does not exist, because anybody can send such a call."""
+        if record.level != DEBUG:
             self._records.append(record)
             self.total += 1
 

@@ -11,7 +11,7 @@ import sys
 from typing import Literal
 
 from webhook.component_base import log_line
-from webhook.telemetry.record import LOGGER, AdmissionRecord
+from webhook.telemetry.record import DEBUG, LOGGER, AdmissionRecord
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -28,7 +28,7 @@ def start_log(level: LogLevel) -> None:
 
 def write(record: AdmissionRecord) -> None:
     """Write the line of an admission."""
-    if LOGGER.isEnabledFor(logging.INFO):
+    if LOGGER.isEnabledFor(logging.DEBUG if record.level == DEBUG else logging.INFO):
         stream = sys.stderr.buffer  # the text layer above would encode the line again
         stream.write(log_line.ENCODER.encode(record) + b"\n")
         stream.flush()

@@ -16,6 +16,8 @@ from webhook.core.admit import Answer, Entry
 from webhook.core.api import kubevirt
 from webhook.core.decision import Leave
 
+INFO: Final = "info"
+DEBUG: Final = "debug"
 LOGGER: Final = logging.getLogger("webhook")
 
 
@@ -27,7 +29,8 @@ class AdmissionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         duration_us: microseconds from the complete body to the answer.
         reads: how many objects were read from the API server, because no cache had them.
         read_us: how many microseconds of `duration_us` these reads took.
-        vmi_missing: the cluster does not have the VirtualMachineInstance of the pod.
+        level: debug for a call that anybody can send, and that the page does not show. The entry is not for its object,
+            or the cluster is not known to have the object that owns the pod.
     """
 
     time: datetime
@@ -47,7 +50,6 @@ class AdmissionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reads: int = 0
     read_us: int = 0
     dry_run: bool = False
-    vmi_missing: bool = False
 
 
 def admission_record(
@@ -59,7 +61,7 @@ def admission_record(
     vmi = kubevirt.owner(pod) if pod else None
     return AdmissionRecord(
         time=datetime.now(UTC),
-        level="info",
+        level=INFO if answer.of_owner else DEBUG,
         message="admission",
         entry=entry.title,
         uid=request.uid,
@@ -75,5 +77,4 @@ def admission_record(
         reads=reads,
         read_us=read_us,
         dry_run=bool(request.dry_run),
-        vmi_missing=not answer.vm_exists,
     )

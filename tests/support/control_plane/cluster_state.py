@@ -15,6 +15,7 @@ from typing import Final, Self
 
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
+from support.control_plane.pod_owners import forget_owners
 
 UNSCHEDULED: Final = "nobody"  # a scheduler that does not exist: a pod described without a node stays without one
 
@@ -41,6 +42,8 @@ class ClusterState:
 
     def __exit__(self, *_: object) -> None:
         self.become(())
+        for namespace in self._namespaces:
+            forget_owners(self._api, namespace)
         self._writers.shutdown()
 
     def become(self, objects: Iterable[Object]) -> None:
@@ -53,7 +56,9 @@ class ClusterState:
         self._each(self._remove, [self._there[key] for key in self._there if key not in wanted])
         self._each(self._remove, [self._there[key] for key in changed if key in self._there and key not in in_place])
         self._each(self._write_status, [wanted[key] for key in in_place])
-        self._each(self._write, [wanted[key] for key in changed if key not in in_place])
+        new = [wanted[key] for key in changed if key not in in_place]
+        self._each(self._write, [each for each in new if each["kind"] != "Pod"])
+        self._each(self._write, [each for each in new if each["kind"] == "Pod"])  # a pod names the uid of its owner
         self._there = wanted
 
     def namespace(self, name: str) -> None:

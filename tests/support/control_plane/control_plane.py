@@ -42,6 +42,7 @@ from support.control_plane.control_plane_flags import (
     scheduler_config,
 )
 from support.control_plane.kube_api import Api, Object
+from support.control_plane.kubevirt_kinds import VMS, crd
 from support.control_plane.ports import free_port
 from support.control_plane.programs import Program
 from support.waits import MAX_WAIT_SECONDS
@@ -134,6 +135,7 @@ class ControlPlane:
     def install_longhorn(self) -> None:
         """Have Longhorn's CustomResourceDefinitions, where the control plane was made without."""
         self.install(yaml.load_all(CRDS.read_text(encoding="utf-8"), yaml.CSafeLoader))
+        self.install(map(crd, VMS))
 
     def start_api_server(self) -> None:
         """Start the API server, and wait until it is ready."""

@@ -18,6 +18,7 @@ from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from support.control_plane.kube_answers import Answer, ApiError, _unquoted
+from support.control_plane.pod_owners import with_owners
 from support.waits import MAX_WAIT_SECONDS
 
 Object = dict[str, Any]
@@ -38,28 +39,26 @@ class Api:
         self._mine = threading.local()
         self._opened: list[http.client.HTTPSConnection] = []
         self._places: dict[tuple[str, str], tuple[str, bool]] = {}
+        self.owners: dict[str, str] = {}  # the uid of each owner of pods that is there: `with_owners`
 
     # Objects
 
-    def create(self, new: Object, **parameters: str) -> Object:
-        """Create it; `dryRun="All"` only tries to."""
-        created: Object = self.create_warned(new, **parameters).body
-        return created
+    def create(self, new: Object, *, owned: bool = True, **parameters: str) -> Object:
+        """As `create_warned`; `dryRun="All"` only tries to."""
+        return self.create_warned(new, owned=owned, **parameters).body  # type: ignore[no-any-return]
 
-    def create_warned(self, new: Object, **parameters: str) -> Answer:
-        """Create it, and hear the warnings."""
-        return self.call("POST", self._collection(new), new, parameters)
+    def create_warned(self, new: Object, *, owned: bool = True, **parameters: str) -> Answer:
+        """Create it, and hear the warnings. The owners that a pod names are there, unless it is not to be `owned`."""
+        return self.call("POST", self._collection(new), with_owners(self, new) if owned else new, parameters)
 
     def apply(self, wanted: Object) -> Object:
         """Create it or make it so (server-side apply), as `kubectl apply --server-side --force-conflicts` does."""
-        parameters = {"fieldManager": "tests", "force": "true"}
-        applied: Object = self.call("PATCH", self.path(wanted), wanted, parameters, _APPLY).body
-        return applied
+        forced = {"fieldManager": "tests", "force": "true"}
+        return self.call("PATCH", self.path(wanted), wanted, forced, _APPLY).body  # type: ignore[no-any-return]
 
     def replace(self, wanted: Object, *, subresource: str = "") -> Object:
         """PUT it; a resourceVersion in it must still hold."""
-        replaced: Object = self.call("PUT", self.path(wanted, subresource), wanted).body
-        return replaced
+        return self.call("PUT", self.path(wanted, subresource), wanted).body  # type: ignore[no-any-return]
 
     def replace_status(self, wanted: Object) -> Object:
         """PUT the status of an object that is there."""
@@ -86,6 +85,7 @@ class Api:
 
     def delete(self, target: Object, *, missing_ok: bool = False, **parameters: str) -> None:
         """Delete the object at once, without a grace period. A finalizer still delays its removal."""
+        self.owners = self.owners if target["kind"] == "Pod" else {}
         try:
             self.call("DELETE", self.path(target), None, {"gracePeriodSeconds": "0", **parameters})
         except ApiError as error:

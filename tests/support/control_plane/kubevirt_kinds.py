@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from support.control_plane.kube_api import Object
+from typing import Any, Final
+
+Object = dict[str, Any]
+
+VMS: Final = ("VirtualMachine", "VirtualMachineInstance")
 
 
 def crd(kind: str) -> Object:

@@ -14,6 +14,7 @@ from support.fakes.api_server import ApiServer, Cluster, until
 from support.fakes.watching import manager
 from support.models.model_api import Collection, bookmark, event
 from support.objects import builders
+from support.objects.owners import of_launchers
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.client.api import Api
@@ -21,7 +22,6 @@ from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind, ObjectRef
 from webhook.kube.cache.cluster_cache import ClusterCache
@@ -38,15 +38,15 @@ PATHS = {kind: resource.collection for kind, resource in RESOURCES.items()}
 SHARE_MANAGERS = PATHS[Kind.SHARE_MANAGER]
 
 
-def cluster_of(*objects: dict[str, Any], kubevirt: bool = False, **without: str) -> Cluster:
+def cluster_of(*objects: dict[str, Any], kubevirt: bool = True, **without: str) -> Cluster:
     """A cluster with a collection for each kind that core reads, and these objects in them.
 
-    Without `kubevirt`, and without an object of KubeVirt, its kinds are not installed: every pod may belong to a VM.
+    Each VM's pod among them, and that of `builders.virt_launcher_pod`, has its VirtualMachineInstance. Without
+    `kubevirt` KubeVirt's kinds are not installed.
     """
-    kubevirt = kubevirt or any(each["apiVersion"] == KUBEVIRT_API_VERSION for each in objects)
     kinds = [path for path in PATHS.values() if kubevirt or "/kubevirt.io/" not in path]
     collections = {path: Collection(**without) for path in kinds}  # type: ignore[arg-type]
-    for each in objects:
+    for each in [*(of_launchers(objects) if kubevirt else ()), *objects]:
         collections[path_of(each)].put(each)
     return Cluster(collections)
 
@@ -164,7 +164,7 @@ def ref(kind: Kind, name: str, namespace: str = "") -> ObjectRef:
 
 def owners(cache: ListWatch) -> dict[str, str | None]:
     """ShareManager -> the node that it is on."""
-    return {name: status.owner_id for name, status in cache.objects.items()}
+    return {name: record.status.owner_id for name, record in cache.objects.items()}
 
 
 def gets(server: ApiServer) -> Sequence[str]:

@@ -52,6 +52,10 @@ class ViewWithGaps:
         """Implement ClusterView."""
         return self._gap(ref) or self._whole.get(ref)
 
+    def why_no_owner(self, ref: Ref, uid: str) -> NoObject | None:
+        """Implement ClusterView."""
+        return self._gap(ref) or self._whole.why_no_owner(ref, uid)
+
     def without_reads(self) -> ViewWithGaps:
         """Implement ClusterView."""
         view = copy(self)

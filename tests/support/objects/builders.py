@@ -123,7 +123,7 @@ def vm_pod(
         uid: of the VirtualMachineInstance; where it is not told, one that follows from its name.
         decided: what the webhook's record in the pod says; None for no record.
     """
-    uid = uid or str(uuid.uuid5(uuid.NAMESPACE_URL, f"{namespace}/{vm or name}"))
+    uid = uid or vmi_uid(vm or name, namespace)
     migration = {"kubevirt.io/migrationJobUID": _REVIEW_UID} if migration_target else {}
     pod = virt_launcher_pod(namespace=namespace, **parts)
     meta, spec = pod["metadata"], pod["spec"]
@@ -137,6 +137,11 @@ def vm_pod(
     spec |= {"nodeName": node} if node else {}
     spec |= {"affinity": node_affinity(required=map(on_node, pinned_to))} if pinned_to else {}
     return {**pod, "status": {"phase": phase or ("Running" if node else "Pending")}}
+
+
+def vmi_uid(name: str, namespace: str = NAMESPACE) -> str:
+    """The uid of the VirtualMachineInstance of a `vm_pod`, where it is not told."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{namespace}/{name}"))
 
 
 def claim_volume(name: str, claim: str) -> Object:

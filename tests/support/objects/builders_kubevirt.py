@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from support.objects.builders import NAMESPACE, Object
+from support.objects.builders import NAMESPACE, OWNER_UID, Object, vmi_uid
 
 API_VERSION = "kubevirt.io/v1"
 
@@ -48,7 +48,10 @@ def virtual_machine_instance(
     uid: str | None = None,
     **claims_by_use: Iterable[str],
 ) -> Object:
-    """A VirtualMachineInstance of the VirtualMachine `vm`: by default of the same name, of none for None."""
+    """A VirtualMachineInstance of the VirtualMachine `vm`: by default of the same name, of none for None.
+
+    Its uid is by default the one that `virt_launcher_pod` and `vm_pod` name.
+    """
     owner = {"apiVersion": API_VERSION, "kind": "VirtualMachine", "name": vm or name, "uid": "vm"}
     return {
         "apiVersion": API_VERSION,
@@ -56,7 +59,7 @@ def virtual_machine_instance(
         "metadata": {
             "name": name,
             "namespace": namespace,
-            **({} if uid is None else {"uid": uid}),
+            "uid": uid or (OWNER_UID if name == "db01" else vmi_uid(name, namespace)),
             **({} if vm is None else {"ownerReferences": [owner]}),
         },
         "spec": vmi_spec(claims, **claims_by_use),

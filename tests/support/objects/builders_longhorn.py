@@ -74,7 +74,12 @@ def share_manager(volume: str, *, namespace: str = LONGHORN_NAMESPACE, **status:
     return {
         "apiVersion": LONGHORN_API_VERSION,
         "kind": "ShareManager",
-        "metadata": {"name": volume, "namespace": namespace, "labels": {"longhornvolume": volume}},
+        "metadata": {
+            "name": volume,
+            "namespace": namespace,
+            "uid": SHARE_MANAGER_UID,
+            "labels": {"longhornvolume": volume},
+        },
         "spec": {"image": _SHARE_MANAGER_IMAGE},
         "status": status,
     }

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from support.objects import builders
+from support.objects import builders, owners
 from support.objects.short import cluster, pod, share_manager_pod
 from support.objects.short_yaml import BadRow, Object, Text, copied, deep_merge, names, only, spelled
 
@@ -23,7 +23,7 @@ UNCHANGED: Final = "unchanged"
 
 _FILE_KEYS: Final = frozenset({"rule", "let", "given", "rows"})
 _GIVEN_KEYS: Final = frozenset({"entry", "pod", "cluster", "mode", "optInAll", "request"})
-_ROW_KEYS: Final = frozenset({"name", *_GIVEN_KEYS, "expect", "replay", "why"})
+_ROW_KEYS: Final = frozenset({"name", *_GIVEN_KEYS, "owner", "expect", "replay", "why"})
 _EXPECT_KEYS: Final = frozenset(
     {"decision", "reason", "nodes", "affinity", "shortlist", "warning", "annotation", "patched", "binds", "pending"}
 )
@@ -165,15 +165,17 @@ def _case(row: Mapping[str, Any], path: Path) -> Case:
         raise BadRow("replay: false and why: a sentence, go together")
     asked = only(row.get("request", {}), _REQUEST_KEYS, "request")
     full_pod = _pod(row["pod"], entry, path)
+    review = builders.review(full_pod, **{"namespace": _NAMESPACES[entry], **asked})
+    described = list(cluster(row.get("cluster", {}), instance_managers=entry == SHARE_MANAGER))
     case = Case(
         name=name,
         source=path.name,
         entry=entry,
         pod=full_pod,
-        objects=tuple(cluster(row.get("cluster", {}), instance_managers=entry == SHARE_MANAGER)),
+        objects=tuple(owners.with_owner(described, review, row.get("owner", owners.EXISTS))),
         mode=mode,
         opt_in_all=opt_in_all,
-        review=builders.review(full_pod, **{"namespace": _NAMESPACES[entry], **asked}),
+        review=review,
         expect=_expect(only(row.get("expect", {}), _EXPECT_KEYS, "expect")),
         replay=replay,
         why=why,

@@ -23,7 +23,7 @@ from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ALONE
 from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Object
-from support.objects import corpus
+from support.objects import corpus, owners
 from support.objects.builders import DECISION, LONGHORN_API_VERSION
 from support.objects.corpus import SHARE_MANAGER, UNCHANGED, Case
 from support.objects.embedded import embedded, policy
@@ -70,7 +70,7 @@ class Replay:
         namespace = case.review["request"]["namespace"]
         self._cluster.namespace(namespace)
         self._become(case)
-        pod = {**case.pod, "metadata": {**case.pod["metadata"], "namespace": namespace}}
+        pod = self._of_owner({**case.pod, "metadata": {**case.pod["metadata"], "namespace": namespace}}, case)
         if not _has_its_volumes(case):
             pod["spec"] = {"schedulerName": ALONE, **pod["spec"]}
         evaluated = Evaluated.of(case)
@@ -105,6 +105,14 @@ class Replay:
                 self._until_later()
         self._cluster.become(case.objects)
 
+    def _of_owner(self, pod: Object, case: Case) -> Object:
+        """The pod with the uid that the API server gave its owner, in its records, too."""
+        text = json.dumps(pod)
+        for owner in owners.owners_of(pod, case.objects):
+            text = text.replace(owner["metadata"]["uid"], self._api.get(owner)["metadata"]["uid"])
+        found: Object = json.loads(text)
+        return found
+
     def _until_later(self) -> None:
         """Wait until the API server's clock has gone on by a second."""
         probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "clock", "namespace": "default"}}
@@ -115,7 +123,7 @@ class Replay:
 
     def _try(self, case: Case, pod: Object, evaluated: Evaluated) -> list[str]:
         """Create the pod, and return what is wrong with the result."""
-        created, warnings = self._api.create_warned(pod)
+        created, warnings = self._api.create_warned(pod, owned=False)  # by `_of_owner`, as the row says
         try:
             scheduled = self._scheduled(created, pending=case.expect.pending)
         finally:

@@ -12,6 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from support.fakes.views import LONGHORN_NAMESPACE
+from support.objects import owners
 from support.strategies.affinity_shapes import AFFINITIES, NODES, SELECTORS, odds, some, whole
 from support.strategies.quirks import OBJECT_QUIRKS, POD_QUIRKS, V2, WITHOUT_V2, Object, bend, disk, evenly
 
@@ -40,6 +41,12 @@ class Scenario:
     mode: Mode
     entry: Entry = Entry.VIRT_LAUNCHER
     namespace: str = NAMESPACE
+
+    def __post_init__(self) -> None:
+        """The cluster has the object that owns the pod."""
+        review = {"request": {"namespace": self.namespace, "object": self.pod}}
+        objects = type(self.objects)(owners.with_owner(self.objects, review))
+        object.__setattr__(self, "objects", objects)
 
     @property
     def policy(self) -> Policy:
@@ -99,6 +106,9 @@ def opted_in_pod(claim_count: int) -> Object:
             "generateName": "virt-launcher-vm-",
             "labels": {"kubevirt.io": "virt-launcher"},
             "annotations": {"kubevirt-scheduler/co-schedule": "true", "unknown~/é": "kept"},
+            "ownerReferences": [
+                {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "vm", "uid": "uid-of-vm"}
+            ],
         },
         "spec": {
             "containers": [{"name": "compute"}],

@@ -60,15 +60,14 @@ def test_an_object_that_is_not_cached_is_needed() -> None:
 OF_NO_EFFECT = {
     "a target": virt_launcher_pod(labels={"kubevirt.io/migrationJobUID": "u"}),
     "of no VM": virt_launcher_pod(labels={"kubevirt.io": "virt-api"}),
-    "of a VM that nobody opts in": virt_launcher_pod(opt_in=None),
 }
 
 
 @pytest.mark.parametrize("pod", OF_NO_EFFECT.values(), ids=OF_NO_EFFECT)
 def test_no_vm_is_read_for_a_pod_that_the_entry_is_not_for(pod: Object) -> None:
-    """Nor for one whose VM nobody opts in: there is no Event, and no pod is assumed."""
+    """There is no Event, and no pod is assumed."""
     view = ViewWithGaps(cluster(*CLUSTER), {refs.virtual_machine_instance(NamespacedName("vms", "db01")): MISSING})
-    assert answer(review(pod), view).vm_exists
+    assert answer(review(pod), view).of_owner is None
     assert not view.missing
 
 

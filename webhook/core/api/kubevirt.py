@@ -41,7 +41,7 @@ class VirtualMachineInstanceRef(NamedTuple):
 
 def owner(pod: Pod) -> OwnerReference | None:
     """Return the VirtualMachineInstance that owns the pod, None if none does."""
-    return next((each for each in pod.metadata.owner_references or () if each.kind == VMI_KIND), None)
+    return pod.metadata.owner(VMI_KIND)
 
 
 def vm_name(pod: Pod) -> str:

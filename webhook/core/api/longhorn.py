@@ -18,6 +18,7 @@ LABEL_LONGHORN_SHARE_MANAGER: Final = "longhorn.io/share-manager"
 SHARE_MANAGER: Final = "share-manager"
 NFS_CLIENT_INSTALLED: Final = "NFSClientInstalled"  # of nodes.longhorn.io: k8s/pkg/apis/longhorn/v1beta2/node.go
 SHARE_MANAGER_NODE_SELECTOR: Final = "shareManagerNodeSelector"  # a StorageClass parameter, and so of its volumes
+SHARE_MANAGER_KIND: Final = "ShareManager"  # the owner of a share-manager pod: longhorn-manager datastore/longhorn.go
 INSTANCE_MANAGER: Final = "instance-manager"
 SHARE_MANAGER_POD_PREFIX: Final = "share-manager-"
 

@@ -73,6 +73,10 @@ class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
         """Return the value of an annotation, None if the annotation is absent."""
         return self.annotations.get(key) if self.annotations else None
 
+    def owner(self, kind: str) -> OwnerReference | None:
+        """Return the reference to the object of this kind that owns the object, None if none does."""
+        return next((each for each in self.owner_references or () if each.kind == kind), None)
+
 
 class Namespace(Struct, frozen=True, kw_only=True, gc=False):
     """v1.Namespace: its name and labels."""

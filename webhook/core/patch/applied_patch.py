@@ -19,6 +19,8 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
+from webhook.core.api.kubevirt import VMI_KIND
+from webhook.core.api.longhorn import SHARE_MANAGER_KIND
 from webhook.core.api.meta import OwnerReference
 from webhook.core.api.node_selector import NodeSelectorTerm
 from webhook.core.api.pod import Pod
@@ -74,15 +76,19 @@ def from_annotation(text: str | None) -> AppliedPatch:
         return AppliedPatch()
 
 
-def applied_to(pod: Pod) -> AppliedPatch:
-    """Return the record of what the webhook wrote into this pod; an empty record if it wrote nothing."""
+def applied_to(pod: Pod, owner: str) -> AppliedPatch:
+    """Return the record of what the webhook wrote into this pod of an owner with this uid; else an empty record.
+
+    It is also empty if `owner` is: who creates a pod without an owner can write any record into it.
+    """
     applied = from_annotation(pod.metadata.annotation(ANNOTATION_APPLIED_PATCH))
-    return applied if applied.owner == owner_uid(pod.metadata.owner_references) else AppliedPatch()
+    return applied if owner and applied.owner == owner else AppliedPatch()
 
 
 def owner_uid(owners: Sequence[OwnerReference] | None) -> str:
     """Return the uid of a pod's owner, a VirtualMachineInstance or a ShareManager; empty if the pod has none."""
-    return next((owner.uid for owner in owners or () if owner.uid), "")
+    uids = {owner.kind: owner.uid for owner in reversed(owners or ())}
+    return uids.get(VMI_KIND) or uids.get(SHARE_MANAGER_KIND) or ""
 
 
 def fingerprint(term: NodeSelectorTerm) -> str:

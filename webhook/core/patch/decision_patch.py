@@ -60,13 +60,18 @@ def for_decision(pod: Pod, decision: Decision) -> list[Operation] | Why:
     affinity_patch = _AffinityPatch(pod, decision)
     if not affinity_patch.operations:
         return list(_annotate(pod, decision, AppliedPatch()))
-    annotated = list(_annotate(pod, decision, affinity_patch.record()))
-    return [*affinity_patch.operations, *annotated] if annotated else Reason.ANNOTATIONS_FULL.why()
+    annotations = list(_annotate(pod, decision, affinity_patch.record()))
+    return [*affinity_patch.operations, *annotations] if annotations else Reason.ANNOTATIONS_FULL.why()
 
 
 def for_leave(pod: Pod, decision: Leave) -> list[Operation]:
     """Return the operations for a pod whose affinity stays: the decision as an annotation, if the VM opted in."""
-    return list(_annotate(pod, decision, AppliedPatch())) if decision.opted_in else []
+    return annotated(pod, decision) if decision.opted_in else []
+
+
+def annotated(pod: Pod, decision: Leave) -> list[Operation]:
+    """Return the operations that write the decision as an annotation, and nothing else."""
+    return list(_annotate(pod, decision, AppliedPatch()))
 
 
 class _AffinityPatch:

@@ -19,7 +19,7 @@ from webhook.core.api.affinity import PREFERRED, REQUIRED, Affinity, InterPodTer
 from webhook.core.api.longhorn import near
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, prefers_only
 from webhook.core.api.pod import Pod
-from webhook.core.patch.applied_patch import AppliedPatch, applied_to, fingerprint
+from webhook.core.patch.applied_patch import AppliedPatch, applied_to, fingerprint, owner_uid
 from webhook.core.patch.decision_patch import ANNOTATIONS, NODE_AFFINITY, POD_AFFINITY, TERMS
 from webhook.core.patch.json_patch import Operation, apply, escaped, remove, tree_of
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, ANNOTATION_NO_EVICTION
@@ -34,9 +34,12 @@ _COMPARED_BY: Final[tuple[Callable[[int, str], object], ...]] = (
 """By what a recorded term (its place and checksum) is compared with a term of the pod, the surest comparison first."""
 
 
-def without_applied_patch(pod: Pod) -> tuple[Pod, list[Operation]]:
-    """Return the pod without the parts of an earlier patch, and the operations that remove these parts."""
-    operations = revert_operations(pod)
+def without_applied_patch(pod: Pod, owner: str) -> tuple[Pod, list[Operation]]:
+    """Return the pod without the parts of an earlier patch, and the operations that remove these parts.
+
+    The record of the patch is believed only if it names `owner`, a uid that is known to be that of the pod's owner.
+    """
+    operations = revert_operations(pod, owner)
     if not operations:
         return pod, []
     tree = tree_of(pod)
@@ -48,7 +51,7 @@ def without_applied_patch(pod: Pod) -> tuple[Pod, list[Operation]]:
 
 def as_created(pod: Pod) -> Pod:
     """Return an existing pod as it was at its creation: without its node, and without what an earlier call wrote."""
-    before, operations = without_applied_patch(pod)
+    before, operations = without_applied_patch(pod, owner_uid(pod.metadata.owner_references))
     affinity = _without_empty(before.spec.affinity) if operations else before.spec.affinity
     return replace(before, spec=replace(before.spec, node_name=None, affinity=affinity))
 
@@ -82,12 +85,12 @@ def _plain(tree: Any) -> Any:
     return [_plain(item) for item in tree] if isinstance(tree, list) else tree
 
 
-def revert_operations(pod: Pod) -> list[Operation]:
+def revert_operations(pod: Pod, owner: str) -> list[Operation]:
     """Return the operations that remove what the record names, and the webhook's annotations."""
     annotations = pod.metadata.annotations or {}
     if not any(key in annotations for key in _OWN_KEYS):
         return []
-    applied, affinity = applied_to(pod), pod.spec.affinity
+    applied, affinity = applied_to(pod, owner), pod.spec.affinity
     own_keys = [*_OWN_KEYS, *([ANNOTATION_NO_EVICTION] if applied.no_eviction else [])]
     operations = [remove(f"{ANNOTATIONS}/{escaped(key)}") for key in own_keys if key in annotations]
     if affinity and affinity.node_affinity:

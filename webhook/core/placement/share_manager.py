@@ -2,7 +2,7 @@
 
 Longhorn creates the share-manager pod of a stopped VM after the VM has a node again. The webhook then steers this pod
 to the VM. If the VM's node can't take it, as in a drain, it follows the VM's other share-managers. They come to other
-nodes before the VM does, and must not part. Rules 2, 3 and 5 to 8 of webhook.core.admit. Invariants: no node is
+nodes before the VM does, and must not part. Rules 3 and 5 to 8 of webhook.core.admit. Invariants: no node is
 required, because Longhorn never recreates a Pending share-manager pod; a pod stays unchanged if no VM that opts in uses
 its volume; nothing here raises.
 """
@@ -19,11 +19,18 @@ from webhook.core.decision import Decision, Leave, NodeFit, Steer, evidence_for,
 from webhook.core.evidence import consumers
 from webhook.core.opt_in import Policy
 from webhook.core.placement import feasibility, longhorn_node, shortlist
-from webhook.core.reasons import CHAIN_ORDER, Reason
+from webhook.core.reasons import CHAIN_ORDER, Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.view import ClusterView
 
 _NODES_MAX: Final = 8  # of one volume; kube-scheduler compares a pod affinity term for each with every pod
+
+
+def why_not_share_manager(pod: Pod, namespace: str, policy: Policy) -> Why | None:
+    """Rule 2: return why the entry is not for this pod, None if it is a share-manager pod of Longhorn."""
+    if namespace != policy.longhorn_namespace or not volume_of(pod):
+        return Reason.NOT_SHARE_MANAGER.why(namespace=policy.longhorn_namespace)
+    return None
 
 
 def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision:
@@ -32,8 +39,6 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
     While an object is missing, nothing is asked that depends on it.
     """
     volume = volume_of(pod)
-    if namespace != policy.longhorn_namespace or not volume:
-        return Leave(why=Reason.NOT_SHARE_MANAGER.why(namespace=policy.longhorn_namespace))
     if pod.spec.node_name:
         return Leave(why=Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name))
     findings = consumers.find_vms(volume, view, policy)

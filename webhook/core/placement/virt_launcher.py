@@ -1,6 +1,6 @@
 """place_virt_launcher(): Pin | Leave for one virt-launcher pod at its CREATE and one view of the cluster.
 
-The rules 2 to 8 of webhook.core.admit in their order, cheapest first. Every decision carries its Why. Invariants: a
+The rules 3 to 8 of webhook.core.admit in their order, cheapest first. Every decision carries its Why. Invariants: a
 required node has firm evidence and is feasible; nothing here raises.
 """
 

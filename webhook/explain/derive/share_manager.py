@@ -15,10 +15,12 @@ from webhook.core.api.affinity import REQUIRED
 from webhook.core.api.longhorn import (
     LABEL_LONGHORN_COMPONENT,
     LABEL_LONGHORN_SHARE_MANAGER,
+    LONGHORN_API_VERSION,
     SHARE_MANAGER,
+    SHARE_MANAGER_KIND,
     SHARE_MANAGER_POD_PREFIX,
 )
-from webhook.explain.derive.virt_launcher import Derived
+from webhook.explain.derive.virt_launcher import ASSUMED_UID, Derived
 from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.objects.api.storage import StorageClass, Volume
 from webhook.objects.kinds import PERSISTENT_VOLUME, SETTING, STORAGE_CLASS
@@ -83,6 +85,9 @@ def derive_share_manager(volume: Volume, cluster: ClusterReader, namespace: str)
             "name": SHARE_MANAGER_POD_PREFIX + name,
             "namespace": namespace,
             "labels": {LABEL_LONGHORN_COMPONENT: SHARE_MANAGER, LABEL_LONGHORN_SHARE_MANAGER: name},
+            "ownerReferences": [
+                {"apiVersion": LONGHORN_API_VERSION, "kind": SHARE_MANAGER_KIND, "name": name, "uid": ASSUMED_UID}
+            ],
         },
         "spec": spec,
     }

@@ -40,6 +40,10 @@ _GENERATED: Final = r"-[a-z0-9]{5}"  # what the API server appends to a generate
 _TRACKING: Final = ("Initializing", "Enabled")  # changed block tracking keeps its bitmaps in the backend storage
 
 
+ASSUMED_UID: Final = "explained"
+"""Of the owner of a derived pod: KubeVirt and Longhorn have the owner when they create the pod."""
+
+
 class Derived(Struct, frozen=True, kw_only=True):
     """The pod as JSON; `notes` on the parts that are missing; `hints` on likely mistakes in the object."""
 
@@ -128,7 +132,7 @@ def _pod(vmi: _VMI, volumes: list[dict[str, Any]]) -> dict[str, Any]:
     if affinity is not None:
         spec["affinity"] = affinity
     spec.update({field: raw[field] for field in _CARRIED_OVER if raw.get(field) is not None})
-    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": vmi.name, "controller": True}
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": vmi.name, "uid": ASSUMED_UID}
     kept = (vmi.meta.annotations or {}).items()
     return {
         "apiVersion": "v1",

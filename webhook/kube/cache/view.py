@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from webhook.core import refs
-from webhook.core.api.longhorn import ASSIGNED_STATES, SHARE_MANAGER_POD_PREFIX, ShareManagerStatus
+from webhook.core.api.longhorn import ASSIGNED_STATES, SHARE_MANAGER_POD_PREFIX
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import claim_of
@@ -20,6 +20,7 @@ from webhook.kube.cache.caches import Caches
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.nodes import NodeIndex
+from webhook.kube.records.parts import ShareManagerRecord
 from webhook.kube.records.virt_launchers import to_object
 from webhook.kube.records.virtual_machines import vm_of
 from webhook.kube.scheduler_cache.assumed_pods import Pods
@@ -58,6 +59,19 @@ class CallView:
             return known
         return self._missing(ref)
 
+    def why_no_owner(self, ref: Ref, uid: str) -> NoObject | None:
+        """Return None if a live read or a fresh cache has this object with this uid.
+
+        A VM that starts again has an instance with the same name and another uid, which the cache may not have yet.
+        """
+        read = self.reads.get(ref)
+        found = self._cached(ref) if read is None else read.value
+        if not isinstance(found, NoObject | None) and found.metadata.uid == uid:
+            return None
+        if read is None:
+            return self._missing(ref)
+        return NoObject.UNAVAILABLE if read.problem or read.staleness else NoObject.NOT_FOUND
+
     def _missing(self, ref: Ref) -> NoObject:
         self.missing[ref] = None
         return NoObject.UNAVAILABLE
@@ -72,7 +86,7 @@ class CallView:
         """Return why this object could not be read, or is not."""
         read, cache = self.reads.get(ref), self._caches.get(ref.kind)
         if read is not None:
-            return read.problem
+            return read.problem or read.staleness
         return cache.problem if cache else "it is never listed"
 
     def staleness(self) -> str | None:
@@ -188,5 +202,6 @@ class CallView:
         pods, share_managers = self._caches[Kind.SHARE_MANAGER_POD], self._caches[Kind.SHARE_MANAGER]
         if not (pods.fresh(self._now) and share_managers.fresh(self._now)):
             return False
-        status: ShareManagerStatus | None = share_managers.objects.get(pod.removeprefix(SHARE_MANAGER_POD_PREFIX))
+        record: ShareManagerRecord | None = share_managers.objects.get(pod.removeprefix(SHARE_MANAGER_POD_PREFIX))
+        status = None if record is None else record.status
         return status is not None and (status.state or "absent") not in ASSIGNED_STATES

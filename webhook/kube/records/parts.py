@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sys import intern
 
+from msgspec import Struct
+
 from webhook.core.api.longhorn import (
     NFS_CLIENT_INSTALLED,
     LonghornNode,
@@ -17,17 +19,24 @@ from webhook.core.api.node import CSINode, NodeStatus, csi_drivers_of
 from webhook.core.opt_in import kept_value
 from webhook.core.reasons import LABEL_CO_SCHEDULE
 from webhook.core.scheduler.state.node_info import CSIDrivers
-from webhook.kube.records.shared import share
+from webhook.kube.records.shared import kept_name, share
 
 
-def share_manager_status(wire: ShareManager) -> ShareManagerStatus | None:
-    """Return the record of a ShareManager: its status."""
-    return wire.status and share(wire.status)
+class ShareManagerRecord(Struct, frozen=True, gc=False):
+    """32 bytes a ShareManager, and its uid. Nearly all share a few statuses."""
+
+    uid: str | None
+    status: ShareManagerStatus | None
 
 
-def to_share_manager(key: str, record: ShareManagerStatus | None) -> ShareManager:
-    """Return the ShareManager of this name and status."""
-    return ShareManager(metadata=ObjectMeta(name=key), status=record)
+def share_manager_record(wire: ShareManager) -> ShareManagerRecord:
+    """Return the record of a ShareManager: its uid, by which its pod names it, and its status."""
+    return ShareManagerRecord(wire.metadata.uid and kept_name(wire.metadata.uid), wire.status and share(wire.status))
+
+
+def to_share_manager(key: str, record: ShareManagerRecord) -> ShareManager:
+    """Return the ShareManager of this name and record."""
+    return ShareManager(metadata=ObjectMeta(name=key, uid=record.uid), status=record.status)
 
 
 def longhorn_conditions(wire: LonghornNode) -> NodeStatus:

@@ -44,7 +44,7 @@ UNKNOWN = (NoObject.UNAVAILABLE,) * 3
 @pytest.fixture
 def cluster() -> Cluster:
     """Three nodes, and a share-manager on node-a."""
-    return cluster_of(*serving.cluster(), kubevirt=True)
+    return cluster_of(*serving.cluster())
 
 
 def asked_of(view: Any) -> tuple[Any, ...]:

@@ -84,7 +84,6 @@ async def told(tmp_path: Path) -> AsyncIterator[Told]:
         *(each for name in ("real", "forged", "late") for each in disk(name)),
         virtual_machine("real", ["real"]),
         virtual_machine_instance("real", ["real"], uid=owner["uid"]),
-        kubevirt=True,
     )
     async with ApiServer(cluster) as server, connected(server, tmp_path) as api:
         store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE)
@@ -93,26 +92,47 @@ async def told(tmp_path: Path) -> AsyncIterator[Told]:
 
 
 FORGED: Final = {
-    "of no VM that exists": vm("forged"),
-    "of an earlier start of the VM": vm("real", uid="an-earlier-start"),
-    "without an owner": {**vm("forged"), "metadata": {**vm("forged")["metadata"], "ownerReferences": None}},
+    "of no VM that exists": (vm("forged"), "OwnerNotFound", 1),
+    "of an earlier start of the VM": (vm("real", uid="an-earlier-start"), "OwnerNotFound", 1),
+    "without an owner": (
+        {**vm("forged"), "metadata": {**vm("forged")["metadata"], "ownerReferences": None}},
+        "NoOwner",
+        0,
+    ),
+    "with many claims": (
+        builders.vm_pod("forged", claims=[f"random-{number}" for number in range(40)]),
+        "OwnerNotFound",
+        1,
+    ),
 }
 
 
-@pytest.mark.parametrize("pod", FORGED.values(), ids=FORGED)
-async def test_a_pod_of_no_vm_is_answered_and_leaves_nothing(pod: Object, told: Told) -> None:
-    """The answer is as ever: should the VM exist after all, it starts well. It takes no place of others."""
-    assert await told.ask(pod) == "required"
+@pytest.mark.parametrize(("pod", "reason", "requests"), FORGED.values(), ids=FORGED)
+async def test_a_pod_of_no_vm_costs_one_read_and_leaves_nothing(
+    pod: Object, reason: str, requests: int, told: Told
+) -> None:
+    """No pod is assumed, there is no Event, and the page shows nothing. Only the pod says why it stays unchanged."""
+    assert await told.ask(pod) == "unchanged"
+    assert [record.reason for record in told.records] == [reason]
+    assert len(gets(told.server)) == requests
     assert (told.assumed, told.answers, told.shown) == (0, [], 0)
-    assert [record.vmi_missing for record in told.records] == [True]
     assert await told.ask(vm("real")) == "required"
+
+
+async def test_a_vm_that_can_not_be_read_is_as_good_as_none(told: Told) -> None:
+    """The API server refuses the one read. The reason says so, and nothing is kept either."""
+    with told.cluster.fault(
+        saying(429, b"{}"), when=lambda asked: asked.path.endswith("/virtualmachineinstances/late")
+    ):
+        assert await told.ask(vm("late")) == "unchanged"
+    assert [record.reason for record in told.records] == ["OwnerLookupFailed"]
+    assert (told.assumed, told.answers, told.shown) == (0, [], 0)
 
 
 async def test_a_pod_of_a_vm_is_assumed_told_and_shown(told: Told) -> None:
     """Without a request to the API server."""
     assert await told.ask(vm("real")) == "required"
     assert (told.assumed, len(told.answers), told.shown) == (1, 1, 1)
-    assert not any(record.vmi_missing for record in told.records)
     assert gets(told.server) == []
 
 
@@ -171,3 +191,12 @@ async def test_pods_that_were_listed_before_their_vms_are_counted_again(told: To
 
 def _queued(caches: Caches) -> int:
     return caches.snapshot(now()).node_info(HOME).queued  # type: ignore[union-attr] # all caches are listed
+
+
+async def test_an_instance_of_the_same_name_that_the_cache_does_not_have_yet_is_read(told: Told) -> None:
+    """The VM starts again: the cache still has the instance of the earlier start."""
+    again = vm("real", uid="the-next-start")
+    vmi = virtual_machine_instance("real", ["real"], uid="the-next-start")
+    with told.cluster.fault(saying(200, json.dumps(vmi).encode()), when=lambda asked: asked.path.endswith("s/real")):
+        assert await told.ask(again) == "required"
+    assert (told.assumed, told.shown, len(gets(told.server))) == (1, 1, 1)

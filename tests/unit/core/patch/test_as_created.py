@@ -76,7 +76,7 @@ def wish(node: str, weight: int = 100) -> dict[str, Any]:
 def record(nodes: str = "", terms: list[dict[str, Any]] | None = None, **more: Any) -> str:
     """The annotation with what the webhook wrote: the nodes as one word, and the terms after the patch."""
     marks = [fingerprint(convert(term, NodeSelectorTerm)) for term in terms or ()]
-    return json.dumps({"nodes": list(nodes), "terms": list(enumerate(marks)), **more})
+    return json.dumps({"nodes": list(nodes), "terms": list(enumerate(marks)), "owner": "u", **more})
 
 
 def required(*terms: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +117,7 @@ POD_ROWS: dict[str, tuple[str | None, dict[str, Any] | None, dict[str, Any] | No
     "a term that others put before ours stays": (ONLY_A, required(SSD_A, A), required(SSD_A)),
     "one that names our node for itself stays": (record("a", [SSD_A]), required(A, SSD_A), required(A, SSD)),
     "of two that others changed the one where ours stood is ours": (
-        json.dumps({"nodes": ["a"], "terms": [[1, "00000000"]]}),
+        json.dumps({"nodes": ["a"], "terms": [[1, "00000000"]], "owner": "u"}),
         required(SSD_A, SSD_A),
         required(SSD_A, SSD),
     ),
@@ -161,7 +161,9 @@ POD_ROWS = {name: (told, old, old if new is ... else new) for name, (told, old, 
 def test_only_what_the_annotation_names_is_taken_out(told: str | None, affinity: Any, expected: Any) -> None:
     """The annotation names what the webhook wrote; a pod without the annotation keeps everything."""
     annotations = {"a": "b", DECISION: "required on a: x"} | ({WRITTEN: told} if told else {})
-    pod = {"metadata": {"name": "p", "annotations": annotations}, "spec": {"nodeName": "n", "affinity": affinity}}
+    owner = [{"kind": "VirtualMachineInstance", "uid": "u"}]
+    metadata = {"name": "p", "annotations": annotations, "ownerReferences": owner}
+    pod = {"metadata": metadata, "spec": {"nodeName": "n", "affinity": affinity}}
     found = as_created(convert(pod, Pod))
     assert (found.metadata.annotations, found.spec.node_name) == ({"a": "b"}, None)
     if not expected:

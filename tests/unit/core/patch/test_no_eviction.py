@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import jsonpatch
 from msgspec import convert
-from support.objects.builders import on_node, share_manager_pod, virt_launcher_pod
+from support.objects.builders import SHARE_MANAGER_UID, on_node, share_manager_pod, virt_launcher_pod
 
 from webhook.core.api.longhorn import near
 from webhook.core.api.pod import Pod
@@ -33,7 +33,7 @@ def steered(pod: Any, decision: Pin) -> Any:
 
 def reverted(pod: Any) -> Any:
     """The pod without what the webhook wrote."""
-    return jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod)))
+    return jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod), SHARE_MANAGER_UID))
 
 
 def test_a_steered_share_manager_pod_asks_for_no_eviction() -> None:

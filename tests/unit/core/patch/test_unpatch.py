@@ -38,7 +38,7 @@ def test_the_closest_term_is_the_webhooks_own(terms: list[Any], recorded: list[i
     record = AppliedPatch(nodes=("n1",), terms=tuple((index, checksum) for index in recorded), owner=OWNER_UID)
     pod = virt_launcher_pod(annotations={ANNOTATION_APPLIED_PATCH: to_annotation(record)})
     pod["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [deepcopy(term) for term in terms]}}}
-    after = jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod)))
+    after = jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod), OWNER_UID))
     left = after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
     assert ["matchFields" in term for term in left] == [
         index != own and "matchFields" in term for index, term in enumerate(terms)
@@ -61,6 +61,6 @@ def test_only_a_record_of_this_pod_removes_a_term(owner: str, name: str | None, 
     pod = virt_launcher_pod(annotations={ANNOTATION_APPLIED_PATCH: to_annotation(record)})
     pod["metadata"]["name"] = name
     pod["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [deepcopy(PINNED)]}}}
-    after = jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod)))
+    after = jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod), OWNER_UID))
     assert ("matchFields" in after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][0]) is not is_ours
     assert ANNOTATION_APPLIED_PATCH not in after["metadata"]["annotations"]

@@ -23,7 +23,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Steer
 from webhook.core.opt_in import Policy
-from webhook.core.placement.share_manager import steer_share_manager
+from webhook.core.placement.share_manager import steer_share_manager, why_not_share_manager
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
@@ -119,10 +119,11 @@ def test_longhorn_can_be_in_another_namespace() -> None:
     """A share-manager pod is in the namespace that the operator names, and in no other."""
     policy, pod = Policy(longhorn_namespace="storage"), convert(share_manager_pod("h", phase=None), Pod)
     inside = steer_share_manager(pod, "storage", cluster(*VOLUME, vm("a", "n1"), node("n1")), policy)
-    elsewhere = steer_share_manager(pod, LONGHORN, cluster(*VOLUME, vm("a", "n1"), node("n1")), policy)
+    elsewhere = why_not_share_manager(pod, LONGHORN, policy)
     assert isinstance(inside, Steer)
-    assert isinstance(elsewhere, Leave)
-    assert elsewhere.why.reason is Reason.NOT_SHARE_MANAGER
+    assert why_not_share_manager(pod, "storage", policy) is None
+    assert elsewhere is not None
+    assert elsewhere.reason is Reason.NOT_SHARE_MANAGER
 
 
 def test_every_node_is_asked_for_at_once() -> None:

@@ -62,7 +62,7 @@ def volume_reads(volume: PersistentVolume) -> tuple[Any, ...]:
 def manager_reads(manager: ShareManager) -> tuple[Any, ...]:
     """What core reads of a ShareManager."""
     status = manager.status
-    return manager.metadata.name, status and status.owner_id, status and status.state
+    return manager.metadata.name, manager.metadata.uid, status and status.owner_id, status and status.state
 
 
 def node_reads(found: Node) -> tuple[Any, ...]:
@@ -224,6 +224,7 @@ def test_a_volume_record_has_the_topology_labels_only() -> None:
 
 
 _PARTS_IN_COMMON = {
+    Kind.SHARE_MANAGER: "status",
     Kind.PERSISTENT_VOLUME_CLAIM: "common",
     Kind.PERSISTENT_VOLUME: "common",
     Kind.NODE: "status",

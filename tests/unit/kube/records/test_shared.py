@@ -30,7 +30,7 @@ def test_the_table_of_parts_keeps_none_that_no_record_has() -> None:
         resource.transform(decode(json.dumps({"metadata": {"name": "a"}, "status": {"ownerID": f"n-{i}"}}).encode()))
         for i in range(50)
     ]
-    assert [status.owner_id for status in kept] == [f"n-{i}" for i in range(50)]
+    assert [record.status.owner_id for record in kept] == [f"n-{i}" for i in range(50)]
     assert len(_shared) == before + 50
     del kept[1:]
     assert len(_shared) == before + 1
