@@ -260,8 +260,14 @@ class Reason(Enum):
         "so it can't mount the volume of claim {claim}"
     )
     NFS_CLIENT_MISSING = (
-        "Longhorn reports no usable NFS client on node {node} (nodes.longhorn.io, condition NFSClientInstalled), "
-        "so the volume of claim {claim} may not be mountable there"
+        "node {node} lacks an NFS client (nodes.longhorn.io, condition {condition}: {word}), "
+        "so nothing that a share-manager serves can be mounted there"
+    )
+    ENCRYPTION_MISSING = (
+        "node {node} lacks what opens encrypted volumes (nodes.longhorn.io, condition {condition}: {word})"
+    )
+    MOUNT_UNCERTAIN = (
+        "whether node {node} lacks {what} is not certain (nodes.longhorn.io, condition {condition}: {word}{besides})"
     )
     FREE_RESOURCES_UNKNOWN = ("the free resources of node {node} are not known: {problem}", Columns(unread=True))
     NO_ROOM = "node {node} has too little of {resource}: {asked} is requested, {used} of {allocatable} is taken"

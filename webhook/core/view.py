@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from enum import Enum, StrEnum
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from webhook.core.api.longhorn import Need
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.scheduler.state.snapshot import AnySnapshot
@@ -104,6 +105,10 @@ class ClusterView(Protocol):
 
     def has_longhorn_nodes(self) -> bool:
         """Whether the cluster has any nodes.longhorn.io. If it has none, core does not ask for them."""
+        ...
+
+    def all_longhorn_nodes_lack(self, need: Need) -> bool:
+        """Whether Longhorn says of each of its nodes that it lacks this. False if not all of them are known."""
         ...
 
     def node_names(self) -> Sequence[str]:

@@ -64,7 +64,12 @@ def resources(
             index=nodes.NodeIndex,
         ),
         of(Kind.SHARE_MANAGER, parts.share_manager_record, parts.to_share_manager),
-        of(Kind.LONGHORN_NODE, parts.longhorn_conditions, parts.to_longhorn_node),
+        of(
+            Kind.LONGHORN_NODE,
+            parts.longhorn_conditions,
+            parts.to_longhorn_node,
+            index=partial(Indexer, parts.by_lack),
+        ),
         of(
             Kind.SHARE_MANAGER_POD,
             share_manager_pods.transform,

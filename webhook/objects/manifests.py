@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from webhook.core import refs
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.longhorn import Need
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import claim_of
@@ -188,6 +189,11 @@ class Manifests:
         """Return whether any nodes.longhorn.io exist in Longhorn's namespace, or may exist."""
         namespace = self._longhorn_namespace
         return bool(self.objects.within(LONGHORN_NODE, namespace) or self._unread(LONGHORN_NODE))
+
+    def all_longhorn_nodes_lack(self, need: Need) -> bool:
+        """Return whether each nodes.longhorn.io says so; False if they could not all be read."""
+        nodes = self.objects.within(LONGHORN_NODE, self._longhorn_namespace).values()
+        return not self._unread(LONGHORN_NODE) and all(node.certainly_lacks(need) for node in nodes)
 
     def node_names(self) -> list[str]:
         """Return the names of all nodes, sorted."""

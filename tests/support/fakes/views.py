@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import yaml
 
 from webhook.core import refs
+from webhook.core.api.longhorn import Need
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.scheduler.state.snapshot import AnySnapshot
@@ -74,6 +75,10 @@ class ViewWithGaps:
     def has_longhorn_nodes(self) -> bool:
         """Implement ClusterView."""
         return self._whole.has_longhorn_nodes()
+
+    def all_longhorn_nodes_lack(self, need: Need) -> bool:
+        """Implement ClusterView."""
+        return self._whole.all_longhorn_nodes_lack(need)
 
     def node_names(self) -> Sequence[str]:
         """Implement ClusterView."""

@@ -23,21 +23,29 @@ _DEFAULT_TOLERATIONS: Final = (  # that kube-apiserver adds to a pod before it a
 
 
 def longhorn_node(
-    name: str, *, ready: str | None = "True", nfs_client: bool = True, namespace: str = LONGHORN_NAMESPACE
+    name: str,
+    *,
+    ready: str | None = "True",
+    conditions: Mapping[str, str] | None = None,
+    namespace: str = LONGHORN_NAMESPACE,
 ) -> Object:
-    """Longhorn's object for a Kubernetes node; `ready` is the status of its Ready condition, None for none yet."""
-    conditions = [
-        {"type": "Schedulable", "status": "True"},
-        {"type": "NFSClientInstalled", "status": str(nfs_client)},
-    ]
+    """Longhorn's object for a Kubernetes node.
+
+    `ready` is the status of its Ready condition, None for none yet. `conditions` are those that are False, each as
+    `REASON: message` (longhorn-manager controller/monitor/environment_check_monitor.go).
+    """
+    shown = [{"type": "Schedulable", "status": "True"}]
+    for type_ in ("RequiredPackages", "KernelModulesLoaded", "NFSClientInstalled"):
+        reason, _, message = (conditions or {}).get(type_, "").partition(": ")
+        shown.append({"type": type_, "status": str(not reason), "reason": reason, "message": message})
     if ready is not None:
-        conditions.append({"type": "Ready", "status": ready})
+        shown.append({"type": "Ready", "status": ready})
     return {
         "apiVersion": LONGHORN_API_VERSION,
         "kind": "Node",
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"name": name, "allowScheduling": True},
-        "status": {"conditions": conditions},
+        "status": {"conditions": shown},
     }
 
 

@@ -35,7 +35,7 @@ _SHARE_MANAGER_POD_ROW_KEYS: Final = frozenset({"volume", "dataEngine", "labels"
 _CLUSTER_KEYS: Final = frozenset(
     {"nodes", "volumes", "longhornNodes", "vms", "virtualMachines", "pods", "clusterAutoscaler", "namespaceLabel"}
 )
-_LONGHORN_KEYS: Final = frozenset({"longhorn", "nfsClient", "csiDrivers", "instanceManager"})
+_LONGHORN_KEYS: Final = frozenset({"longhorn", "conditions", "csiDrivers", "instanceManager"})
 _NODE_KEYS: Final = _LONGHORN_KEYS | {"exists", *_keys(builders.node)}
 _PERSISTENT_VOLUME_KEYS: Final = frozenset({"handle", "driver", "attributes", "pvLabels", "pvTerms", "inTree"})
 _VOLUME_KEYS: Final = _PERSISTENT_VOLUME_KEYS | frozenset(
@@ -159,13 +159,13 @@ def _named(value: Any, where: str) -> Iterator[tuple[str, Object]]:
 
 def _node(name: str, state: Object, *, with_longhorn: bool) -> Iterator[Object]:
     longhorn, drivers = state.pop("longhorn", "ready"), state.pop("csiDrivers", None)
-    nfs_client, instance_manager = state.pop("nfsClient", True), state.pop("instanceManager")
+    conditions, instance_manager = state.pop("conditions", None), state.pop("instanceManager")
     if drivers is not None:
         yield builders_pods.csi_node(name, drivers)
     if state.pop("exists", True):
         yield builders.node(name, **state)
     if with_longhorn and longhorn != _ABSENT:
-        yield builders.longhorn_node(name, ready=_LONGHORN_READY[longhorn], nfs_client=nfs_client)
+        yield builders.longhorn_node(name, ready=_LONGHORN_READY[longhorn], conditions=conditions)
     if instance_manager != _ABSENT:
         yield builders.instance_manager_pod(name, **_INSTANCE_MANAGERS[instance_manager])
 

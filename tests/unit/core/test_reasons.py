@@ -13,6 +13,7 @@ NAMES = {
     "before",
     "besides",
     "claim",
+    "condition",
     "count",
     "decision",
     "driver",
@@ -58,6 +59,7 @@ NAMES = {
     "what",
     "which",
     "who",
+    "word",
 }
 
 

@@ -15,6 +15,7 @@ from support.objects.builders import (
 )
 
 from webhook.core import refs
+from webhook.core.api.longhorn import Need
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import NoObject
 from webhook.objects.documents import BadDocument
@@ -102,6 +103,14 @@ def test_what_is_held_can_be_listed() -> None:
 def test_whether_longhorn_nodes_are_known(objects: list[Object], *, shown: bool) -> None:
     """Without any nodes.longhorn.io, core does not ask for them."""
     assert cluster(*objects).has_longhorn_nodes() is shown
+
+
+def test_what_all_longhorn_nodes_lack() -> None:
+    """As long as their list could be read."""
+    lacking = [longhorn_node(name, conditions={"NFSClientInstalled": "NFSClientIsNotFound: none"}) for name in "ab"]
+    assert cluster(*lacking).all_longhorn_nodes_lack(Need.NFS_CLIENT)
+    assert not cluster(*lacking).all_longhorn_nodes_lack(Need.ENCRYPTION)
+    assert not cluster(*lacking, longhorn_node("c")).all_longhorn_nodes_lack(Need.NFS_CLIENT)
 
 
 def test_longhorn_is_looked_for_in_its_namespace_alone() -> None:

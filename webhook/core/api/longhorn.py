@@ -1,14 +1,20 @@
-"""Longhorn's objects of longhorn.io/v1beta2 with the fields that a rule reads, its labels, names and pod affinity."""
+"""Longhorn's objects of longhorn.io/v1beta2 with the fields that a rule reads, its labels, names and pod affinity.
+
+Longhorn looks for packages, kernel modules and an NFS client on each of its nodes, and reports what it finds in
+conditions beside Ready. The node stays Ready (longhorn-manager controller/monitor/environment_check_monitor.go).
+Invariant: of these conditions only words of a closed set count, never a message.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
 from webhook.core.api.meta import ObjectMeta
-from webhook.core.api.node import NodeStatus
 
 LONGHORN_API_VERSION: Final = "longhorn.io/v1beta2"
 LONGHORN_CSI_DRIVER: Final = "driver.longhorn.io"
@@ -16,11 +22,13 @@ LABEL_LONGHORN_COMPONENT: Final = "longhorn.io/component"
 LABEL_LONGHORN_NODE: Final = "longhorn.io/node"
 LABEL_LONGHORN_SHARE_MANAGER: Final = "longhorn.io/share-manager"
 SHARE_MANAGER: Final = "share-manager"
-NFS_CLIENT_INSTALLED: Final = "NFSClientInstalled"  # of nodes.longhorn.io: k8s/pkg/apis/longhorn/v1beta2/node.go
 SHARE_MANAGER_NODE_SELECTOR: Final = "shareManagerNodeSelector"  # a StorageClass parameter, and so of its volumes
 SHARE_MANAGER_KIND: Final = "ShareManager"  # the owner of a share-manager pod: longhorn-manager datastore/longhorn.go
 INSTANCE_MANAGER: Final = "instance-manager"
 SHARE_MANAGER_POD_PREFIX: Final = "share-manager-"
+_READY: Final = "Ready"
+_WORD: Final = re.compile(r"[\w./-]+", re.ASCII)
+_UNKNOWN: Final = "unknown"  # a reason that is not in the table
 
 
 class ShareManagerStatus(Struct, rename="camel", frozen=True, kw_only=True, weakref=True):
@@ -57,11 +65,115 @@ class VolumeAttachment(Struct, rename="camel", frozen=True, kw_only=True, gc=Fal
     spec: VolumeAttachmentSpec | None = None
 
 
-class LonghornNode(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class Need(StrEnum):
+    """What the node of a VM needs: to mount what a share-manager serves, and to open an encrypted volume."""
+
+    NFS_CLIENT = "an NFS client"
+    ENCRYPTION = "cryptsetup and dm_crypt"
+
+
+class Lack(NamedTuple):
+    """What Longhorn says that a node lacks.
+
+    Attributes:
+        condition: the type of the condition that says it.
+        word: the package, the kernel module, or the condition's reason.
+        need: what the node can't do without it.
+        certain: False if Longhorn could not look, or doubts what it found.
+    """
+
+    condition: str
+    word: str
+    need: Need
+    certain: bool = True
+
+
+def _lacks(condition: str, words: Iterable[str], need: Need, *, certain: bool = True) -> dict[str, Lack]:
+    return {word: Lack(condition, word, need, certain) for word in words}
+
+
+_NFS_PACKAGES: Final = ("nfs-common", "nfs-utils", "nfs-client", "net-fs/nfs-utils")
+_CRYPT_PACKAGES: Final = ("cryptsetup", "sys-fs/cryptsetup")
+_NOT_CHECKED: Final = ("CheckKernelConfigFailed", "NamespaceExecutorErr")
+_LACKS: Final[Mapping[str, Mapping[str, Lack]]] = {
+    "RequiredPackages": {
+        **_lacks("RequiredPackages", _NFS_PACKAGES, Need.NFS_CLIENT),
+        **_lacks("RequiredPackages", _CRYPT_PACKAGES, Need.ENCRYPTION),
+        **_lacks("RequiredPackages", ["NamespaceExecutorErr"], Need.NFS_CLIENT, certain=False),
+    },
+    "KernelModulesLoaded": {
+        **_lacks("KernelModulesLoaded", ["dm_crypt"], Need.ENCRYPTION),
+        **_lacks("KernelModulesLoaded", _NOT_CHECKED, Need.ENCRYPTION, certain=False),
+    },
+    "NFSClientInstalled": {
+        **_lacks("NFSClientInstalled", ["NFSClientIsNotFound"], Need.NFS_CLIENT),
+        **_lacks(
+            "NFSClientInstalled",
+            [*_NOT_CHECKED, "NFSClientIsMisconfigured", _UNKNOWN],
+            Need.NFS_CLIENT,
+            certain=False,
+        ),
+    },
+}
+
+
+class LonghornCondition(Struct, frozen=True, kw_only=True, gc=False):
+    """longhorn.io/v1beta2 Condition."""
+
+    type: str | None = None
+    status: str | None = None
+    reason: str | None = None
+    message: str | None = None
+
+    @property
+    def lacks(self) -> list[Lack]:
+        """What the node lacks by this condition: the condition's reason, or words of its message."""
+        known = _LACKS.get(self.type or "")
+        if known is None or self.status != "False":
+            return []
+        by_reason = known.get(self.reason or "")
+        if by_reason:
+            return [by_reason]
+        words = set(_WORD.findall(self.message or ""))
+        return [lack for word, lack in known.items() if word in words] or list(filter(None, [known.get(_UNKNOWN)]))
+
+
+class LonghornNodeStatus(Struct, frozen=True, kw_only=True, weakref=True):
+    """longhorn.io/v1beta2 NodeStatus."""
+
+    conditions: list[LonghornCondition] | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether the condition Ready is True; a node without the condition is not ready."""
+        return any(each.type == _READY and each.status == "True" for each in self.conditions or ())
+
+    @property
+    def lacks(self) -> list[Lack]:
+        """What Longhorn says that the node lacks."""
+        return [lack for each in self.conditions or () for lack in each.lacks]
+
+    def known(self) -> LonghornNodeStatus:
+        """Return the status with conditions that say the same as these, in as few words."""
+        ready = [LonghornCondition(type=_READY, status="True")] if self.ready else []
+        lacks = (LonghornCondition(type=each.condition, status="False", reason=each.word) for each in self.lacks)
+        return LonghornNodeStatus(conditions=[*ready, *lacks])
+
+
+class LonghornNode(Struct, frozen=True, kw_only=True, gc=False):
     """longhorn.io/v1beta2 Node; its name is the Kubernetes node's name."""
 
     metadata: ObjectMeta
-    status: NodeStatus | None = None
+    status: LonghornNodeStatus | None = None
+
+    @property
+    def lacks(self) -> list[Lack]:
+        """What Longhorn says that the node lacks."""
+        return self.status.lacks if self.status else []
+
+    def certainly_lacks(self, need: Need) -> bool:
+        """Whether Longhorn is certain that the node lacks this."""
+        return any(lack.need is need and lack.certain for lack in self.lacks)
 
 
 ASSIGNED_STATES: Final = ("running", "starting", "absent")  # absent: a ShareManager without a state

@@ -30,7 +30,7 @@ class NodeSpec(Struct, rename="camel", frozen=True, kw_only=True, weakref=True):
 
 
 class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, weakref=True):
-    """v1.NodeStatus and longhorn.io/v1beta2 NodeStatus, which has no `allocatable`."""
+    """v1.NodeStatus: what a node has for pods, and its conditions."""
 
     allocatable: Quantities | None = None
     conditions: list[Condition] | None = None
@@ -38,14 +38,7 @@ class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, weakref=True
     @property
     def ready(self) -> bool:
         """Whether the condition Ready is True; a node without the condition is not ready."""
-        return self.condition("Ready") == "True"
-
-    def condition(self, type_: str) -> str | None:
-        """Return the status of the condition of this type; None if there is none."""
-        for condition in self.conditions or ():
-            if condition.type == type_:
-                return condition.status
-        return None
+        return any(each.type == "Ready" and each.status == "True" for each in self.conditions or ())
 
 
 class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):

@@ -10,6 +10,8 @@ from webhook.core.api.longhorn import LONGHORN_CSI_DRIVER
 from webhook.core.api.meta import NamespacedName, ObjectMeta, ObjectReference, Present
 from webhook.core.api.node_selector import NodeSelector
 
+_GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool
+
 
 class PersistentVolumeClaimSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PersistentVolumeClaimSpec; `volume_name` is the bound PersistentVolume."""
@@ -43,6 +45,10 @@ class CSIPersistentVolumeSource(Struct, rename="camel", frozen=True, kw_only=Tru
     def attribute(self, name: str) -> str | None:
         """Return a StorageClass parameter, as Longhorn copies it (longhorn-manager csi/controller_server.go)."""
         return (self.volume_attributes or {}).get(name)
+
+    def flag(self, name: str) -> bool:
+        """Whether a parameter is true, as Longhorn reads it (longhorn-manager csi/util.go, getVolumeOptions)."""
+        return self.attribute(name) in _GO_TRUE
 
 
 class VolumeNodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):

@@ -33,7 +33,6 @@ _STATE_CLAIM_PREFIX: Final = "persistent-state-for-"  # kubevirt pkg/storage/bac
 _STRICT_LOCAL: Final = "strict-local"
 _NAME_SHOWN_CHARS: Final = 80
 _LIVE_PHASES: Final = ("Pending", "Running")
-_GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool, as longhorn's csi plugin uses
 
 
 def find_share_managers(pod: Pod, namespace: str, view: ClusterView) -> list[Finding]:
@@ -168,7 +167,7 @@ def _lookup_failed(claim: str, ref: Ref, view: ClusterView) -> Why:
 def _block_kind(
     persistent_volume_claim: PersistentVolumeClaim, volume: PersistentVolume, csi: CSIPersistentVolumeSource
 ) -> str | None:
-    if csi.attribute("migratable") in _GO_TRUE:
+    if csi.flag("migratable"):
         return "migratable"
     modes = (
         persistent_volume_claim.spec and persistent_volume_claim.spec.volume_mode,

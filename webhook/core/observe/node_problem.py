@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.core import refs
+from webhook.core.api.longhorn import Need
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.placement import feasibility, longhorn_node
 from webhook.core.reasons import Reason, Why
@@ -28,7 +29,9 @@ def why_no_vm_starts(name: str, view: ClusterView) -> Why | None:
         return unhealthy
     if node.spec and node.spec.unschedulable:
         return Reason.NODE_CORDONED.why(node=name)
-    return longhorn_node.why_not_ready(name, view.get(refs.longhorn_node(name)) if view.has_longhorn_nodes() else None)
+    longhorn = view.get(refs.longhorn_node(name)) if view.has_longhorn_nodes() else None
+    lacks = [lack for lack in longhorn_node.lacks_known(longhorn) if lack.need is Need.NFS_CLIENT]
+    return longhorn_node.why_not_ready(name, longhorn) or longhorn_node.why_lacking(name, lacks, view)
 
 
 def nodes_of(vm: VMStatus) -> Iterator[str]:

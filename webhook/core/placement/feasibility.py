@@ -29,10 +29,12 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
     node, snapshot = view.get(refs.node(name)), cycle.snapshot
     longhorn = view.get(refs.longhorn_node(name)) if view.has_longhorn_nodes() else None
     beside_pods = None if isinstance(snapshot, SnapshotUnavailable) else snapshot.node_info(name)
+    lacks = longhorn_node.lacks_of(name, longhorn, cycle, view)
     why = (
         longhorn_node.why_not_ready(name, longhorn)
         or (None if isinstance(node, NoObject) else longhorn_node.why_no_data_engine(name, node, cycle))
         or longhorn_node.why_no_driver(name, beside_pods.csi_drivers if beside_pods else None, cycle)
+        or longhorn_node.why_lacking(name, lacks, view)
     )
     if why:
         return NodeFit(name, why, preferable=False)
@@ -48,8 +50,8 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
         or _filter(registry.FILTER_BY_AFFINITY, cycle, info)
     )
     node_fit = NodeFit(name, why) if why else _evaluate_beside_pods(name, cycle, beside_pods)
-    no_client = longhorn_node.why_no_nfs_client(name, longhorn, cycle) if node_fit.fits else None
-    return NodeFit(name, no_client) if no_client else node_fit
+    doubt = longhorn_node.why_doubtful(name, lacks, cycle) if node_fit.fits else None
+    return NodeFit(name, doubt) if doubt else node_fit
 
 
 def _unread(ref: Ref, view: ClusterView) -> Why:

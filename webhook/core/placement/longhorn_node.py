@@ -1,27 +1,32 @@
-"""Whether Longhorn can attach a volume on a node, and kubelet mount it: Longhorn's node, data engine v2, CSINode.
+"""Whether Longhorn can attach a volume on a node, and kubelet mount it: Longhorn's node, data engine v2, CSI drivers.
 
 Longhorn does not attach a volume on a node whose Longhorn node is absent or not Ready (longhorn-manager: "node is not
 ready, couldn't attach volume"). A node that disables v2 has no instance manager for v2 (longhorn-manager
 controller/node_controller.go). Longhorn accepts the attach of a v2 volume there (manager/volume.go, Attach), and the
 pod waits without end.
 
-A share-manager pod mounts no volume through kubelet: it needs neither the CSI driver nor an NFS client. If a node's
-CSINode is absent, nothing is known of its drivers. Kubelet writes that object before it reports the node as Ready
+A share-manager pod mounts no volume through kubelet: it needs no CSI driver. Where it is steered to, its VM needs an
+NFS client; the share-manager of an encrypted volume opens the volume with the node's cryptsetup. If a node's CSINode is
+absent, nothing is known of its drivers. Kubelet writes that object before it reports the node as Ready
 (pkg/volume/csi/csi_plugin.go, initializeCSINode). Files that describe a cluster often lack this kind.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from webhook.core import refs
 from webhook.core.api.longhorn import (
     INSTANCE_MANAGER,
     LABEL_LONGHORN_COMPONENT,
     LABEL_LONGHORN_NODE,
+    LABEL_LONGHORN_SHARE_MANAGER,
     LONGHORN_CSI_DRIVER,
-    NFS_CLIENT_INSTALLED,
     SHARE_MANAGER,
+    Lack,
     LonghornNode,
+    Need,
 )
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
@@ -30,10 +35,14 @@ from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.node_info import CSIDrivers
 from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
-from webhook.core.view import NoObject
+from webhook.core.view import ClusterView, NoObject
 
 _DISABLES_V2: Final = "node.longhorn.io/disable-v2-data-engine"  # types/types.go, NodeDisableV2DataEngineLabelKey
 _V2: Final = "v2"
+_MISSING: Final[Mapping[Need, Reason]] = {
+    Need.NFS_CLIENT: Reason.NFS_CLIENT_MISSING,
+    Need.ENCRYPTION: Reason.ENCRYPTION_MISSING,
+}
 
 
 def why_not_ready(name: str, node: LonghornNode | NoObject | None) -> Why | None:
@@ -58,8 +67,8 @@ def why_no_data_engine(name: str, node: Node, cycle: CycleState) -> Why | None:
     """
     if node.metadata.label(_DISABLES_V2) != "true":
         return None
-    needed = [bound.volume for bound in cycle.volumes if bound.served_from in (None, name)]
-    volume = next((handle for each in needed if (handle := _v2_handle(each))), None) or _served_by(cycle.pod)
+    volume = next((handle for each in _attached_on(name, cycle) if (handle := _v2_handle(each))), None)
+    volume = volume or _served_by(cycle.pod)
     return Reason.DATA_ENGINE_DISABLED.why(node=name, volume=volume) if volume else None
 
 
@@ -71,18 +80,56 @@ def why_no_driver(name: str, drivers: CSIDrivers | None, cycle: CycleState) -> W
     return Reason.DRIVER_MISSING.why(node=name, claim=bound.claim) if bound else None
 
 
-def why_no_nfs_client(name: str, node: LonghornNode | NoObject | None, cycle: CycleState) -> Why | None:
-    """Return why kubelet on the node may be unable to mount what a share-manager serves, if the pod has such a volume.
+def lacks_of(name: str, node: LonghornNode | NoObject | None, cycle: CycleState, view: ClusterView) -> Sequence[Lack]:
+    """Return what the node lacks and the pod needs there. The VM of a share-manager pod needs an NFS client there."""
+    lacks = lacks_known(node)
+    if not lacks:
+        return ()
+    served = cycle.pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER) if _is_share_manager(cycle.pod) else None
+    needs = {Need.NFS_CLIENT} if served or any(each.served_from is not None for each in cycle.volumes) else set()
+    volumes = _volumes_of(served, view) if served else _attached_on(name, cycle)
+    if any(csi.flag("encrypted") for each in volumes if (csi := each.longhorn_csi)):
+        needs.add(Need.ENCRYPTION)
+    return [lack for lack in lacks if lack.need in needs]
 
-    Longhorn's condition is also False if the kernel's configuration can't be read (longhorn-manager
-    controller/monitor/environment_check_monitor.go, syncNFSClientVersion). Therefore it only forbids a hard pin.
+
+def lacks_known(node: LonghornNode | NoObject | None) -> Sequence[Lack]:
+    """Return what Longhorn says that its node lacks; nothing for a node that it does not have, or that was not read."""
+    return () if node is None or isinstance(node, NoObject) else node.lacks
+
+
+def why_lacking(name: str, lacks: Iterable[Lack], view: ClusterView) -> Why | None:
+    """Return which of these the node certainly lacks; None if none.
+
+    If Longhorn says the same of each of its nodes, it looks for the wrong thing: VMs run in this cluster.
     """
-    if node is None or isinstance(node, NoObject) or not node.status:
+    for lack in lacks:
+        if lack.certain and not view.all_longhorn_nodes_lack(lack.need):
+            return _MISSING[lack.need].why(node=name, condition=lack.condition, word=lack.word)
+    return None
+
+
+def why_doubtful(name: str, lacks: Sequence[Lack], cycle: CycleState) -> Why | None:
+    """Return the first of these, if the node certainly lacks none: Longhorn could not look, or looks wrong.
+
+    That forbids to require the node. Nothing is required for a share-manager pod.
+    """
+    if not lacks or _is_share_manager(cycle.pod):
         return None
-    if node.status.condition(NFS_CLIENT_INSTALLED) != "False":
-        return None
-    bound = next((each for each in cycle.volumes if each.served_from is not None), None)
-    return Reason.NFS_CLIENT_MISSING.why(node=name, claim=bound.claim) if bound else None
+    condition, word, need, certain = lacks[0]
+    besides = ", as of each of its nodes" if certain else ""
+    return Reason.MOUNT_UNCERTAIN.why(node=name, condition=condition, word=word, what=need.value, besides=besides)
+
+
+def _volumes_of(handle: str, view: ClusterView) -> Iterator[PersistentVolume]:
+    """Yield the PersistentVolumes of a Longhorn volume that have a claim, as far as they are known."""
+    claims = view.volume_claims(handle)
+    for key in () if isinstance(claims, NoObject) else claims:
+        claim = view.get(refs.persistent_volume_claim(key))
+        name = None if isinstance(claim, NoObject) or not claim.spec else claim.spec.volume_name
+        volume = view.get(refs.persistent_volume(name)) if name else NoObject.NOT_FOUND
+        if not isinstance(volume, NoObject):
+            yield volume
 
 
 def is_instance_manager_seen(name: str, namespace: str, snapshot: AnySnapshot) -> bool:
@@ -111,9 +158,19 @@ def _v2_handle(volume: PersistentVolume) -> str | None:
     return csi.volume_handle if csi and csi.attribute("dataEngine") == _V2 else None
 
 
+def _attached_on(name: str, cycle: CycleState) -> list[PersistentVolume]:
+    """Return the volumes that Longhorn attaches on this node for the pod."""
+    return [bound.volume for bound in cycle.volumes if bound.served_from in (None, name)]
+
+
+def _is_share_manager(pod: Pod) -> bool:
+    """Whether this is a share-manager pod (longhorn-manager types.go, GetShareManagerLabels)."""
+    return pod.metadata.label(LABEL_LONGHORN_COMPONENT) == SHARE_MANAGER
+
+
 def _served_by(pod: Pod) -> str | None:
     """Return the v2 volume that a share-manager pod serves (share_manager_controller.go, createPodManifest)."""
-    if pod.metadata.label(LABEL_LONGHORN_COMPONENT) != SHARE_MANAGER:
+    if not _is_share_manager(pod):
         return None
     served = (each for each in pod.spec.containers or () if each.option("--data-engine") == _V2)
     return next((each.option("--volume") for each in served), None)

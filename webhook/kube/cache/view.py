@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from webhook.core import refs
-from webhook.core.api.longhorn import ASSIGNED_STATES, SHARE_MANAGER_POD_PREFIX
+from webhook.core.api.longhorn import ASSIGNED_STATES, SHARE_MANAGER_POD_PREFIX, Need
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import claim_of
@@ -96,6 +96,13 @@ class CallView:
     def has_longhorn_nodes(self) -> bool:
         """Return whether the cluster has nodes.longhorn.io, had some before, or may have some."""
         return self._caches.may_have_longhorn_nodes(self._now)
+
+    def all_longhorn_nodes_lack(self, need: Need) -> bool:
+        """Return whether each nodes.longhorn.io says so; False if their cache is not up to date."""
+        nodes = self._caches[Kind.LONGHORN_NODE]
+        if not (self._follows(Kind.LONGHORN_NODE) and isinstance(nodes.index, Indexer)):
+            return False
+        return len(nodes.index.index_keys(need)) == len(nodes.objects)
 
     def node_names(self) -> Sequence[str]:
         """Return the names of all Kubernetes nodes; none if their cache is not fresh."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from sys import intern
 
 from msgspec import Struct
 
 from webhook.core.api.longhorn import (
-    NFS_CLIENT_INSTALLED,
     LonghornNode,
+    LonghornNodeStatus,
+    Need,
     ShareManager,
     ShareManagerStatus,
     VolumeAttachment,
     VolumeAttachmentSpec,
 )
-from webhook.core.api.meta import Condition, ConfigMap, Namespace, ObjectMeta
-from webhook.core.api.node import CSINode, NodeStatus, csi_drivers_of
+from webhook.core.api.meta import ConfigMap, Namespace, ObjectMeta
+from webhook.core.api.node import CSINode, csi_drivers_of
 from webhook.core.opt_in import kept_value
 from webhook.core.reasons import LABEL_CO_SCHEDULE
 from webhook.core.scheduler.state.node_info import CSIDrivers
@@ -39,16 +41,19 @@ def to_share_manager(key: str, record: ShareManagerRecord) -> ShareManager:
     return ShareManager(metadata=ObjectMeta(name=key, uid=record.uid), status=record.status)
 
 
-def longhorn_conditions(wire: LonghornNode) -> NodeStatus:
-    """Return the record of a Longhorn node: the conditions that core reads."""
-    status = wire.status or NodeStatus()
-    conditions = ((type_, status.condition(type_)) for type_ in ("Ready", NFS_CLIENT_INSTALLED))
-    return share(NodeStatus(conditions=[Condition(type=type_, status=value) for type_, value in conditions if value]))
+def longhorn_conditions(wire: LonghornNode) -> LonghornNodeStatus:
+    """Return the record of a Longhorn node: conditions with words of a closed set. Nearly all nodes share one."""
+    return share((wire.status or LonghornNodeStatus()).known())
 
 
-def to_longhorn_node(key: str, record: NodeStatus | None) -> LonghornNode:
+def to_longhorn_node(key: str, record: LonghornNodeStatus) -> LonghornNode:
     """Return the Longhorn node of this name and status."""
     return LonghornNode(metadata=ObjectMeta(name=key), status=record)
+
+
+def by_lack(_: str, record: LonghornNodeStatus) -> Iterator[Need]:
+    """Index a Longhorn node by what it certainly lacks."""
+    return (lack.need for lack in record.lacks if lack.certain)
 
 
 def attachment_spec(wire: VolumeAttachment) -> VolumeAttachmentSpec | None:

@@ -25,6 +25,7 @@ class _WireAttributes(Struct, rename="camel", gc=False):
     migratable: str | None = None
     data_locality: str | None = None
     data_engine: str | None = None
+    encrypted: str | None = None
     share_manager_node_selector: str | None = None
 
     def as_dict(self) -> dict[str, str] | None:
@@ -33,6 +34,7 @@ class _WireAttributes(Struct, rename="camel", gc=False):
             "migratable": self.migratable,
             "dataLocality": self.data_locality,
             "dataEngine": self.data_engine,
+            "encrypted": self.encrypted,
             SHARE_MANAGER_NODE_SELECTOR: self.share_manager_node_selector,
         }
         return {name: value for name, value in attributes.items() if value is not None} or None

@@ -15,6 +15,14 @@ from webhook.core.view import Kind, NoObject, ObjectRef
 
 NODE = ObjectRef(Kind.NODE, NamespacedName("", "node-a"))
 READY = builders.node("node-a")
+WITHOUT_NFS, UNREAD, NO_CRYPT = (
+    builders.longhorn_node("node-a", conditions=conditions)
+    for conditions in (
+        {"RequiredPackages": "PackagesNotInstalled: Missing packages: [nfs-common]"},
+        {"NFSClientInstalled": "CheckKernelConfigFailed: no configuration"},
+        {"RequiredPackages": "PackagesNotInstalled: Missing packages: [cryptsetup]"},
+    )
+)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +39,15 @@ READY = builders.node("node-a")
             "Longhorn is not ready on node node-a (nodes.longhorn.io is absent), so no volume can be attached there",
             id="without Longhorn",
         ),
+        pytest.param(
+            [READY, WITHOUT_NFS, builders.longhorn_node("node-b")],
+            "node node-a lacks an NFS client (nodes.longhorn.io, condition RequiredPackages: nfs-common), "
+            "so nothing that a share-manager serves can be mounted there",
+            id="without an NFS client",
+        ),
+        pytest.param([READY, WITHOUT_NFS], None, id="no node has one"),
+        pytest.param([READY, UNREAD, builders.longhorn_node("node-b")], None, id="Longhorn could not look"),
+        pytest.param([READY, NO_CRYPT, builders.longhorn_node("node-b")], None, id="some VMs start"),
     ],
 )
 def test_the_first_thing_that_forbids_every_vm_is_reported(objects: list[dict[str, Any]], problem: str | None) -> None:

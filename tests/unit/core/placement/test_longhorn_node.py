@@ -1,21 +1,30 @@
-"""What of Longhorn a node can lack: data engine v2, the CSI driver, and an NFS client for its kubelet."""
+"""What a node can lack for the volumes of a pod: data engine v2, a CSI driver, and what Longhorn says that it lacks."""
 
 from typing import Any
 
 import pytest
 from msgspec import convert
-from support.objects.builders import node, persistent_volume, share_manager_pod, virt_launcher_pod
+from support.fakes.views import LONGHORN_NAMESPACE, ViewWithGaps, cluster
+from support.objects.builders import (
+    longhorn_node,
+    node,
+    persistent_volume,
+    persistent_volume_claim,
+    share_manager_pod,
+    virt_launcher_pod,
+)
 
 from webhook.core.api.longhorn import LonghornNode
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.placement.longhorn_node import why_no_data_engine, why_no_driver, why_no_nfs_client
+from webhook.core.placement.longhorn_node import lacks_known, lacks_of, why_no_data_engine, why_no_driver
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
 from webhook.core.scheduler.state.node_info import CSIDrivers
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
-from webhook.core.view import NoObject
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 
 UNCOUNTED = SnapshotUnavailable("for a test")
 
@@ -103,24 +112,29 @@ def test_kubelet_mounts_with_longhorns_driver(
     assert (found and found.reason) == (Reason.DRIVER_MISSING if refused else None)
 
 
-WITHOUT_CLIENT = {
-    "metadata": {"name": "n1"},
-    "status": {"conditions": [{"type": "NFSClientInstalled", "status": "False"}]},
-}
+def test_a_node_that_longhorn_does_not_have_lacks_nothing() -> None:
+    """It may be that Longhorn's nodes could not be read, or that a cluster has none."""
+    for node_ in (None, NoObject.UNAVAILABLE, NoObject.NOT_FOUND, convert({"metadata": {}}, LonghornNode)):
+        assert list(lacks_known(node_)) == []
 
 
 @pytest.mark.parametrize(
-    ("node_", "refused"),
+    "gap",
     [
-        pytest.param(WITHOUT_CLIENT, True, id="no client"),
-        pytest.param({"metadata": {}}, False, id="no status"),
-        pytest.param(NoObject.UNAVAILABLE, False, id="not read"),
-        pytest.param(None, False, id="a cluster without such objects"),
+        pytest.param(ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk")), id="claim"),
+        pytest.param(ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "pvc-disk")), id="volume"),
     ],
 )
-def test_what_a_share_manager_serves_needs_an_nfs_client(node_: Object | NoObject | None, *, refused: bool) -> None:
-    """Only on the nodes of the VMs."""
-    volumes = [ClaimVolume("disk", convert(volume(), PersistentVolume), "n1")]
-    there = convert(node_, LonghornNode) if isinstance(node_, dict) else node_
-    found = why_no_nfs_client("n1", there, CycleState(convert(virt_launcher_pod(), Pod), "vms", UNCOUNTED, volumes))
-    assert (found and found.reason) == (Reason.NFS_CLIENT_MISSING if refused else None)
+def test_whether_a_served_volume_is_encrypted_may_be_unknown(gap: Ref) -> None:
+    """Then the share-manager pod is steered as if it were not: a preference does no harm."""
+    made = persistent_volume("pvc-disk", claim="disk", attributes={"encrypted": "true"})
+    claim = persistent_volume_claim("disk", volume_name="pvc-disk")
+    cycle = CycleState(convert(share_manager_pod("pvc-disk"), Pod), LONGHORN_NAMESPACE, UNCOUNTED)
+    sealed = convert(
+        longhorn_node("n1", conditions={"KernelModulesLoaded": "x: Kernel modules [dm_crypt]"}), LonghornNode
+    )
+    for view, words in (
+        (cluster(made, claim), ["dm_crypt"]),
+        (ViewWithGaps(cluster(made, claim), {gap: NoObject.UNAVAILABLE}), []),
+    ):
+        assert [lack.word for lack in lacks_of("n1", sealed, cycle, view)] == words

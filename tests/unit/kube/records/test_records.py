@@ -29,6 +29,7 @@ ATTRIBUTES = (
     "migratable",
     "dataLocality",
     "dataEngine",
+    "encrypted",
     "shareManagerNodeSelector",
 )  # of a volume, those that core reads
 
@@ -80,8 +81,7 @@ def node_reads(found: Node) -> tuple[Any, ...]:
 
 def longhorn_node_reads(found: LonghornNode) -> tuple[Any, ...]:
     """What core reads of Longhorn's Node."""
-    status = found.status
-    return found.metadata.name, bool(status and status.ready), status and status.condition("NFSClientInstalled")
+    return found.metadata.name, bool(found.status and found.status.ready), found.lacks
 
 
 def pod_reads(pod: Pod) -> tuple[Any, ...]:
@@ -172,6 +172,7 @@ VALUES = st.sampled_from(
         {"a": None},
         {"migratable": "true", "share": "x"},
         {"migratable": None},
+        {"encrypted": "true"},
         {"shareManagerNodeSelector": "storage:true"},
         {"dataLocality": "strict-local", "dataEngine": "v2", "numberOfReplicas": "1"},
         {"longhorn.io/component": "x", "other": "y"},
@@ -185,6 +186,7 @@ VALUES = st.sampled_from(
         [{"type": "Ready", "status": "False"}, READY],
         [{"type": "DiskPressure", "status": "True"}, READY],
         [{"type": "NFSClientInstalled", "status": "False"}, READY],
+        [{"type": "RequiredPackages", "status": "False", "message": "Missing packages: [nfs-utils cryptsetup x]"}],
         [{"type": None}, {"status": "True"}],
         [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"}],
         [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "x"}],
