@@ -256,7 +256,7 @@ class Reason(Enum):
         "so volume {volume} of data engine v2 can't be attached there"
     )
     DRIVER_MISSING = (
-        "kubelet on node {node} has no CSI driver driver.longhorn.io (see its CSINode), "
+        "kubelet on node {node} has no CSI driver {driver} (see its CSINode), "
         "so it can't mount the volume of claim {claim}"
     )
     NFS_CLIENT_MISSING = (
@@ -332,6 +332,13 @@ class Reason(Enum):
     TOPOLOGY_SPREAD = "the pod has a DoNotSchedule topology spread over {key}"
     SCHEDULING_GATED = (
         "the pod has the scheduling gate {gate}; what its node has free when the gate is removed is not known"
+    )
+    SCHEDULING_GROUP = (
+        "the pod is of a scheduling group (spec.schedulingGroup), and when and where kube-scheduler places the group "
+        "is not known"
+    )
+    VOLUME_RESTRICTIONS = (
+        "{what}, so that kube-scheduler can keep the pod waiting for another pod with this volume, which is not known"
     )
     REPLICAS_MAY_CONFLICT = (
         "the pod's {what} can exclude a pod that another of the {replicas} replicas of the webhook is placing "

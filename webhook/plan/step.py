@@ -36,7 +36,7 @@ from webhook.objects.manifests import Manifests
 from webhook.plan.vms import vm_from
 from webhook.terminal import printable
 
-_EXCLUDED: Final = "a restart changes nothing: the webhook can only prefer a node that rejects the VM"
+_EXCLUDED: Final = "a restart changes nothing: this node rejects the VM"
 
 
 class Step(Struct, frozen=True, kw_only=True):

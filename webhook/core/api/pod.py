@@ -39,11 +39,20 @@ class PersistentVolumeClaimVolumeSource(Struct, rename="camel", frozen=True, kw_
 
 
 class Volume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.Volume: the fields that lead to a claim."""
+    """v1.Volume: the fields that lead to a claim, and inline volumes that kube-scheduler keeps apart."""
 
     name: str | None = None
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
     ephemeral: Present | None = None
+    gce_persistent_disk: Present | None = None
+    aws_elastic_block_store: Present | None = None
+    iscsi: Present | None = None
+    rbd: Present | None = None
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether two pods with this inline volume may not share a node (VolumeRestrictions, isVolumeConflict)."""
+        return any((self.gce_persistent_disk, self.aws_elastic_block_store, self.iscsi, self.rbd))
 
 
 class PodSchedulingGate(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -64,6 +73,7 @@ class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     tolerations: list[Toleration] | None = None
     topology_spread_constraints: list[TopologySpreadConstraint] | None = None
     scheduling_gates: list[PodSchedulingGate] | None = None
+    scheduling_group: Present | None = None
     resource_claims: list[Present] | None = None
     volumes: list[Volume] | None = None
 

@@ -47,6 +47,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         use: what the VM uses the claim for.
         others: the other VMs of the namespace that name the claim.
         in_pod: whether the virt-launcher pod has the claim. kube-scheduler knows of no other claim.
+        of_one_pod: whether only one pod at a time may use the claim.
     """
 
     claim: str
@@ -60,6 +61,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     use: ClaimUse = ClaimUse.OWN
     others: tuple[str, ...] = ()
     in_pod: bool = True
+    of_one_pod: bool = False
 
     @property
     def may_have_share_manager(self) -> bool:
@@ -87,4 +89,4 @@ class Finding(Struct, frozen=True, kw_only=True):
         holds for Longhorn's own StorageClass without topology: kube-scheduler rejects nodes by their CSIStorageCapacity
         (volumebinding/binder.go, hasEnoughCapacity). Longhorn 1.10 and 1.11 always publish it, later releases can.
         """
-        return self.in_pod and (self.persistent_volume is None or self.why.reason is Reason.VOLUME_STRICT_LOCAL)
+        return self.persistent_volume is None or self.why.reason is Reason.VOLUME_STRICT_LOCAL

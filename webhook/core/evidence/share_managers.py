@@ -25,6 +25,7 @@ from webhook.core.view import ClusterView, NoObject, Ref
 
 # longhorn-manager csi/util.go, requiresSharedAccess: the volume is shared if it is attached with either mode.
 _SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+_OF_ONE_POD: Final = "ReadWriteOncePod"
 _STATE_VOLUME: Final = "vm-state"  # kubevirt pkg/virt-controller/services/rendervolumes.go, withBackendStorage
 _STATE_CLAIM_PREFIX: Final = "persistent-state-for-"  # kubevirt pkg/storage/backend-storage/backend-storage.go, basePVC
 # Longhorn attaches such a volume only on the node of its one replica (longhorn-manager
@@ -59,15 +60,20 @@ def find_share_managers(pod: Pod, namespace: str, view: ClusterView) -> list[Fin
 
 
 def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
-    """Return every bound claim of the pod with its PersistentVolume. All must be usable on the pod's node."""
+    """Return every bound claim of the VM with its PersistentVolume. All must be usable on the pod's node.
+
+    KubeVirt attaches a hotpluggable volume by a pod of its own on the same node, and starts no domain before that
+    (pkg/virt-handler/vm.go). So a volume that can't be used there would keep the VM from starting.
+    """
     return [
         ClaimVolume(
             found.claim,
             found.persistent_volume,
             None if found.why.reason.columns.no_share_manager else found.node or "",
+            of_one_pod=found.of_one_pod,
         )
         for found in findings
-        if found.persistent_volume and found.in_pod
+        if found.persistent_volume
     ]
 
 
@@ -115,7 +121,15 @@ def _share_manager(
         if node is not None and not is_node_name(node):
             shown = ascii(node[:_NAME_SHOWN_CHARS])
             why, node, firm = Reason.NODE_NAME_INVALID.why(claim=claim, volume=handle, node=shown), None, False
-    return Finding(claim=claim, why=why, persistent_volume=volume, volume_handle=handle, node=node, firm=firm)
+    return Finding(
+        claim=claim,
+        why=why,
+        persistent_volume=volume,
+        volume_handle=handle,
+        node=node,
+        firm=firm,
+        of_one_pod=_OF_ONE_POD in modes,
+    )
 
 
 def _evidence(claim: str, handle: str, view: ClusterView) -> tuple[Why, str | None, bool]:

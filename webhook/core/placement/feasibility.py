@@ -23,29 +23,31 @@ from webhook.core.view import ClusterView, NoObject, Ref
 def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
     """Return the verdict on the node `name`.
 
-    The webhook does not even prefer a node on which Longhorn can't attach a volume that the pod needs there. If the
-    Longhorn node could not be read, the webhook prefers the node.
+    The webhook does not even prefer a node on which a volume of the VM can't be attached or mounted. If the Longhorn
+    node could not be read, the webhook prefers the node.
     """
     node, snapshot = view.get(refs.node(name)), cycle.snapshot
     longhorn = view.get(refs.longhorn_node(name)) if view.has_longhorn_nodes() else None
     beside_pods = None if isinstance(snapshot, SnapshotUnavailable) else snapshot.node_info(name)
+    info = None if isinstance(node, NoObject) else NodeInfo(node)
+    volume = _filter_volumes(registry.FILTER_VOLUME, cycle, info) if info else None
     lacks = longhorn_node.lacks_of(name, longhorn, cycle, view)
     why = (
         longhorn_node.why_not_ready(name, longhorn)
         or (None if isinstance(node, NoObject) else longhorn_node.why_no_data_engine(name, node, cycle))
         or longhorn_node.why_no_driver(name, beside_pods.csi_drivers if beside_pods else None, cycle)
         or longhorn_node.why_lacking(name, lacks, view)
+        or (volume if volume and volume.reason.columns.excludes else None)
     )
     if why:
         return NodeFit(name, why, preferable=False)
-    if isinstance(node, NoObject):
+    if info is None or isinstance(node, NoObject):
         absent = node is not NoObject.UNAVAILABLE
         return NodeFit(name, Reason.NODE_NOT_FOUND.why(node=name) if absent else _unread(refs.node(name), view))
-    info = NodeInfo(node)
     why = (
         why_unhealthy(node)
         or _filter(registry.FILTER_NODE, cycle, info)
-        or _filter_volumes(registry.FILTER_VOLUME, cycle, info)
+        or volume
         or (_unread(refs.longhorn_node(name), view) if longhorn is NoObject.UNAVAILABLE else None)
         or _filter(registry.FILTER_BY_AFFINITY, cycle, info)
     )
@@ -75,13 +77,9 @@ def _filter(filters: tuple[Filter, ...], cycle: CycleState, node: NodeInfo) -> W
 
 
 def _filter_volumes(filters: tuple[VolumeFilter, ...], cycle: CycleState, node: NodeInfo) -> Why | None:
-    """Ask about one volume after the other, so that the reason names the first volume that can't be used."""
-    for volume in cycle.volumes:
-        for filter_volume in filters:
-            why = filter_volume(volume, node)
-            if why:
-                return why
-    return None
+    """Return the first reason of a volume that can't be used on the node; without one, why that is not known."""
+    whys = [why for volume in cycle.volumes for each in filters if (why := each(volume, node))]
+    return next((why for why in whys if why.reason.columns.excludes), whys[0] if whys else None)
 
 
 def _evaluate_beside_pods(name: str, cycle: CycleState, node: NodeInfo | None) -> NodeFit:

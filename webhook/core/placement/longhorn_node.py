@@ -22,7 +22,6 @@ from webhook.core.api.longhorn import (
     LABEL_LONGHORN_COMPONENT,
     LABEL_LONGHORN_NODE,
     LABEL_LONGHORN_SHARE_MANAGER,
-    LONGHORN_CSI_DRIVER,
     SHARE_MANAGER,
     Lack,
     LonghornNode,
@@ -73,11 +72,14 @@ def why_no_data_engine(name: str, node: Node, cycle: CycleState) -> Why | None:
 
 
 def why_no_driver(name: str, drivers: CSIDrivers | None, cycle: CycleState) -> Why | None:
-    """Return why kubelet on the node can mount no Longhorn volume, if the pod has one; None if that is not known."""
-    if drivers is None or LONGHORN_CSI_DRIVER in drivers:
+    """Return for which volume kubelet on the node has no CSI driver; None if it has all, or if that is not known."""
+    if drivers is None:
         return None
-    bound = next((each for each in cycle.volumes if each.volume.longhorn_csi), None)
-    return Reason.DRIVER_MISSING.why(node=name, claim=bound.claim) if bound else None
+    for bound in cycle.volumes:
+        csi = bound.volume.spec.csi if bound.volume.spec else None
+        if csi and csi.driver and csi.driver not in drivers:
+            return Reason.DRIVER_MISSING.why(node=name, claim=bound.claim, driver=csi.driver)
+    return None
 
 
 def lacks_of(name: str, node: LonghornNode | NoObject | None, cycle: CycleState, view: ClusterView) -> Sequence[Lack]:

@@ -20,15 +20,16 @@ StateT = TypeVar("StateT")
 
 
 class ClaimVolume(Struct, frozen=True):
-    """A bound claim of the pod, with its PersistentVolume.
+    """A bound claim of the pod, or of a pod that must be on the same node, with its PersistentVolume.
 
     `served_from`: the node of the share-manager that serves the volume, empty if the share-manager is on none. None for
-    a volume that is attached to the pod's own node.
+    a volume that is attached to the pod's own node. `of_one_pod`: whether only one pod at a time may use the claim.
     """
 
     claim: str
     volume: PersistentVolume
     served_from: str | None = None
+    of_one_pod: bool = False
 
 
 class CycleState:
@@ -38,7 +39,7 @@ class CycleState:
         pod: the incoming pod, which has no node yet.
         namespace: the request's, because that of the object can be empty at CREATE.
         snapshot: the nodes and pods; or why there is no snapshot.
-        volumes: the pod's bound claims. All of them must be usable on the pod's node.
+        volumes: the bound claims. All of them must be usable on the pod's node.
         usage: what the pod takes of a node.
     """
 

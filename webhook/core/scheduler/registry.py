@@ -18,6 +18,7 @@ from webhook.core.reasons import Why
 from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
 from webhook.core.scheduler.plugins import (
     dynamic_resources,
+    gang_scheduling,
     inter_pod_affinity,
     node_affinity,
     node_declared_features,
@@ -29,6 +30,7 @@ from webhook.core.scheduler.plugins import (
     scheduling_gates,
     taint_toleration,
     volume_binding,
+    volume_restrictions,
     volume_zone,
 )
 from webhook.core.scheduler.state.node_info import NodeInfo
@@ -42,21 +44,22 @@ Filter: TypeAlias = Callable[[CycleState, NodeInfo], Why | None]
 VolumeFilter: TypeAlias = Callable[[ClaimVolume, NodeInfo], Why | None]
 """Why kube-scheduler would reject the node for a pod that uses this volume; upstream Filter asks about all."""
 
-PRE_ENQUEUE: Final[tuple[PodFilter, ...]] = (scheduling_gates.pre_enqueue,)
+PRE_ENQUEUE: Final[tuple[PodFilter, ...]] = (scheduling_gates.pre_enqueue, gang_scheduling.pre_enqueue)
 PRE_FILTER: Final[tuple[PodFilter, ...]] = (
     inter_pod_affinity.pre_filter,
     pod_topology_spread.pre_filter,
     dynamic_resources.pre_filter,
     node_declared_features.pre_filter,
+    volume_restrictions.pre_filter,
 )
 
 # What the Node object and the incoming pod decide.
+FILTER_VOLUME: Final[tuple[VolumeFilter, ...]] = (volume_binding.filter_volume, volume_zone.filter_volume)
 FILTER_NODE: Final[tuple[Filter, ...]] = (
     node_unschedulable.filter_node,
     taint_toleration.filter_node,
     node_affinity.filter_by_labels,
 )
-FILTER_VOLUME: Final[tuple[VolumeFilter, ...]] = (volume_binding.filter_volume, volume_zone.filter_volume)
 FILTER_BY_AFFINITY: Final[tuple[Filter, ...]] = (node_affinity.filter_node,)
 
 # What the other pods of the node decide.

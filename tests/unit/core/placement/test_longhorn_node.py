@@ -101,9 +101,11 @@ def test_a_share_managers_pod_says_what_it_serves(pod: Object, *, refused: bool)
         pytest.param(None, volume(), False, id="no CSINode is known"),
         pytest.param({}, {**volume(), "spec": None}, False, id="a volume without a spec"),
         pytest.param({}, None, False, id="no volume: a share-manager pod mounts none"),
+        pytest.param({}, volume(driver=None), False, id="no CSI"),
+        pytest.param({"driver.longhorn.io": None}, volume(driver="x.csi.example.com"), True, id="another driver"),
     ],
 )
-def test_kubelet_mounts_with_longhorns_driver(
+def test_kubelet_mounts_with_the_volumes_driver(
     drivers: CSIDrivers | None, made: Object | None, *, refused: bool
 ) -> None:
     """A CSINode that is absent or not read says nothing against the node."""
