@@ -64,6 +64,7 @@ _CAUSES: Final[Mapping[Reason, str]] = {
     Reason.NODE_LEAVING: "the node is being drained or removed",
     Reason.NODE_CORDONED: "the node is cordoned",
     Reason.TAINT_NOT_TOLERATED: "a taint of the node",
+    Reason.TAINT_TOLERATED_WITHOUT_KEY: "a taint that may be of a drain",
     Reason.NODE_SELECTOR_MISMATCH: "the VM's node selector",
     Reason.VOLUME_AFFINITY_MISMATCH: "a volume that the node can't use",
     Reason.IN_TREE_VOLUME: "a volume of an in-tree kind",

@@ -231,6 +231,10 @@ class Reason(Enum):
     NODE_LEAVING = "node {node} is being drained or removed: it has the taint {taint}"
     NODE_CORDONED = "node {node} is cordoned"
     TAINT_NOT_TOLERATED = ("node {node} has the taint {taint}, which the pod does not tolerate", Columns(excludes=True))
+    TAINT_TOLERATED_WITHOUT_KEY = (
+        "node {node} has the taint {taint}, which only a toleration without a key covers; it covers the taint of a "
+        "drain, too"
+    )
     NODE_SELECTOR_MISMATCH = (
         "node {node} does not have the label {label} of the pod's nodeSelector",
         Columns(excludes=True),

@@ -34,7 +34,8 @@ T = TypeVar("T")
 FITS: Final = "fits"
 
 _WRITERS: Final = 6
-LIMITED: Final = "VolumeCountUnknown"  # what is attached is not followed: a rule of ours, whatever the scheduler finds
+LIMITED: Final = "VolumeCountUnknown"  # what is attached is not followed
+OURS: Final = (LIMITED, "TaintToleratedWithoutKey")  # rules of the webhook, whatever the scheduler finds
 _LOOK_SECONDS: Final = 0.5
 _BARRIER: Final = "parity-barrier"
 
@@ -87,7 +88,7 @@ class Parity:
         resized = {situation.name for situation in situations if situation.is_resized}
         outcomes = [Outcome(name, core, done[name], name in resized) for name, core in said.items()]
         for index, outcome in enumerate(outcomes):  # one that came too early for a watch is not judged by that
-            if outcome.unsafe or (outcome.overcautious and outcome.core != LIMITED):
+            if outcome.unsafe or (outcome.overcautious and outcome.core not in OURS):
                 outcomes[index] = outcome._replace(scheduler=self._again(outcome.name, situations))
         return outcomes
 

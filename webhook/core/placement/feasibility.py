@@ -14,6 +14,7 @@ from webhook.core.placement import longhorn_node, replica_share
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler import registry
 from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.plugins import taint_toleration
 from webhook.core.scheduler.registry import Filter, PodFilter, VolumeFilter
 from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
@@ -52,7 +53,9 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
         or _filter(registry.FILTER_BY_AFFINITY, cycle, info)
     )
     node_fit = NodeFit(name, why) if why else _evaluate_beside_pods(name, cycle, beside_pods)
-    doubt = longhorn_node.why_doubtful(name, lacks, cycle) if node_fit.fits else None
+    if not node_fit.fits or longhorn_node.is_share_manager(cycle.pod):
+        return node_fit  # nothing is required for a share-manager pod, whatever is doubtful
+    doubt = longhorn_node.why_doubtful(name, lacks) or taint_toleration.why_perhaps_drained(cycle, info)
     return NodeFit(name, doubt) if doubt else node_fit
 
 

@@ -87,7 +87,7 @@ def lacks_of(name: str, node: LonghornNode | NoObject | None, cycle: CycleState,
     lacks = lacks_known(node)
     if not lacks:
         return ()
-    served = cycle.pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER) if _is_share_manager(cycle.pod) else None
+    served = cycle.pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER) if is_share_manager(cycle.pod) else None
     needs = {Need.NFS_CLIENT} if served or any(each.served_from is not None for each in cycle.volumes) else set()
     volumes = _volumes_of(served, view) if served else _attached_on(name, cycle)
     if any(csi.flag("encrypted") for each in volumes if (csi := each.longhorn_csi)):
@@ -111,12 +111,9 @@ def why_lacking(name: str, lacks: Iterable[Lack], view: ClusterView) -> Why | No
     return None
 
 
-def why_doubtful(name: str, lacks: Sequence[Lack], cycle: CycleState) -> Why | None:
-    """Return the first of these, if the node certainly lacks none: Longhorn could not look, or looks wrong.
-
-    That forbids to require the node. Nothing is required for a share-manager pod.
-    """
-    if not lacks or _is_share_manager(cycle.pod):
+def why_doubtful(name: str, lacks: Sequence[Lack]) -> Why | None:
+    """Return the first of these, if the node certainly lacks none: then Longhorn could not look, or looks wrong."""
+    if not lacks:
         return None
     condition, word, need, certain = lacks[0]
     besides = ", as of each of its nodes" if certain else ""
@@ -165,14 +162,14 @@ def _attached_on(name: str, cycle: CycleState) -> list[PersistentVolume]:
     return [bound.volume for bound in cycle.volumes if bound.served_from in (None, name)]
 
 
-def _is_share_manager(pod: Pod) -> bool:
+def is_share_manager(pod: Pod) -> bool:
     """Whether this is a share-manager pod (longhorn-manager types.go, GetShareManagerLabels)."""
     return pod.metadata.label(LABEL_LONGHORN_COMPONENT) == SHARE_MANAGER
 
 
 def _served_by(pod: Pod) -> str | None:
     """Return the v2 volume that a share-manager pod serves (share_manager_controller.go, createPodManifest)."""
-    if not _is_share_manager(pod):
+    if not is_share_manager(pod):
         return None
     served = (each for each in pod.spec.containers or () if each.option("--data-engine") == _V2)
     return next((each.option("--volume") for each in served), None)

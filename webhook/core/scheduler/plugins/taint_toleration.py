@@ -49,6 +49,18 @@ def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
     return Reason.TAINT_NOT_TOLERATED.why(node=node.name, taint=taint_text(untolerated))
 
 
+def why_perhaps_drained(cycle: CycleState, node: NodeInfo) -> Why | None:
+    """Return the taint NoSchedule or NoExecute that only tolerations without a key cover.
+
+    Such a toleration covers the taint of any drain, and what key a cluster drains by is not known (KubeVirt's
+    configuration.migrations.nodeDrainTaintKey).
+    """
+    tolerations = cycle.pod.spec.tolerations or ()
+    named = [each for each in tolerations if each.key]
+    taint = find_untolerated((node.node.spec.taints if node.node.spec else None) or (), named)
+    return Reason.TAINT_TOLERATED_WITHOUT_KEY.why(node=node.name, taint=taint_text(taint)) if taint else None
+
+
 def count_prefer_no_schedule(node: Node, tolerations: Iterable[Toleration]) -> int:
     """Return how many taints PreferNoSchedule of the node the pod does not tolerate.
 
