@@ -366,7 +366,8 @@ class Reason(Enum):
         "a node"
     )
     START_FAILURES = (
-        "VirtualMachine {vm} has {count} failed starts in a row (status.startFailure), so no node is required"
+        "VirtualMachine {vm} has {count} failed starts in a row (status.startFailure); after one no node is required, "
+        "after more none is preferred either"
     )
     AUDIT_REQUIRED = (
         "the webhook only audits (--audit=on); it would write a requirement: {decision}",
