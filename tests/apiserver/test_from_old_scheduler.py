@@ -163,8 +163,14 @@ def test_each_step_of_the_guide(installed: Installed, starting: Starting, ask: A
 
         with webhook(installed):
             both = started()
-            assert decision(both).startswith(f"required on {NODE}: ")
-            assert bound(OLD, both) == NODE
+            assert decision(both).startswith(f"preferred on {NODE}: ")
+            assert "OtherScheduler" in decision(both)
+            assert bound(OLD, both) != NODE
+            assert row() == ("apart", "VmPreferred")
+
+            asked_for = started(opt_in="required")
+            assert decision(asked_for).startswith(f"required on {NODE}: ")
+            assert bound(OLD, asked_for) == NODE
             assert row()[0] == "together"
 
             assert bound(STOCK, started(STOCK)) == NODE

@@ -113,6 +113,7 @@ _CAUSES: Final[Mapping[Reason, str]] = {
     Reason.STATE_CLAIM: "only the claim of its state (TPM, EFI)",
     Reason.SHARED_CLAIM: "a claim that another VM has, too",
     Reason.HOTPLUGGED_CLAIM: "a hotpluggable claim",
+    Reason.OTHER_SCHEDULER: "another scheduler",
     Reason.START_FAILURES: "failed starts",
     Reason.AUDIT_REQUIRED: "the webhook only audits",
     Reason.AUDIT_PREFERRED: "the webhook only audits",

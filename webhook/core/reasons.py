@@ -365,6 +365,9 @@ class Reason(Enum):
         "claim {claim} is hotpluggable: KubeVirt attaches it after the VM's pod has its node, so it never requires "
         "a node"
     )
+    OTHER_SCHEDULER = (
+        "the scheduler {scheduler} (spec.schedulerName) can refuse the node by rules that the webhook does not know"
+    )
     START_FAILURES = (
         "VirtualMachine {vm} has {count} failed starts in a row (status.startFailure); after one no node is required, "
         "after more none is preferred either"

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from webhook.core.api import kubevirt
 from webhook.core.api.node_selector import MAX_TERMS, most_nodes
-from webhook.core.api.pod import Pod
+from webhook.core.api.pod import DEFAULT_SCHEDULER, Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, rank, weigh
 from webhook.core.evidence import share_managers, vm_facts
 from webhook.core.evidence.finding import ClaimUse, Finding
@@ -54,7 +54,8 @@ def _place(pod: Pod, namespace: str, opt_in: OptIn, view: ClusterView, *, allowe
     required = failing or _required(cycle, opt_in, findings, node_fits, view)
     if isinstance(required, Why):
         why, required = required, ()
-        shortlist = _shortlist(cycle, findings, node_fits, view, allowed=allowed and not failing)
+        allowed = allowed and not (failing or _why_other_scheduler(pod, opt_in))
+        shortlist = _shortlist(cycle, findings, node_fits, view, allowed=allowed)
     else:
         why, shortlist = evidence_for(required[0], findings).why, ()
     return Pin(
@@ -103,6 +104,17 @@ def rank_share_managers(findings: Sequence[Finding]) -> dict[str, int]:
     return rank({finding.volume_handle: finding.node or "" for finding in on_node if finding.use is use}.values())
 
 
+def _why_other_scheduler(pod: Pod, opt_in: OptIn) -> Why | None:
+    """Return that another scheduler places the pod: it can refuse any node by rules that nobody here knows.
+
+    A VM whose own annotation says `required` is judged as under the default scheduler.
+    """
+    scheduler = pod.spec.scheduler_name or DEFAULT_SCHEDULER
+    if scheduler == DEFAULT_SCHEDULER or (opt_in.by is OptedInBy.VM and opt_in.value == Mode.REQUIRED):
+        return None
+    return Reason.OTHER_SCHEDULER.why(scheduler=scheduler)
+
+
 def _required(
     cycle: CycleState, opt_in: OptIn, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView
 ) -> tuple[str, ...] | Why:
@@ -126,7 +138,8 @@ def _required(
     if staleness:
         return Reason.EVIDENCE_NOT_CONFIRMED.why(staleness=staleness)
     feasible = tuple(node_fit.node for node_fit in firm if node_fit.feasible)
-    if not feasible:
-        return firm[0].why
+    why = _why_other_scheduler(pod, opt_in) if feasible else firm[0].why
+    if why:
+        return why
     most = most_nodes(pod.spec.required_node_affinity, len(feasible))
     return feasible[:most] or Reason.TOO_MANY_TERMS.why(limit=MAX_TERMS)
