@@ -46,11 +46,12 @@ def virtual_machine_instance(
     namespace: str = NAMESPACE,
     vm: str | None = "",
     uid: str | None = None,
+    node: str | None = None,
     **claims_by_use: Iterable[str],
 ) -> Object:
     """A VirtualMachineInstance of the VirtualMachine `vm`: by default of the same name, of none for None.
 
-    Its uid is by default the one that `virt_launcher_pod` and `vm_pod` name.
+    It runs on `node`. Its uid is by default the one that `virt_launcher_pod` and `vm_pod` name.
     """
     owner = {"apiVersion": API_VERSION, "kind": "VirtualMachine", "name": vm or name, "uid": "vm"}
     return {
@@ -63,10 +64,13 @@ def virtual_machine_instance(
             **({} if vm is None else {"ownerReferences": [owner]}),
         },
         "spec": vmi_spec(claims, **claims_by_use),
+        **({} if node is None else {"status": {"nodeName": node}}),
     }
 
 
-VM_KEYS: Final = frozenset({"claims", "cdroms", "hotpluggable", "namespace", "startFailures", "instanceOf", "runs"})
+VM_KEYS: Final = frozenset(
+    {"claims", "cdroms", "hotpluggable", "namespace", "startFailures", "instanceOf", "runs", "node"}
+)
 
 
 def described_vm(name: str, state: Object) -> Iterator[Object]:
@@ -77,6 +81,6 @@ def described_vm(name: str, state: Object) -> Iterator[Object]:
     claims = {key: state[key] for key in ("cdroms", "hotpluggable") if key in state}
     parts: Any = {"claims": state.get("claims", ()), "namespace": state.get("namespace", NAMESPACE), **claims}
     if state.get("runs", True):
-        yield virtual_machine_instance(name, vm=state.get("instanceOf", name), **parts)
+        yield virtual_machine_instance(name, vm=state.get("instanceOf", name), node=state.get("node"), **parts)
     if "instanceOf" not in state or not state.get("runs", True):
         yield virtual_machine(name, start_failures=state.get("startFailures", 0), **parts)

@@ -55,14 +55,17 @@ def is_finished(pod: Pod) -> bool:
     return pod.status is not None and pod.status.phase in _FINISHED
 
 
-def running_order(pod: Pod) -> tuple[bool, bool, str, str]:
+def running_order(pod: Pod, node: str | None = None) -> tuple[bool, bool, bool, str, str]:
     """Return a sort key for the pods of one VM. The VM runs, or will run, in the pod with the highest key.
 
-    A live migration has two pods on two nodes, and the newer pod is its target. A restart has an old pod that
-    terminates. A pod on a node comes before a pod that is on no node yet.
+    The VM runs in the pod on `node`, if its VirtualMachineInstance names that (status.nodeName). The target pod of a
+    live migration that failed can stay Running for hours. Without `node` the newer of two pods on nodes counts, as the
+    target of a live migration is. A restart has an old pod that terminates. A pod on a node comes before a pod that is
+    on no node yet.
     """
     meta = pod.metadata
     return (
+        node is not None and pod.spec.node_name == node,
         not meta.deletion_timestamp,
         bool(pod.spec.node_name),
         meta.creation_timestamp or "",

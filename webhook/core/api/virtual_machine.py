@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from webhook.core.api.meta import ObjectMeta, Present
+from webhook.core.api.node_selector import is_node_name
 
 VM_KIND: Final = "VirtualMachine"
 KUBEVIRT_API_VERSION: Final = "kubevirt.io/v1"
@@ -167,11 +168,24 @@ class VirtualMachine(Struct, rename="camel", frozen=True, kw_only=True):
         return (failure.consecutive_fail_count if failure else None) or 0
 
 
+class VMINode(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstanceStatus, as far as a decision reads it."""
+
+    node_name: str | None = None
+
+
 class VirtualMachineInstance(Struct, rename="camel", frozen=True, kw_only=True):
     """VirtualMachineInstance, in part. `claims` are those that the VM runs with, or starts with."""
 
     metadata: ObjectMeta
     spec: VMISpec = field(default_factory=VMISpec)
+    status: VMINode | None = None
+
+    @property
+    def node(self) -> str | None:
+        """The node on which the VM runs, None if it is on none. The target of a migration can outlive a failed one."""
+        name = (self.status.node_name if self.status else None) or ""
+        return name if is_node_name(name) else None
 
     @property
     def claims(self) -> tuple[VMClaim, ...]:
@@ -216,11 +230,10 @@ class VMICondition(Struct, rename="camel", frozen=True, kw_only=True):
     message: str | None = None
 
 
-class VMIStatus(Struct, rename="camel", frozen=True, kw_only=True):
+class VMIStatus(VMINode, rename="camel", frozen=True, kw_only=True):
     """VirtualMachineInstanceStatus, in part."""
 
     phase: str | None = None
-    node_name: str | None = None
     evacuation_node_name: str | None = None
     changed_block_tracking: ChangedBlockTracking | None = None
     volume_status: list[VMIVolumeStatus] | None = None

@@ -21,6 +21,7 @@ from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node_selector import is_node_name, only_node
 from webhook.core.api.pod import Pod, uses
+from webhook.core.evidence import vm_facts
 from webhook.core.evidence.finding import ClaimUse, Finding
 from webhook.core.evidence.share_managers import find_share_managers
 from webhook.core.opt_in import OptIn, Policy, opt_in_of
@@ -129,9 +130,12 @@ class _Search(Struct, frozen=True):
             if not kubevirt.is_finished(pod):
                 vm = _VM(claim, pod, self._opt_in(pod, claim))
                 running.setdefault((vm.claim, vm.name), []).append(vm)
-        return [
-            self._finding(max(vms, key=lambda vm: kubevirt.running_order(vm.pod))) for _, vms in sorted(running.items())
-        ]
+        return [self._finding(self._running(vms)) for _, vms in sorted(running.items())]
+
+    def _running(self, vms: Sequence[_VM]) -> _VM:
+        """Return the one of a VM's pods in which the VM runs, or will run."""
+        pod = vm_facts.running_pod([vm.pod for vm in vms], vms[0].key.namespace, self.view)
+        return next(vm for vm in vms if vm.pod is pod)
 
     def _finding(self, vm: _VM) -> Finding:
         pod, names = vm.pod, {"claim": vm.claim, "vm": vm.name, "pod": vm.pod.metadata.name}

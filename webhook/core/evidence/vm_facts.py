@@ -71,6 +71,18 @@ def start_failures(pod: Pod, namespace: str, view: ClusterView) -> Why | None:
     return Reason.START_FAILURES.why(vm=name, count=found.start_failures)
 
 
+def running_pod(pods: Sequence[Pod], namespace: str, view: ClusterView) -> Pod:
+    """Return the one of a VM's unfinished pods in which the VM runs, or will run; there is at least one.
+
+    The VirtualMachineInstance is asked for only if there are several.
+    """
+    if len(pods) == 1:
+        return pods[0]
+    _, vmi = _vmi_of(pods[0], namespace, view)
+    node = None if isinstance(vmi, NoObject) else vmi.node
+    return max(pods, key=lambda pod: kubevirt.running_order(pod, node))
+
+
 def vm_as_described(pod: Pod, namespace: str, view: ClusterView) -> DescribedVM:
     """Return the VM as its VirtualMachineInstance has it; without one as the VirtualMachine of the same name has it.
 

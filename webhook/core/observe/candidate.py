@@ -21,6 +21,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.causes import short_cause
 from webhook.core.decision import UNCHANGED, Decision, Leave, outcome
+from webhook.core.evidence import vm_facts
 from webhook.core.evidence.finding import ClaimUse
 from webhook.core.observe.vm_status import State, VMStatus, vm_status_of
 from webhook.core.observe.vm_volumes import VMVolumeStatus, volumes_of
@@ -116,7 +117,7 @@ def candidate_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> Cand
     now = _status_if_asked(pods, view, policy)
     if now is None:
         return None
-    return _at_next_start(_running(pods), now.volumes, now.state, view, policy)
+    return _at_next_start(_running(pods, view), now.volumes, now.state, view, policy)
 
 
 def candidate_of_start(pod: Pod, view: ClusterView, policy: Policy) -> Candidate | None:
@@ -165,7 +166,7 @@ def _status_if_asked(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> 
 
 def _has_opted_in(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> bool:
     """Whether the VM of these pods, of which one at least is not finished, asks for co-scheduling."""
-    pod = _running(pods)
+    pod = _running(pods, view)
     return isinstance(opt_in_of(pod, pod.metadata.namespace or "", view, policy), OptIn)
 
 
@@ -193,8 +194,9 @@ def opt_in_command(vm: str, namespace: str) -> str:
     return f"kubectl patch virtualmachine {shlex.quote(vm)} -n {shlex.quote(namespace)} --type merge -p {patch}"
 
 
-def _running(pods: Sequence[Pod]) -> Pod:
-    return max((pod for pod in pods if not kubevirt.is_finished(pod)), key=kubevirt.running_order)
+def _running(pods: Sequence[Pod], view: ClusterView) -> Pod:
+    unfinished = [pod for pod in pods if not kubevirt.is_finished(pod)]
+    return vm_facts.running_pod(unfinished, unfinished[0].metadata.namespace or "", view)
 
 
 def _asking(pod: Pod) -> Pod:

@@ -20,6 +20,7 @@ from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.node_selector import named_nodes
 from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
 from webhook.core.causes import short_cause
+from webhook.core.evidence import vm_facts
 from webhook.core.observe import why_apart
 from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
 from webhook.core.observe.vm_volumes import STARTING, VMVolumeStatus, bound_or_waiting_since, volumes_of
@@ -109,7 +110,7 @@ def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMSt
     unfinished = [pod for pod in pods if not kubevirt.is_finished(pod)]
     if not unfinished:
         return None
-    pod = max(unfinished, key=kubevirt.running_order)
+    pod = vm_facts.running_pod(unfinished, unfinished[0].metadata.namespace or "", view)
     opt_in = opt_in_of(pod, pod.metadata.namespace or "", view, policy)
     if not isinstance(opt_in, OptIn):
         return None

@@ -117,6 +117,11 @@ class ClusterReader:
             problem = self.view.want(VIRT_LAUNCHER_POD, namespace)
             if problem:
                 notes.append(f"the VMs in namespace {namespace} are known only from attachment tickets: {problem}")
+            problem = self.prepare_virtual_machines(namespace)
+            if problem:
+                notes.append(
+                    f"a VM in namespace {namespace} with several pods counts where its newest pod is: {problem}"
+                )
         return notes
 
     def _claims_of(self, volume: str) -> Sequence[NamespacedName]:

@@ -38,12 +38,13 @@ def test_a_vm_comes_out_as_core_reads_it(claims: list[str], hot: list[str], cdro
 
 
 @pytest.mark.parametrize("vm", ["", "other", None])
+@pytest.mark.parametrize("node", [None, "node-a"])
 @given(claims=_NAMES, hot=_NAMES, cdroms=_NAMES)
 def test_an_instance_comes_out_as_core_reads_it(
-    vm: str | None, claims: list[str], hot: list[str], cdroms: list[str]
+    node: str | None, vm: str | None, claims: list[str], hot: list[str], cdroms: list[str]
 ) -> None:
-    """Its names, its uid, its claims and its VM."""
-    described = virtual_machine_instance("db", claims, vm=vm, uid="u-1", hotpluggable=hot, cdroms=cdroms)
+    """Its names, its uid, its claims, its VM and its node."""
+    described = virtual_machine_instance("db", claims, vm=vm, uid="u-1", node=node, hotpluggable=hot, cdroms=cdroms)
     kind = Kind.VIRTUAL_MACHINE_INSTANCE
     found, asked = (
         RESOURCES[kind].to_object("vms/db", stored(kind, described)),
@@ -51,6 +52,13 @@ def test_an_instance_comes_out_as_core_reads_it(
     )
     assert (found.metadata.namespace, found.metadata.name, found.metadata.uid) == ("vms", "db", "u-1")
     assert (found.claims, found.virtual_machine) == (asked.claims, asked.virtual_machine)
+    assert found.node == asked.node == node
+
+
+@pytest.mark.parametrize("name", ["", "Node A", "n" * 254, "../x"])
+def test_what_can_not_be_the_name_of_a_node_is_not_kept(name: str) -> None:
+    """Who may write the status of an instance can write anything there."""
+    assert stored(Kind.VIRTUAL_MACHINE_INSTANCE, virtual_machine_instance("db", node=name)).node is None
 
 
 def test_records_share_their_parts() -> None:
