@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 from msgspec import convert
@@ -15,7 +15,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.observe.vm_status import VMStatus, vm_status_of
 from webhook.core.opt_in import Policy
-from webhook.core.view import Kind, NoObject, ObjectRef
+from webhook.core.view import Kind, NoObject, ObjectRef, VolumeUsers
 
 _T = TypeVar("_T")
 _STORED: Final[Mapping[Kind, tuple[Kind, str, type[Any]]]] = {  # where the API server has each, and its type
@@ -52,9 +52,9 @@ class StoredView:
         found: _T | NoObject = self._find(kind, key, type_)
         return found
 
-    def virtual_machines_of(self, _: NamespacedName) -> Sequence[str] | NoObject:
-        """Return that VMs are not listed."""
-        return NoObject.UNAVAILABLE
+    def users_of(self, volume: str, claim: NamespacedName) -> VolumeUsers:  # noqa: ARG002 - of the protocol
+        """Return that nobody shares a volume, as far as is known: VMs are not listed."""
+        return VolumeUsers(unknown="VMs are not listed")
 
     def _find(self, kind: Kind, key: str, type_: type[Any]) -> Any:
         stored = self._api.objects[kind].get(key)

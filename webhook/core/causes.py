@@ -111,7 +111,7 @@ _CAUSES: Final[Mapping[Reason, str]] = {
     Reason.EVIDENCE_NOT_CONFIRMED: "the evidence may be out of date",
     Reason.PREFERRED_MODE: "mode preferred",
     Reason.STATE_CLAIM: "only the claim of its state (TPM, EFI)",
-    Reason.SHARED_CLAIM: "a claim that another VM has, too",
+    Reason.SHARED_CLAIM: "a claim that others use, too",
     Reason.HOTPLUGGED_CLAIM: "a hotpluggable claim",
     Reason.OTHER_SCHEDULER: "another scheduler",
     Reason.START_FAILURES: "failed starts",

@@ -359,7 +359,7 @@ class Reason(Enum):
         "claim {claim} holds only the state that KubeVirt stores of the VM (TPM, EFI), which never requires a node"
     )
     SHARED_CLAIM = (
-        "claim {claim} never requires a node, because it is not the VM's alone: it is also a claim of VM {other}"
+        "claim {claim} never requires a node, because it is not the VM's alone: its volume is also used by {other}"
     )
     HOTPLUGGED_CLAIM = (
         "claim {claim} is hotpluggable: KubeVirt attaches it after the VM's pod has its node, so it never requires "

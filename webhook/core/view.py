@@ -7,7 +7,7 @@ objects at once and asks core again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum, StrEnum
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -61,8 +61,28 @@ class ObjectRef(NamedTuple, Generic[ObjectT_co]):
 Ref: TypeAlias = ObjectRef[Any]
 
 
-VMS_OF_CLAIM_MAX: Final = 100
-"""How many VMs of a claim a view names: core asks whether others share the claim, and who has it hot-plugged."""
+USERS_MAX: Final = 100
+"""How many VMs, and how many pods, of a claim a view names: core asks whether others share the claim, and who has it
+hot-plugged."""
+
+
+class VolumeUsers(NamedTuple):
+    """Who uses a Longhorn volume by way of one claim.
+
+    Attributes:
+        volumes: the names of all PersistentVolumes that have its CSI volume handle, with a claim or without.
+        vms: the names of the VMs that name the claim, in their template or as they run. A VirtualMachineInstance and
+            the VirtualMachine that owns it are one VM.
+        pods: the names of the unfinished pods that have the claim, each with the VirtualMachineInstance that it belongs
+            to: a virt-launcher pod by its owner, and KubeVirt's attachment pod by the virt-launcher pod that owns it.
+            The value is empty for any other pod.
+        unknown: why there can be more; empty if these are all. No more than USERS_MAX of a kind are named.
+    """
+
+    volumes: Sequence[str] = ()
+    vms: Sequence[str] = ()
+    pods: Mapping[str, str] = {}
+    unknown: str = ""
 
 
 class NoObject(Enum):
@@ -138,10 +158,6 @@ class ClusterView(Protocol):
         """Every virt-launcher pod that uses this claim; UNAVAILABLE if no cache has all of them."""
         ...
 
-    def virtual_machines_of(self, claim: NamespacedName) -> Sequence[str] | NoObject:
-        """The names of the VMs that name this claim, in their template or as they run; UNAVAILABLE if not known.
-
-        A VirtualMachineInstance and the VirtualMachine that owns it are one VM. The answer may lack a VM if the cache
-        of one of the two kinds is not up to date, and has VMS_OF_CLAIM_MAX names of more VMs.
-        """
+    def users_of(self, volume: str, claim: NamespacedName) -> VolumeUsers:
+        """Who uses the volume with this CSI volume handle by way of `claim`. Nothing is read for the answer."""
         ...

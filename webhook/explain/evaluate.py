@@ -40,7 +40,7 @@ _YOUR_PERMISSIONS: Final = (
 )
 _NO_SHORTLIST: Final = "explained without a short list: whether cluster-autoscaler runs is not known ({problem})"
 _ASSUMED: Final = "the {kind} that owns the pod is assumed to exist: these files describe none"
-_NO_VMS: Final = "explained without what VMs say of their starts and claims: they could not be listed ({problem})"
+_NO_USERS: Final = "no node is required, because who else uses the volumes is not known ({problem})"
 _LABELS: Final = ("request", "object", "metadata", "labels")
 _NEXT_START: Final = "this pod has its node already; explain its VirtualMachine to see the decision for the next start"
 _RUNNING_HINTS: Final = {
@@ -123,8 +123,8 @@ def _answer(
     needed = _opted_in(first.decision)
     cluster.prepare_snapshot(gone_before(first.pod, namespace), needed=needed)
     problem = cluster.prepare_autoscaler() if needed and policy.shortlist else ""
-    unlisted = cluster.prepare_virtual_machines(namespace) if needed and entry is not Entry.SHARE_MANAGER else ""
-    notes = [_NO_VMS.format(problem=unlisted)] if unlisted else []
+    unlisted = cluster.prepare_users(namespace) if needed and entry is not Entry.SHARE_MANAGER else ""
+    notes = [_NO_USERS.format(problem=unlisted)] if unlisted else []
     answer = cluster.ask(ask)
     is_preference = not isinstance(answer.decision, Leave) and not answer.decision.required
     return answer, [*notes, *([_NO_SHORTLIST.format(problem=problem)] if problem and is_preference else [])]

@@ -188,6 +188,5 @@ class LiveCluster(Manifests):
         listed = (UNFINISHED_POD.title, "", "") in self._lists
         return super().snapshot() if listed else SnapshotUnavailable("the pods were not listed")
 
-    def _vms_unknown(self, namespace: str) -> bool:
-        kinds = (OF_CORE[Kind.VIRTUAL_MACHINE], OF_CORE[Kind.VIRTUAL_MACHINE_INSTANCE])
-        return all(self._unread(kind, namespace) for kind in kinds)
+    def _vms_unread(self, kind: APIResource[Any], namespace: str) -> str:
+        return self._unread(kind, namespace)

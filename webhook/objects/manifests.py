@@ -6,8 +6,9 @@ could not be listed. webhook.kube.live_cluster reads on where something is missi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -22,8 +23,8 @@ from webhook.core.api.storage import claim_of
 from webhook.core.decision import Pin
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
-from webhook.core.view import KINDS_OF_VMS, ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref
-from webhook.objects.indexes import count_pods, nodes_max, vms_by_claim
+from webhook.core.view import KINDS_OF_VMS, USERS_MAX, ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
+from webhook.objects.indexes import UserIndex, count_pods, index_users, nodes_max
 from webhook.objects.kinds import (
     CONFIG_MAP,
     CSI_NODE,
@@ -59,7 +60,7 @@ class Manifests:
         self._snapshot: ListedSnapshot | SnapshotUnavailable | None = None
         self._virt_launchers: list[Pod] | None = None
         self._assumed: dict[Ref, str] = {}
-        self._vms_by_claim: Mapping[NamespacedName, set[str]] | None = None
+        self._users: UserIndex | None = None
 
     @classmethod
     def load(cls, path: Path, *, longhorn_namespace: str) -> Manifests:
@@ -100,7 +101,7 @@ class Manifests:
 
     def forget_indexes(self) -> None:
         """Make the indexes again at the next question, because objects were added."""
-        self._virt_launchers = self._vms_by_claim = None
+        self._virt_launchers = self._users = None
 
     # What `serve` asks.
 
@@ -171,7 +172,7 @@ class Manifests:
 
     def _absent(self, ref: Ref, kind: APIResource[Any]) -> NoObject:
         """Why this object is not there."""
-        unknown = self.objects.problem(kind) if ref.kind in KINDS_OF_VMS else self._unread(kind)
+        unknown = self._vms_unread(kind, "") if ref.kind in KINDS_OF_VMS else self._unread(kind)
         return NoObject.UNAVAILABLE if unknown else NoObject.NOT_FOUND
 
     def _unread(self, kind: APIResource[Any], namespace: str = "") -> str:  # noqa: ARG002 - for a live cluster
@@ -180,7 +181,8 @@ class Manifests:
 
     def read_error(self, ref: Ref) -> str:
         """Return why the objects of this kind could not be listed."""
-        return self._unread(OF_CORE[ref.kind])
+        kind = OF_CORE[ref.kind]
+        return self._vms_unread(kind, "") if ref.kind in KINDS_OF_VMS else self._unread(kind)
 
     def staleness(self) -> None:
         """Return None: what was read once is not out of date."""
@@ -223,7 +225,7 @@ class Manifests:
 
     def volume_claims(self, volume: str) -> list[NamespacedName] | NoObject:
         """Return the claims of the PersistentVolumes that have this CSI volume handle."""
-        volumes = self.objects.of(PERSISTENT_VOLUME).values()
+        volumes = self._index().volumes.get(volume, ())
         claims = [claim for found in volumes if (claim := claim_of(found, volume))]
         if not claims and self.get(refs.persistent_volume(volume)) is NoObject.UNAVAILABLE:
             return NoObject.UNAVAILABLE
@@ -236,16 +238,33 @@ class Manifests:
         pods = self.all_virt_launchers()
         return [pod for pod in pods if pod.metadata.namespace == claim.namespace and uses(pod, claim.name)]
 
-    def virtual_machines_of(self, claim: NamespacedName) -> Sequence[str] | NoObject:
-        """Return the names of the VMs that name this claim."""
-        if self._vms_unknown(claim.namespace):
-            return NoObject.UNAVAILABLE
-        if self._vms_by_claim is None:
-            self._vms_by_claim = vms_by_claim(self.objects)
-        return sorted(self._vms_by_claim.get(claim, ()))
+    def users_of(self, volume: str, claim: NamespacedName) -> VolumeUsers:
+        """Return who uses this volume by way of the claim, of what was read."""
+        users = self._index()
+        return VolumeUsers(
+            [found.metadata.name or "" for found in users.volumes.get(volume, ())],
+            sorted(users.vms.get(claim, ()))[:USERS_MAX],
+            dict(islice(users.pods.get(claim, {}).items(), USERS_MAX)),
+            self._users_unknown(claim.namespace),
+        )
 
-    def _vms_unknown(self, namespace: str) -> bool:  # noqa: ARG002 - for a live cluster
-        return bool(self.objects.problem(VIRTUAL_MACHINE) and self.objects.problem(VIRTUAL_MACHINE_INSTANCE))
+    def _index(self) -> UserIndex:
+        if self._users is None:
+            self._users = index_users(self.objects)
+        return self._users
+
+    def _users_unknown(self, namespace: str) -> str:
+        """Why not all VMs and pods of a namespace, or not all PersistentVolumes, are known; empty if all are."""
+        return (
+            self._vms_unread(VIRTUAL_MACHINE, namespace)
+            or self._vms_unread(VIRTUAL_MACHINE_INSTANCE, namespace)
+            or self._unread(PERSISTENT_VOLUME)
+            or self._unread(POD, namespace)
+        )
+
+    def _vms_unread(self, kind: APIResource[Any], namespace: str) -> str:  # noqa: ARG002 - for a live cluster
+        """Why it is unknown which objects of this kind of KubeVirt's exist; empty if it is known."""
+        return self.objects.problem(kind)
 
 
 def _is_virt_launcher(pod: Pod) -> bool:

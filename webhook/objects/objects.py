@@ -19,11 +19,21 @@ from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, NamespacedName, Obj
 from webhook.objects.api.webhooks import CONFIGURATION
 from webhook.objects.bundle import BUNDLE_API_VERSION, BUNDLE_KIND, ClusterBundle
 from webhook.objects.documents import BadDocument, Document, read_file
-from webhook.objects.kinds import CONFIG_MAP, KINDS, POD, WEBHOOK_CONFIGURATION, APIResource, find_kind
+from webhook.objects.kinds import (
+    CONFIG_MAP,
+    KINDS,
+    POD,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    WEBHOOK_CONFIGURATION,
+    APIResource,
+    find_kind,
+)
 
 _T = TypeVar("_T")
 _PODS: Final = "Pod"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
+_VMS: Final[tuple[APIResource[Any], ...]] = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
 _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml")
 
 
@@ -84,11 +94,13 @@ class ObjectStore:
     def problem(self, kind: APIResource[Any]) -> str:
         """Return why it is unknown which objects of this kind exist; empty if it is known.
 
-        Files that are no bundle are taken as complete if they have an object of the kind.
+        Files that are no bundle are taken as complete if they have an object of the kind. VirtualMachines and their
+        instances count as one kind: a stopped VM has no instance, and an instance need not have a VM.
         """
         if self.bundle:
             return self.bundle.problem(kind)
-        known = self._found[_key(kind)] or any(key == _key(kind) for key, _ in self.unreadable)
+        keys = {_key(each) for each in (_VMS if kind in _VMS else (kind,))}
+        known = any(map(self._found.get, keys)) or any(key in keys for key, _ in self.unreadable)
         return "" if known else f"no {kind.kind} is described"
 
     def origin(self, files: str) -> str:

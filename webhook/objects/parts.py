@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.objects import kinds
 from webhook.objects.api.webhooks import CONFIGURATION
 from webhook.objects.kinds import APIResource
@@ -34,19 +35,21 @@ def parts_of_all() -> list[Part]:
     return [Part(kind=kind) for kind in kinds.KINDS]
 
 
-def parts_of_rows(namespace: str, labels: str = "") -> list[Part]:
-    """Return what the rows of the VMs in a namespace are made of, in all namespaces if it is empty.
+def parts_of_rows(namespace: str, *, others: bool = True) -> list[Part]:
+    """Return what the rows of the VMs in a namespace are made of, in all namespaces if it is empty; no nodes.
 
-    Of pods only those of VMs and share-managers, and no nodes. `labels`: a selector of the VMs' pods.
+    `others`: whether pods of no VM are in it. They can use a VM's volume, too.
     """
+    pods = Part(kind=kinds.UNFINISHED_POD, namespace=namespace, selector=f"{LABEL_APP}!={VIRT_LAUNCHER}")
     in_namespace = (
+        kinds.VIRT_LAUNCHER_POD,
         kinds.PERSISTENT_VOLUME_CLAIM,
         kinds.VIRTUAL_MACHINE,
         kinds.VIRTUAL_MACHINE_INSTANCE,
         kinds.EVENT,
     )
     return [
-        Part(kind=kinds.VIRT_LAUNCHER_POD, namespace=namespace, selector=labels),
+        *([pods] if others else []),
         *(Part(kind=kind, namespace=namespace) for kind in in_namespace),
         *(Part(kind=kind) for kind in (kinds.SHARE_MANAGER_POD, kinds.PERSISTENT_VOLUME, kinds.SHARE_MANAGER)),
         Part(kind=kinds.NAMESPACE, name=namespace),

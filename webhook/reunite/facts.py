@@ -18,7 +18,7 @@ from webhook.plan.vms import vm_from
 
 def parts() -> list[Part]:
     """Return what a run reads, with all of it in all namespaces."""
-    rows = [part for part in parts_of_rows("") if part.kind is not kinds.WEBHOOK_CONFIGURATION]
+    rows = [part for part in parts_of_rows("", others=False) if part.kind is not kinds.WEBHOOK_CONFIGURATION]
     return [*rows, *parts_of_nodes(), Part(kind=kinds.MIGRATION)]
 
 

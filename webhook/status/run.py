@@ -72,8 +72,7 @@ def _cluster(settings: StatusSettings) -> tuple[Manifests, str]:
     from webhook.kube.collect import collect_at_terminal  # noqa: PLC0415 - the API client takes 1 s to import
 
     def parts(namespace: str) -> Sequence[Part]:
-        labels = settings.selector.requirements if settings.selector else ()
-        of_rows = parts_of_rows(_namespace(settings, namespace), ",".join(map(str, labels)))
+        of_rows = parts_of_rows(_namespace(settings, namespace), others=not settings.plan)
         return [*of_rows, *(parts_of_nodes() if settings.plan else ())]
 
     kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)

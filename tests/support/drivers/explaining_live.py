@@ -68,7 +68,7 @@ def objects() -> list[dict[str, Any]]:
         state,
         launcher("virt-launcher-db-old", "node-b", None, phase="Succeeded"),
         launcher("virt-launcher-db-now", "node-b", "required on node-b: ShareManagerPod: for a test", phase="Running"),
-        live(builders.virt_launcher_pod(claims=["disk"], opt_in=None), "virt-launcher-out"),
+        live(builders.virt_launcher_pod(claims=["out"], opt_in=None), "virt-launcher-out"),
     ]
 
 

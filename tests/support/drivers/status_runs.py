@@ -107,7 +107,9 @@ def objects() -> list[Object]:
         *disk("cold"),
         builders.share_manager("cold", state="stopped"),
         running_pod("cold", "cold"),
-        running_pod("new", "root", None),
+        *disk("fresh"),
+        *served("fresh", "node-a", LATER),
+        running_pod("new", "fresh", None),
         builders.persistent_volume_claim("root", namespace="other", volume_name="pv-root"),
         elsewhere,
     ]

@@ -7,13 +7,16 @@ from copy import copy
 from typing import Any, Final, TypeAlias
 
 import yaml
+from support.objects.builders import OWNER_UID
+from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
 from webhook.core import refs
 from webhook.core.api.longhorn import Need
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
+from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
 from webhook.core.scheduler.state.snapshot import AnySnapshot
-from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref
+from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
 from webhook.objects.documents import Document
 from webhook.objects.manifests import Manifests
 from webhook.objects.objects import read_objects
@@ -22,8 +25,10 @@ LONGHORN_NAMESPACE = "longhorn-system"
 _NOWHERE = yaml.compose("{}")
 
 
-def cluster(*objects: dict[str, Any]) -> Manifests:
-    """A cluster with exactly these objects."""
+def cluster(*objects: dict[str, Any], vms: bool = True) -> Manifests:
+    """A cluster with these objects, and with VM db01, unless they have VMs; without `vms` with none in any case."""
+    if vms and not any(each["apiVersion"] == KUBEVIRT_API_VERSION for each in objects):
+        objects = (*objects, virtual_machine("db01", ()), virtual_machine_instance("db01", (), uid=OWNER_UID))
     return Manifests(
         read_objects(Document("-", value, _NOWHERE) for value in objects), longhorn_namespace=LONGHORN_NAMESPACE
     )
@@ -104,9 +109,9 @@ class ViewWithGaps:
         """Implement ClusterView. A NoObject for a claim is the NoObject of the pods that use it."""
         return self._gap(ObjectRef(Kind.VIRT_LAUNCHER_POD, claim)) or self._whole.virt_launchers(claim)
 
-    def virtual_machines_of(self, claim: NamespacedName) -> Sequence[str] | NoObject:
+    def users_of(self, volume: str, claim: NamespacedName) -> VolumeUsers:
         """Implement ClusterView."""
-        return self._whole.virtual_machines_of(claim)
+        return self._whole.users_of(volume, claim)
 
     def _gap(self, ref: Ref) -> NoObject | None:
         if ref in self._gaps and self._gaps[ref] is MISSING:

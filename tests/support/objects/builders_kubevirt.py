@@ -81,6 +81,15 @@ def described_vm(name: str, state: Object) -> Iterator[Object]:
     claims = {key: state[key] for key in ("cdroms", "hotpluggable") if key in state}
     parts: Any = {"claims": state.get("claims", ()), "namespace": state.get("namespace", NAMESPACE), **claims}
     if state.get("runs", True):
-        yield virtual_machine_instance(name, vm=state.get("instanceOf", name), node=state.get("node"), **parts)
+        uid = OWNER_UID if name == "db01" else None
+        yield virtual_machine_instance(name, vm=state.get("instanceOf", name), uid=uid, node=state.get("node"), **parts)
     if "instanceOf" not in state or not state.get("runs", True):
         yield virtual_machine(name, start_failures=state.get("startFailures", 0), **parts)
+
+
+def vm_of(pod: Object, namespace: str) -> Iterator[Object]:
+    """The VirtualMachine and the VirtualMachineInstance that own a virt-launcher pod, without their volumes."""
+    for owner in pod["metadata"].get("ownerReferences") or ():
+        if owner.get("kind") == "VirtualMachineInstance" and owner.get("name"):
+            yield virtual_machine_instance(owner["name"], (), namespace=namespace, uid=owner.get("uid"))
+            yield virtual_machine(owner["name"], (), namespace=namespace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from support.objects.builders import NAMESPACE, Object, being_deleted, node_affinity, on_node
+from support.objects.builders import NAMESPACE, Object, being_deleted, claim_volume, node_affinity, on_node
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -22,8 +22,10 @@ def pod(
     away: Iterable[Object] = (),
     phase: str | None = None,
     deleting: bool = False,
+    claims: Sequence[str] = (),
+    attaches: str | None = None,
 ) -> Object:
-    """A pod of somebody else's.
+    """A pod of somebody else's, or the one by which KubeVirt attaches hotpluggable claims.
 
     Args:
         name: of the pod.
@@ -36,6 +38,8 @@ def pod(
         away: terms of its required anti-affinity.
         phase: Running where it is not told for a pod on a node, else Pending.
         deleting: whether it is being deleted.
+        claims: that it has.
+        attaches: the virt-launcher pod that owns it, for KubeVirt's attachment pod.
     """
     affinity = node_affinity(required=map(on_node, pinned_to)) if pinned_to else {}
     if terms := list(away):
@@ -46,7 +50,12 @@ def pod(
     }
     spec |= {"nodeName": node} if node else {}
     spec |= {"affinity": affinity} if affinity else {}
-    metadata = {"name": name, "namespace": namespace, "labels": dict(labels or {})}
+    if claims:
+        spec["volumes"] = [claim_volume(f"v-{each}", each) for each in claims]
+    metadata: Object = {"name": name, "namespace": namespace, "labels": dict(labels or {})}
+    if attaches:
+        metadata["labels"]["kubevirt.io"] = "hotplug-disk"
+        metadata["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "name": attaches, "uid": "launcher"}]
     return asking(
         {
             "apiVersion": "v1",

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import yaml
 from support.objects import builders, owners
+from support.objects.builders_kubevirt import vm_of
 from support.objects.short import cluster, pod, share_manager_pod
 from support.objects.short_yaml import BadRow, Object, Text, copied, deep_merge, names, only, spelled
 
@@ -165,8 +166,10 @@ def _case(row: Mapping[str, Any], path: Path) -> Case:
         raise BadRow("replay: false and why: a sentence, go together")
     asked = only(row.get("request", {}), _REQUEST_KEYS, "request")
     full_pod = _pod(row["pod"], entry, path)
+    asked_namespace = asked.get("namespace") or _NAMESPACES[entry]
     review = builders.review(full_pod, **{"namespace": _NAMESPACES[entry], **asked})
-    described = list(cluster(row.get("cluster", {}), instance_managers=entry == SHARE_MANAGER))
+    own = () if "virtualMachines" in row.get("cluster", {}) else vm_of(full_pod, asked_namespace)
+    described = [*cluster(row.get("cluster", {}), instance_managers=entry == SHARE_MANAGER), *own]
     case = Case(
         name=name,
         source=path.name,

@@ -16,6 +16,7 @@ from support.strategies import steering_scenarios
 from support.strategies.strategies import Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
+from webhook.core.decision import Pin
 from webhook.core.view import ClusterView, Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView, LiveRead
@@ -112,11 +113,18 @@ def check_answer(scenario: Scenario, how: str) -> None:
     assert found.decision.why == expected.decision.why
 
 
-@pytest.mark.parametrize("how", ["watch", "pages", "nothing"])
+@pytest.mark.parametrize("how", ["watch", "pages"])
 @given(scenario=scenarios())
 def test_the_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
     """The webhook answers for a live cluster as for the same cluster in files."""
     check_answer(scenario, how)
+
+
+@given(scenario=scenarios())
+def test_without_caches_no_node_is_required(scenario: Scenario) -> None:
+    """Each object is read, and nobody knows who else uses the volumes."""
+    decision = answer(scenario, "nothing").decision
+    assert not isinstance(decision, Pin) or not decision.required
 
 
 @pytest.mark.parametrize("how", ["watch", "pages"])

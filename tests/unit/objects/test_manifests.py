@@ -85,7 +85,7 @@ def test_what_is_described_is_found_and_all_else_is_absent(method: str, there: A
 
 def test_what_is_held_can_be_listed() -> None:
     """For demo: nodes by name."""
-    view = cluster(*WHOLE)
+    view = cluster(*WHOLE, vms=False)
     assert view.objects.size == len(WHOLE)
     assert view.node_names() == ["n1", "n2"]
     assert view.objects.ignored == Counter()
@@ -140,7 +140,7 @@ def test_a_claim_without_a_namespace_is_in_default() -> None:
 )
 def test_kinds_that_no_rule_reads_are_counted(ignored: Object, counted: str) -> None:
     """They are neither decoded nor stored."""
-    view = cluster(ignored, ignored)
+    view = cluster(ignored, ignored, vms=False)
     assert view.objects.ignored == {counted: 2}
     assert view.objects.size == 0
 

@@ -23,6 +23,7 @@ ANNOTATION_PROVISIONING: Final = "kubevirt.io/ephemeral-provisioning"  # "true" 
 LABEL_CREATED_BY: Final = "kubevirt.io/created-by"  # on each pod of a VirtualMachineInstance: its uid
 HOSTNAME: Final = "kubernetes.io/hostname"
 VIRT_LAUNCHER: Final = "virt-launcher"
+HOTPLUG_DISK: Final = "hotplug-disk"  # pkg/virt-controller/services/template.go: the label of an attachment pod
 VMI_KIND: Final = "VirtualMachineInstance"
 _FINISHED: Final = ("Succeeded", "Failed")
 # The names of webhook.core.live_migration.migration: next_name and migration_object.

@@ -135,7 +135,12 @@ class Pod(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     status: PodStatus | None = None
 
 
+def claims_of(pod: Pod) -> Iterator[str]:
+    """Return the names of the claims that the pod has, in the order of its volumes."""
+    sources = (volume.persistent_volume_claim for volume in pod.spec.volumes or ())
+    return (source.claim_name for source in sources if source and source.claim_name)
+
+
 def uses(pod: Pod, claim: str) -> bool:
     """Whether the pod has a volume with the claim of this name."""
-    sources = (volume.persistent_volume_claim for volume in pod.spec.volumes or ())
-    return any(source is not None and source.claim_name == claim for source in sources)
+    return claim in claims_of(pod)

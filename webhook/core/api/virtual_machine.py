@@ -75,8 +75,7 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True):
     @property
     def hotpluggable(self) -> bool:
         """Whether KubeVirt attaches the volume with a pod of its own. It never does so with an ephemeral volume."""
-        source = self.persistent_volume_claim or self.data_volume
-        return bool(source and source.hotpluggable)
+        return bool((self.persistent_volume_claim or self.data_volume or ClaimSource()).hotpluggable)
 
     @property
     def claim(self) -> str | None:
@@ -175,7 +174,7 @@ class VMINode(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class VirtualMachineInstance(Struct, rename="camel", frozen=True, kw_only=True):
-    """VirtualMachineInstance, in part. `claims` are those that the VM runs with, or starts with."""
+    """VirtualMachineInstance, in part."""
 
     metadata: ObjectMeta
     spec: VMISpec = field(default_factory=VMISpec)
@@ -183,9 +182,9 @@ class VirtualMachineInstance(Struct, rename="camel", frozen=True, kw_only=True):
 
     @property
     def node(self) -> str | None:
-        """The node on which the VM runs, None if it is on none. The target of a migration can outlive a failed one."""
-        name = (self.status.node_name if self.status else None) or ""
-        return name if is_node_name(name) else None
+        """The node on which the VM runs, None if it is on none."""
+        name = self.status.node_name if self.status else None
+        return name if name and is_node_name(name) else None
 
     @property
     def claims(self) -> tuple[VMClaim, ...]:
@@ -195,8 +194,7 @@ class VirtualMachineInstance(Struct, rename="camel", frozen=True, kw_only=True):
     @property
     def virtual_machine(self) -> str | None:
         """The name of the VirtualMachine that owns this instance; None if none does."""
-        owners = self.metadata.owner_references or ()
-        return next((each.name for each in owners if each.kind == VM_KIND), None)
+        return next((each.name for each in self.metadata.owner_references or () if each.kind == VM_KIND), None)
 
 
 class Backup(Struct, rename="camel", frozen=True, kw_only=True):

@@ -182,7 +182,8 @@ class _Search(Struct, frozen=True):
         on_nodes = [(claim, refs.virt_launchers_on(claim.namespace, node)) for claim in self.claims for node in nodes]
         read = [(claim, ref, self.view.get(ref)) for claim, ref in on_nodes]
         answered = [(claim, pods) for claim, _, pods in read if not isinstance(pods, NoObject)]
-        hotplugged = {claim: self._vms_that_name(claim) for claim in self.claims}
+        # A hotpluggable claim is in no virt-launcher pod (ClaimUse.HOTPLUGGED).
+        hotplugged = {claim: self.view.users_of(self.volume, claim).vms for claim in self.claims}
         using = [
             (claim, pod)
             for claim, pods in answered
@@ -192,11 +193,6 @@ class _Search(Struct, frozen=True):
         existing = self._vms_of(using)
         lost = [_lookup_failed(self.volume, ref, self.view) for _, ref, pods in read if pods is NoObject.UNAVAILABLE]
         return [*found, *existing, *lost] or [self._unused()]
-
-    def _vms_that_name(self, claim: NamespacedName) -> Sequence[str]:
-        """Return the VMs that name the claim: a hotpluggable claim is in no virt-launcher pod (ClaimUse.HOTPLUGGED)."""
-        names = self.view.virtual_machines_of(claim)
-        return () if isinstance(names, NoObject) else names
 
     def _unused(self) -> Finding:
         claim = f"{self.claims[0].namespace}/{self.claims[0].name}"

@@ -15,9 +15,10 @@ from webhook.core.reasons import Reason, Why
 class ClaimUse(IntEnum):
     """What a VM uses a claim for. The highest use with a share-manager on a node decides where the VM runs.
 
-    OWN is a disk that no other VM names. HOTPLUGGED is such a disk that no virt-launcher pod has: KubeVirt attaches it
-    by an hp-volume pod after the VM has its node. SHARED is a claim that another VM of the namespace names, too. STATE
-    is the state that KubeVirt stores of the VM (TPM, EFI): a few KB. A CDROM pulls nowhere.
+    OWN is a disk whose volume nobody else uses. HOTPLUGGED is such a disk that no virt-launcher pod has: KubeVirt
+    attaches it by an hp-volume pod after the VM has its node. SHARED is a claim whose volume another VM or pod uses,
+    or that has a second PersistentVolume. STATE is the state that KubeVirt stores of the VM (TPM, EFI): a few KB. A
+    CDROM pulls nowhere.
     """
 
     CDROM = 0
@@ -45,7 +46,8 @@ class Finding(Struct, frozen=True, kw_only=True):
         node: the node that the evidence names, None if there is none.
         firm: whether the evidence is strong enough to require the node.
         use: what the VM uses the claim for.
-        others: the other VMs of the namespace that name the claim.
+        others: who else uses the volume, each with its kind.
+        unsure: why others can use the volume who are not known; empty if all are known. Then no node is required.
         in_pod: whether the virt-launcher pod has the claim. kube-scheduler knows of no other claim.
         of_one_pod: whether only one pod at a time may use the claim.
     """
@@ -60,6 +62,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     firm: bool = False
     use: ClaimUse = ClaimUse.OWN
     others: tuple[str, ...] = ()
+    unsure: str = ""
     in_pod: bool = True
     of_one_pod: bool = False
 
@@ -74,10 +77,12 @@ class Finding(Struct, frozen=True, kw_only=True):
         if self.use is ClaimUse.STATE:
             return Reason.STATE_CLAIM.why(claim=self.claim)
         if self.use is ClaimUse.SHARED:
-            more = " and of others" if len(self.others) > 1 else ""
+            more = " and others" if len(self.others) > 1 else ""
             return Reason.SHARED_CLAIM.why(claim=self.claim, other=f"{self.others[0]}{more}")
         if self.use is ClaimUse.HOTPLUGGED and self.firm:
             return Reason.HOTPLUGGED_CLAIM.why(claim=self.claim)
+        if self.unsure and self.firm:
+            return Reason.EVIDENCE_NOT_CONFIRMED.why(staleness=self.unsure)
         return self.why
 
     @property

@@ -1,11 +1,11 @@
-"""What the VirtualMachine of a pod says of its claims and of its starts, where VMs are listed.
+"""What the objects of a pod's VM say of its claims and of its starts, and who else uses its volumes.
 
-Nothing is guessed: without these objects each claim is a disk of the VM's own, and no start has failed.
+Nothing is guessed. What is not known here never makes a node required: each function says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import VirtualMachineInstance, VMClaim
 from webhook.core.evidence.finding import ClaimUse, Finding
 from webhook.core.reasons import Reason, Why
-from webhook.core.view import ClusterView, NoObject
+from webhook.core.view import ClusterView, Kind, NoObject, Ref, VolumeUsers
 
 
 class DescribedVM(Struct, frozen=True):
@@ -51,24 +51,49 @@ def with_uses(
         if finding.claim in cdroms:
             why = Reason.CDROM_CLAIM.why(claim=finding.claim) if finding.may_have_share_manager else finding.why
             return replace(finding, use=ClaimUse.CDROM, why=why)
-        names = view.virtual_machines_of(NamespacedName(namespace, finding.claim))
-        others = () if isinstance(names, NoObject) else tuple(name for name in names if name != (vm.name or vm.vmi))
-        if others and vm.vmi:
+        own = finding if finding.in_pod else replace(finding, use=ClaimUse.HOTPLUGGED)
+        if not finding.may_have_share_manager:
+            return own
+        users = view.users_of(finding.volume_handle or "", NamespacedName(namespace, finding.claim))
+        others = tuple(_others(users, finding, vm))
+        if others:
             return replace(finding, use=ClaimUse.SHARED, others=others)
-        return finding if finding.in_pod else replace(finding, use=ClaimUse.HOTPLUGGED)
+        return replace(own, unsure=users.unknown) if users.unknown else own
 
     return list(map(with_use, findings))
 
 
-def start_failures(pod: Pod, namespace: str, view: ClusterView) -> Why | None:
-    """Return that the last starts of the pod's VM failed; None if they did not, or if that is not known."""
+def _others(users: VolumeUsers, finding: Finding, vm: DescribedVM) -> Iterator[str]:
+    """Return who uses the volume of `finding` beside this VM, its own pods and the claim's PersistentVolume."""
+    volume = finding.persistent_volume
+    yield from (f"VM {name}" for name in users.vms if name != (vm.name or vm.vmi))
+    yield from (f"pod {name}" for name, vmi in users.pods.items() if not vmi or vmi != vm.vmi)
+    yield from (
+        f"{Kind.PERSISTENT_VOLUME} {name}" for name in users.volumes if not volume or name != volume.metadata.name
+    )
+
+
+def start_failures(pod: Pod, namespace: str, view: ClusterView) -> tuple[Why | None, str]:
+    """Return that the last starts of the pod's VM failed, None if none did; and why that is not known, empty if it is.
+
+    An instance without a VirtualMachine has no count.
+    """
     name, vmi = _vmi_of(pod, namespace, view)
+    if vmi is NoObject.UNAVAILABLE:
+        return None, _unread(refs.virtual_machine_instance(NamespacedName(namespace, name)), view)
     if not isinstance(vmi, NoObject):
         name = vmi.virtual_machine or ""
-    found = view.get(refs.virtual_machine(NamespacedName(namespace, name))) if name else NoObject.NOT_FOUND
+    ref = refs.virtual_machine(NamespacedName(namespace, name))
+    found = view.get(ref) if name else NoObject.NOT_FOUND
+    if found is NoObject.UNAVAILABLE:
+        return None, _unread(ref, view)
     if isinstance(found, NoObject) or not found.start_failures:
-        return None
-    return Reason.START_FAILURES.why(vm=name, count=found.start_failures)
+        return None, ""
+    return Reason.START_FAILURES.why(vm=name, count=found.start_failures), ""
+
+
+def _unread(ref: Ref, view: ClusterView) -> str:
+    return f"{ref.kind} {ref.name}: {view.read_error(ref)}"
 
 
 def running_pod(pods: Sequence[Pod], namespace: str, view: ClusterView) -> Pod:

@@ -52,7 +52,7 @@ TROUBLED: Final = (State.STUCK, State.APART)
 SEVERITY: Final = {state: rank for rank, state in enumerate(State)}
 _MEANINGS: Final = {
     State.TOGETHER: "every share-manager that is on a node is on the VM's. Only disks of the VM's own count: no claim "
-    "that another VM names, too, no CD-ROM, and not KubeVirt's own claim (TPM, EFI)",
+    "whose volume another VM, pod or PersistentVolume uses, no CD-ROM, and not KubeVirt's own claim (TPM, EFI)",
     State.APART: "the share-manager of one or more of the VM's own disks is on another node than the VM",
     State.STUCK: "the VM's pod may run only on nodes that its affinity names (the webhook's or its own), and "
     "kube-scheduler reports that it fits none",

@@ -47,14 +47,14 @@ def _place(pod: Pod, namespace: str, opt_in: OptIn, view: ClusterView, *, allowe
     preferable = {node_fit.node: ranked[node_fit.node] for node_fit in node_fits if node_fit.preferable}
     if view.missing or not preferable:
         return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
-    failing = vm_facts.start_failures(pod, namespace, view)
+    failing, unknown = vm_facts.start_failures(pod, namespace, view)
     if failing and failing.names["count"] != 1:
         # The preference may be what keeps the VM from starting: in a small cluster weight 100 always wins.
         return Leave(why=failing, opted_in=True, findings=findings, node_fits=node_fits)
-    required = failing or _required(cycle, opt_in, findings, node_fits, view)
+    required = failing or _required(cycle, opt_in, findings, node_fits, view.staleness() or unknown)
     if isinstance(required, Why):
         why, required = required, ()
-        allowed = allowed and not (failing or _why_other_scheduler(pod, opt_in))
+        allowed = allowed and not (failing or unknown or _why_other_scheduler(pod, opt_in))
         shortlist = _shortlist(cycle, findings, node_fits, view, allowed=allowed)
     else:
         why, shortlist = evidence_for(required[0], findings).why, ()
@@ -77,7 +77,7 @@ def _shortlist(
     That is so if the nodes of a claim's volume are unknown: the volume can turn up where no node of the list is. There
     is none either if only other claims than disks of the VM's own lead to a node.
     """
-    own = any(finding.node and finding.use.is_own_disk for finding in findings)
+    own = any(finding.node and finding.use.is_own_disk and not finding.unsure for finding in findings)
     fitting = [node_fit.node for node_fit in node_fits if node_fit.fits]
     if not allowed or not own or not fitting or any(finding.volume_nodes_unknown for finding in findings):
         return ()
@@ -116,14 +116,18 @@ def _why_other_scheduler(pod: Pod, opt_in: OptIn) -> Why | None:
 
 
 def _required(
-    cycle: CycleState, opt_in: OptIn, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView
+    cycle: CycleState, opt_in: OptIn, findings: Sequence[Finding], node_fits: Sequence[NodeFit], staleness: str
 ) -> tuple[str, ...] | Why:
-    """Rule 8: return the nodes to require, best first; or why none can be required."""
+    """Rule 8: return the nodes to require, best first; or why none can be required.
+
+    `staleness`: what of the cluster is not known as it is now; empty if all is.
+    """
     pod = cycle.pod
     if opt_in.mode is not Mode.REQUIRED:
         asker = "the VM" if opt_in.by is OptedInBy.VM else opt_in.by
         return Reason.PREFERRED_MODE.why(who=OptedInBy.CLUSTER if opt_in.value == "true" else asker)
-    firm_nodes = {finding.node for finding in findings if finding.firm and finding.use is ClaimUse.OWN}
+    certain = (finding for finding in findings if finding.firm and not finding.unsure)
+    firm_nodes = {finding.node for finding in certain if finding.use is ClaimUse.OWN}
     firm = [node_fit for node_fit in node_fits if node_fit.node in firm_nodes]
     if not firm:
         return evidence_for(node_fits[0].node, findings).why_not_required
@@ -134,7 +138,6 @@ def _required(
     )
     if blocked:
         return blocked
-    staleness = view.staleness()
     if staleness:
         return Reason.EVIDENCE_NOT_CONFIRMED.why(staleness=staleness)
     feasible = tuple(node_fit.node for node_fit in firm if node_fit.feasible)

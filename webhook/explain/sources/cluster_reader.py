@@ -107,6 +107,15 @@ class ClusterReader:
         """Have the view hold the VMs of a namespace. Returns why they can't be listed; empty if they can."""
         return self._want(VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, namespace=namespace)
 
+    def prepare_users(self, namespace: str) -> str:
+        """Have the view hold who uses the volumes of a namespace; returns as `prepare_virtual_machines`."""
+        all_pods = self.view.has_all(UNFINISHED_POD)
+        return (
+            self.prepare_virtual_machines(namespace)
+            or ("" if all_pods else self._want(UNFINISHED_POD, namespace=namespace))
+            or self._want(PERSISTENT_VOLUME)
+        )
+
     def prepare_volume(self, volume: str) -> Sequence[str]:
         """Have the view hold the claims and VMs that use a Longhorn volume.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -15,7 +15,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import claim_of
 from webhook.core.scheduler.state.snapshot import AnySnapshot
-from webhook.core.view import KINDS_OF_VMS, VMS_OF_CLAIM_MAX, Kind, NoObject, ObjectRef, ObjectT, Ref
+from webhook.core.view import KINDS_OF_VMS, USERS_MAX, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
 from webhook.kube.cache.caches import Caches
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import namespaced_key
@@ -23,7 +23,10 @@ from webhook.kube.records.nodes import NodeIndex
 from webhook.kube.records.parts import ShareManagerRecord
 from webhook.kube.records.virt_launchers import to_object
 from webhook.kube.records.virtual_machines import vm_of
+from webhook.kube.records.volumes import VolumeRecord, is_longhorn
 from webhook.kube.scheduler_cache.assumed_pods import Pods
+
+_OF_USERS: Final = (*KINDS_OF_VMS, Kind.PERSISTENT_VOLUME, Kind.VIRT_LAUNCHER_POD)
 
 
 class LiveRead(Struct, frozen=True):
@@ -147,18 +150,33 @@ class CallView:
         if not (cache and cache.fresh(self._now) and isinstance(cache.index, Pods)):
             return NoObject.UNAVAILABLE
         known = cache.index.virt_launchers
-        return [to_object(key, known[key]) for key in cache.index.by_claim.index_keys(namespaced_key(*claim))]
+        keys = cache.index.by_claim.index_keys(namespaced_key(*claim))
+        return [to_object(key, known[key]) for key in keys if key in known]
 
-    def virtual_machines_of(self, claim: NamespacedName) -> Sequence[str] | NoObject:
-        """Return the names of the VMs that name this claim, as far as their caches are up to date."""
-        followed = [kind for kind in KINDS_OF_VMS if self._follows(kind)]
-        if not followed:
-            return NoObject.UNAVAILABLE
-        names, claim_key = set[str](), namespaced_key(*claim)
-        for cache in map(self._caches.__getitem__, followed):
-            keys = cache.index.index_keys(claim_key) if isinstance(cache.index, Indexer) else ()
-            names.update(vm_of(key, cache.objects[key]) for key in islice(keys, VMS_OF_CLAIM_MAX))
-        return sorted(names)[:VMS_OF_CLAIM_MAX]
+    def users_of(self, volume: str, claim: NamespacedName) -> VolumeUsers:
+        """Return who uses this volume by way of the claim, as the caches have it, up to date or not."""
+        vms, claim_key = set[str](), namespaced_key(*claim)
+        for cache in filter(None, map(self._caches.get, KINDS_OF_VMS)):
+            keys = cache.index.index_keys(claim_key) if cache.synced and isinstance(cache.index, Indexer) else ()
+            vms.update(vm_of(key, cache.objects[key]) for key in islice(keys, USERS_MAX))
+        pods = self._caches.get(Kind.VIRT_LAUNCHER_POD)
+        return VolumeUsers(
+            self._volumes(volume),
+            sorted(vms)[:USERS_MAX],
+            pods.index.users_of(claim_key, USERS_MAX) if pods and isinstance(pods.index, Pods) else {},
+            next((self._why_not_known(kind) for kind in _OF_USERS if not self._follows(kind)), ""),
+        )
+
+    def _volumes(self, volume: str) -> list[str]:
+        """Return the names of the PersistentVolumes in the cache that have this CSI volume handle."""
+        cache = self._caches[Kind.PERSISTENT_VOLUME]
+        names = list(islice(cache.index.index_keys(volume), USERS_MAX)) if isinstance(cache.index, Indexer) else []
+        named: VolumeRecord | None = cache.objects.get(volume)
+        return [volume, *names] if named and named.handle == volume and is_longhorn(named) else names
+
+    def _why_not_known(self, kind: Kind) -> str:
+        cache = self._caches.get(kind)
+        return f"{cache.resource.title}: {cache.problem or 'not up to date'}" if cache else f"no {kind} is listed"
 
     def _known(self, ref: Ref) -> Any:
         """Return the answer of `get`; None if the object must be read first."""

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from webhook.core.api.affinity import PREFERRED, NodeAffinity, PodAffinityTerm
 from webhook.core.api.container import Workload
-from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.kubevirt import HOTPLUG_DISK, LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_NODE, near_nodes
 from webhook.core.api.pod import PodSchedulingGate, PodStatus
 from webhook.core.large_pod import NOT_COMPARED, TERMS_PATH
@@ -24,11 +24,13 @@ from webhook.core.scheduler.state.pod_info import (
     pod_nodes,
 )
 from webhook.core.scheduler.state.pod_requests import usage
+from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.shared import share
 from webhook.kube.records.virt_launchers import VirtLauncher, WireAffinity, WirePodMeta, WirePodVolume, decision_in
 
 _REPLICA: Final = REPLICA_LABELS.items()
+_POD: Final = "Pod"
 
 
 class _WireSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -59,18 +61,31 @@ class WirePod(Struct, gc=False):
     not_compared: list[str] | None = field(name=NOT_COMPARED, default=None)
 
 
+class ClaimUser(Struct, frozen=True, gc=False):
+    """32 bytes for a pod of no VM that has claims, and 48 for one claim.
+
+    `claims`: their cache keys, which are the strings of the claims' cache. `attached_to`: the cache key of the
+    virt-launcher pod for which KubeVirt's attachment pod holds them; empty for any other pod.
+    """
+
+    claims: tuple[str, ...]
+    attached_to: str
+
+
 class DecodedPod(Struct, frozen=True, gc=False):
     """A pod before the scheduler cache counts it.
 
     Attributes:
         pod_infos: the pod as each node counts it; empty if no node does.
         virt_launcher: the record of a virt-launcher pod; None for any other pod.
+        claim_user: what another pod has of claims; None if it has none, as most pods.
         digest: equal for two states of a pod that count alike.
         replica: whether the pod has the labels of the webhook's own pods.
     """
 
     pod_infos: tuple[PodInfo, ...]
     virt_launcher: VirtLauncher | None
+    claim_user: ClaimUser | None
     namespace: str
     digest: int
     replica: bool
@@ -101,18 +116,31 @@ def transform(wire: WirePod) -> DecodedPod:
     meta, spec, labels = wire.metadata, wire.spec, wire.metadata.labels or {}
     is_vm = labels.get(LABEL_APP) == VIRT_LAUNCHER
     virt_launcher = virt_launchers.transform(wire) if is_vm else None
+    claim_user = None if is_vm or not spec.volumes else _claim_user(wire)
     decision = virt_launcher.decision if virt_launcher else decision_in(meta)
     recorded = decision is not None and decision.wrote_terms
     terminating = bool(meta.deletion_timestamp)
     nodes = pod_nodes(spec, wire.status, terminating=terminating, is_vm=is_vm, recorded=recorded)
     if not nodes or (wire.not_compared and not spec.node_name):
-        return DecodedPod((), virt_launcher, meta.namespace, 0, replica=False)
+        digest = hash(claim_user) if claim_user else 0
+        return DecodedPod((), virt_launcher, claim_user, meta.namespace, digest, replica=False)
     taken = share(usage(spec, wire.status))
     anti_affinity = _anti_affinity(wire)
     terms = msgspec.json.encode(anti_affinity) if isinstance(anti_affinity, list) else anti_affinity
-    digest = hash((*nodes, taken, frozenset(labels.items()), terms))
+    digest = hash((*nodes, taken, frozenset(labels.items()), terms, claim_user))
     pod_infos = tuple(PodInfo(meta.namespace, taken, labels, anti_affinity, node) for node in nodes)
-    return DecodedPod(pod_infos, virt_launcher, meta.namespace, digest, replica=labels.items() >= _REPLICA)
+    replica = labels.items() >= _REPLICA
+    return DecodedPod(pod_infos, virt_launcher, claim_user, meta.namespace, digest, replica=replica)
+
+
+def _claim_user(wire: WirePod) -> ClaimUser | None:
+    meta = wire.metadata
+    claims = virt_launchers.claim_keys(wire)
+    if not claims:
+        return None
+    attaches = (meta.labels or {}).get(LABEL_APP) == HOTPLUG_DISK
+    owner = next((each.name for each in meta.owner_references or () if each.kind == _POD), None) if attaches else None
+    return ClaimUser(claims, namespaced_key(meta.namespace, owner) if owner else "")
 
 
 def _anti_affinity(wire: WirePod) -> list[PodAffinityTerm] | AntiAffinity | None:

@@ -1,4 +1,4 @@
-"""Virt-launcher pods: the record of one, and the index function over their claims.
+"""Virt-launcher pods: the record of one.
 
 Core finds by them the VMs that use a share-manager's volume, and steers the share-manager pod to their node.
 """
@@ -136,8 +136,6 @@ def vm_key(key: str, record: VirtLauncher) -> str:
 def transform(wire: Any) -> VirtLauncher:
     """Return the record of a virt-launcher pod, from a WireVirtLauncher or a webhook.kube.records.pods.WirePod."""
     meta, spec = wire.metadata, wire.spec
-    sources = (volume.persistent_volume_claim for volume in spec.volumes or ())
-    names = dict.fromkeys(source.claim_name for source in sources if source and source.claim_name)
     node_affinity = spec.affinity.node_affinity if spec.affinity else None
     named = named_nodes(node_affinity.required) if node_affinity and not spec.node_name else ()
     owner = next((owner for owner in meta.owner_references or () if owner.kind == VMI_KIND), OwnerReference())
@@ -153,7 +151,7 @@ def transform(wire: Any) -> VirtLauncher:
         co_schedule, spec.node_name, tuple(sorted(named)), phase, migrated, starts, placing, scheduler
     )
     return VirtLauncher(
-        tuple(intern(namespaced_key(meta.namespace, kept_name(name))) for name in names),
+        claim_keys(wire),
         owner.name and kept_name(owner.name),
         owner.uid and kept_name(owner.uid),
         meta.creation_timestamp,
@@ -163,6 +161,13 @@ def transform(wire: Any) -> VirtLauncher:
         decision_in(meta, migrated=migrated),
         share(common),
     )
+
+
+def claim_keys(wire: Any) -> tuple[str, ...]:
+    """Return the cache key of each claim that the pod has, once: the strings of the claims' cache."""
+    sources = (volume.persistent_volume_claim for volume in wire.spec.volumes or ())
+    names = dict.fromkeys(source.claim_name for source in sources if source and source.claim_name)
+    return tuple(intern(namespaced_key(wire.metadata.namespace, kept_name(name))) for name in names)
 
 
 def to_object(key: str, record: VirtLauncher) -> Pod:
@@ -188,11 +193,6 @@ def to_object(key: str, record: VirtLauncher) -> Pod:
         ),
         status=pod_status(common.phase, record.scheduled_at, record.refusal),
     )
-
-
-def by_claim(_: str, record: VirtLauncher) -> tuple[str, ...]:
-    """Index a pod by the cache keys of the claims that it uses."""
-    return record.claims
 
 
 def _starts_no_vm(annotations: _Annotations) -> bool:

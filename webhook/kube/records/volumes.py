@@ -121,11 +121,16 @@ def to_object(key: str, record: VolumeRecord) -> PersistentVolume:
 
 
 def by_handle(key: str, record: VolumeRecord) -> tuple[str, ...]:
-    """Index a volume by its CSI volume handle.
+    """Index a volume of Longhorn's driver by its CSI volume handle.
 
     Most volumes have their handle as name: the cache key already leads to those, so the index leaves them out.
     """
-    return (record.handle,) if record.handle and record.handle != key and record.claim else ()
+    return (record.handle,) if record.handle and record.handle != key and is_longhorn(record) else ()
+
+
+def is_longhorn(record: VolumeRecord) -> bool:
+    """Whether the volume is of Longhorn's driver."""
+    return record.common.driver == LONGHORN_CSI_DRIVER
 
 
 def _reference(key: str) -> ObjectReference:

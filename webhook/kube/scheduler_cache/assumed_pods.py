@@ -11,6 +11,7 @@ one comes or goes (`recount`).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from itertools import islice
 from sys import maxsize
 from typing import Final
 
@@ -19,8 +20,8 @@ from msgspec import Struct
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo
 from webhook.kube.informer.index import Indexer
-from webhook.kube.records.pods import DecodedPod, PodRecord
-from webhook.kube.records.virt_launchers import VirtLauncher, by_claim, vm_key
+from webhook.kube.records.pods import ClaimUser, DecodedPod, PodRecord
+from webhook.kube.records.virt_launchers import VirtLauncher, vm_key
 
 CREATE_HELD_SECONDS: Final = 34.0
 """The longest that an API server holds a CREATE (staging apiserver pkg/endpoints/handlers/rest.go,
@@ -51,7 +52,8 @@ class Pods:
     Attributes:
         scheduler_cache: counts the pods.
         virt_launchers: the virt-launcher pods by cache key.
-        by_claim: the keys of the virt-launcher pods by the claims that they use.
+        claim_users: the other pods that have claims, by cache key.
+        by_claim: the keys of both by the claims that they have.
         replicas: the cache keys of the webhook's own pods.
     """
 
@@ -68,7 +70,8 @@ class Pods:
         """
         self.scheduler_cache = SchedulerCache()
         self.virt_launchers: dict[str, VirtLauncher] = {}
-        self.by_claim = Indexer(by_claim)
+        self.claim_users: dict[str, ClaimUser] = {}
+        self.by_claim = Indexer(_claims)
         self.replicas: set[str] = set()
         self._namespace, self._longhorn_namespace = namespace, longhorn_namespace
         self._nodes_max = nodes_max
@@ -99,6 +102,9 @@ class Pods:
                 pod_infos = ()
         elif new.by_record and new.namespace != self._longhorn_namespace:
             pod_infos = ()
+        if new.claim_user is not None:
+            self.by_claim.put(key, None, new.claim_user)
+            self.claim_users[key] = new.claim_user
         if new.replica and new.namespace == self._namespace:
             self.replicas.add(key)
         handles = tuple(map(self.scheduler_cache.add, pod_infos))
@@ -115,8 +121,20 @@ class Pods:
             if start is not None and key in start.pods:
                 del start.pods[key]
                 self.recount(*vmi)
+        claim_user = self.claim_users.pop(key, None)
+        if claim_user is not None:
+            self.by_claim.drop(key, claim_user)
         for handle in _handles(old):
             self.scheduler_cache.remove(handle)
+
+    def users_of(self, claim: str, most: int) -> dict[str, str]:
+        """Return the names of the pods that have this claim, `most` at most, each with its VM as in VolumeUsers."""
+        return {key.partition("/")[2]: self._vmi_of(key) for key in islice(self.by_claim.index_keys(claim), most)}
+
+    def _vmi_of(self, key: str) -> str:
+        other = self.claim_users.get(key)
+        virt_launcher = self.virt_launchers.get(other.attached_to if other else key)
+        return (virt_launcher and virt_launcher.vmi) or ""
 
     def recount(self, vmi: str, uid: str | None) -> None:
         """Count one unbound pod of a VirtualMachineInstance, NAMESPACE/NAME and uid, while that exists."""
@@ -158,6 +176,10 @@ class Pods:
             del self._assumed[owner]
             for handles in assumed:
                 self.scheduler_cache.remove(handles)
+
+
+def _claims(_: str, record: VirtLauncher | ClaimUser) -> tuple[str, ...]:
+    return record.claims
 
 
 def _handles(record: PodRecord) -> tuple[PodHandle, ...]:

@@ -15,7 +15,7 @@ from support.objects import builders
 
 from webhook.core import refs
 from webhook.core.decision import Pin
-from webhook.core.view import Kind, NoObject, Ref
+from webhook.core.view import KINDS_OF_VMS, Kind, NoObject, Ref
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
 
@@ -165,7 +165,8 @@ async def test_a_staleness_makes_a_requirement_a_preference(store: ClusterCache,
     for each in serving.cluster():
         parts[path_of(each)].append(each)
     for cache in store.caches.values():
-        listed(cache, *parts[cache.resource.collection], at=at)
+        of_users = cache.resource.kind in {Kind.PERSISTENT_VOLUME, Kind.VIRT_LAUNCHER_POD, *KINDS_OF_VMS}
+        listed(cache, *parts[cache.resource.collection], at=now() if of_users else at)
     server.handler = refusing(503, "ServiceUnavailable")
     answer, view = await answered(store, POD)
     assert isinstance(answer.decision, Pin)

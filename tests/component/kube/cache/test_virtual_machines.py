@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ from webhook.app.live_sources import _cache_check
 from webhook.component_base.client.api import Api
 from webhook.core import refs
 from webhook.core.api.meta import NamespacedName
-from webhook.core.view import VMS_OF_CLAIM_MAX, Kind, NoObject
+from webhook.core.view import USERS_MAX, Kind, NoObject
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
@@ -38,7 +39,7 @@ from webhook.kube.kinds import resources
 VM, VMI = Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE
 DB = NamespacedName(builders.NAMESPACE, "db01")
 DISK = NamespacedName(builders.NAMESPACE, "disk")
-UNKNOWN = (NoObject.UNAVAILABLE,) * 3
+UNKNOWN = (NoObject.UNAVAILABLE,) * 2
 
 
 @pytest.fixture
@@ -47,12 +48,17 @@ def cluster() -> Cluster:
     return cluster_of(*serving.cluster())
 
 
+def vms_of(view: CallView) -> Sequence[str]:
+    """The VMs of the disk."""
+    return view.users_of("pvc-disk", DISK).vms
+
+
 def asked_of(view: Any) -> tuple[Any, ...]:
     """What a view answers about the VM, its instance, and the VMs of its disk."""
     return (
         view.get(refs.virtual_machine(DB)),
         view.get(refs.virtual_machine_instance(DB)),
-        view.virtual_machines_of(DISK),
+        view.users_of("pvc-disk", DISK).vms,
     )
 
 
@@ -75,9 +81,9 @@ async def test_a_vm_that_changes_its_disks_is_found_by_the_new_ones(store: Clust
     async with running(store):
         await put(store, cluster, VM, virtual_machine(), virtual_machine("other"))
         await put(store, cluster, VM, virtual_machine("other", ["new"]))
-        assert store.view().virtual_machines_of(DISK) == ["db01"]
+        assert vms_of(store.view()) == ["db01"]
         cluster.collections[PATHS[VM]].remove("db01", builders.NAMESPACE)
-        await until(lambda: store.view().virtual_machines_of(DISK) == [])
+        await until(lambda: vms_of(store.view()) == [])
 
 
 async def test_what_a_fresh_cache_lacks_is_read_once(store: ClusterCache, cluster: Cluster, server: ApiServer) -> None:
@@ -97,6 +103,7 @@ def of_a_vm(asked: Asked) -> bool:
     return "/kubevirt.io/" in asked.path
 
 
+NOT_CONFIRMED = ("preferred", "EvidenceNotConfirmed")
 NOT_INSTALLED = saying(404, b"404 page not found\n")
 
 
@@ -106,16 +113,15 @@ NOT_INSTALLED = saying(404, b"404 page not found\n")
 async def test_where_they_can_not_be_listed_they_are_unknown_and_nothing_waits(
     refusal: Any, store: ClusterCache, cluster: Cluster, server: ApiServer
 ) -> None:
-    """A pin stays a pin, a replica is ready, and nothing is read live: neither the right nor the kind need be there."""
+    """No node is required, a replica is ready, and nothing is read live: nobody knows who else has the disk."""
     titles = [RESOURCES[kind].title for kind in (VM, VMI)]
     with cluster.fault(refusal, when=of_a_vm):
         async with running(store, without=titles):
             await until(lambda: all(store.caches[kind].problem != "not listed yet" for kind in (VM, VMI)))
-            assert asked_of(store.view()) == asked_of(CachedView(store.caches)) == UNKNOWN
+            assert asked_of(store.view()) == asked_of(CachedView(store.caches)) == (*UNKNOWN, [])
             assert store.view().read_error(ref(VMI, *reversed(DB))) == store.caches[VMI].problem
-            answer, view = await answered(store, builders.virt_launcher_pod(claims=["disk"]))
-            assert answer.audit_annotations["decision"] == "required"
-            assert view.staleness() is None
+            answer, _ = await answered(store, builders.virt_launcher_pod(claims=["disk"]))
+            assert (answer.audit_annotations["decision"], answer.audit_annotations["reason"]) == NOT_CONFIRMED
             assert not any(map(of_a_vm, (asked for asked in server.asked if not asked.is_list)))
             for state in store.states():
                 assert not _cache_check(state, starting=True).gates or state.title not in titles
@@ -135,21 +141,23 @@ async def test_a_kind_that_is_installed_later_is_known_from_then_on(store: Clust
     assert CallView(store.caches, later, {}).get(refs.virtual_machine(DB)) == CachedView(store.caches).get(
         refs.virtual_machine(DB)
     )
-    assert CallView(store.caches, later, {}).virtual_machines_of(DISK) == ["db01"]
+    assert vms_of(CallView(store.caches, later, {})) == ["db01"]
 
 
 async def test_old_lists_are_not_known_to_an_admission(store: ClusterCache) -> None:
     """They still are to `status`, as all that was seen."""
     listed(store.caches[VM], virtual_machine(), at=now() - 60)
     listed(store.caches[VMI], virtual_machine_instance(), at=now() - 60)
-    assert asked_of(store.view()) == UNKNOWN
-    assert CachedView(store.caches).virtual_machines_of(DISK) == ["db01"]
+    assert asked_of(store.view()) == (*UNKNOWN, ["db01"])
+    assert store.view().users_of("pvc-disk", DISK).unknown == "virtualmachines.kubevirt.io: not up to date"
+    assert asked_of(CachedView(store.caches))[2] == ["db01"]
 
 
-async def test_one_kind_is_enough_for_the_vms_of_a_claim(store: ClusterCache) -> None:
-    """More VMs can only be more reason to be careful."""
+async def test_one_kind_names_some_vms_of_a_claim(store: ClusterCache) -> None:
+    """There can be more, which is a reason to be careful."""
     listed(store.caches[VMI], virtual_machine_instance(vm="owner"), at=now())
-    assert store.view().virtual_machines_of(DISK) == ["owner"]
+    users = store.view().users_of("pvc-disk", DISK)
+    assert (users.vms, users.unknown) == (["owner"], "virtualmachines.kubevirt.io: not listed yet")
     assert store.view().get(refs.virtual_machine(DB)) is NoObject.UNAVAILABLE
 
 
@@ -157,13 +165,11 @@ async def test_a_process_that_does_not_watch_them_does_not_know(api: Api) -> Non
     """`reunite` and the simulation watch no VMs."""
     kinds = resources(LONGHORN_NAMESPACE, kubevirt=False)
     store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=kinds)
-    assert asked_of(store.view()) == UNKNOWN
+    assert asked_of(store.view()) == (*UNKNOWN, [])
     assert store.view().read_error(ref(VM, *reversed(DB))) == "it is never listed"
 
 
 async def test_of_many_vms_of_a_claim_some_are_named(store: ClusterCache) -> None:
     """An admission does not take longer because thousands of VMs share a claim."""
-    listed(store.caches[VM], *(virtual_machine(f"vm-{number}") for number in range(2 * VMS_OF_CLAIM_MAX)), at=now())
-    found = store.view().virtual_machines_of(DISK)
-    assert not isinstance(found, NoObject)
-    assert len(found) == VMS_OF_CLAIM_MAX
+    listed(store.caches[VM], *(virtual_machine(f"vm-{number}") for number in range(2 * USERS_MAX)), at=now())
+    assert len(vms_of(store.view())) == USERS_MAX

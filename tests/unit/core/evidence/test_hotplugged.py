@@ -23,7 +23,7 @@ from webhook.core.evidence.share_managers import find_share_managers
 from webhook.core.opt_in import Policy
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef
+from webhook.core.view import ClusterView, Kind, ObjectRef, VolumeUsers
 
 OBJECTS = [
     persistent_volume_claim("disk", volume_name="h"),
@@ -36,9 +36,9 @@ OBJECTS = [
 class WithoutVMs(ViewWithGaps):
     """A view of a cluster in which VMs can't be listed."""
 
-    def virtual_machines_of(self, claim: NamespacedName) -> NoObject:  # noqa: ARG002 - of the protocol
+    def users_of(self, volume: str, claim: NamespacedName) -> VolumeUsers:  # noqa: ARG002 - of the protocol
         """Return that this is not known."""
-        return NoObject.UNAVAILABLE
+        return VolumeUsers(unknown="no right")
 
 
 def found(view: ClusterView) -> list[tuple[Reason, str | None]]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from msgspec import convert
+from msgspec.structs import replace
 from support.fakes.views import MISSING, ViewWithGaps, cluster, missing_after
-from support.objects.builders import NAMESPACE, virt_launcher_pod
+from support.objects.builders import NAMESPACE, virt_launcher_pod, vm_pod
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
 from webhook.core.api.meta import NamespacedName
@@ -15,7 +16,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import ClaimUse, Finding
 from webhook.core.evidence.vm_facts import start_failures, vm_as_described, with_uses
 from webhook.core.reasons import Reason
-from webhook.core.view import Kind, NoObject, ObjectRef
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 
 DB = NamespacedName(NAMESPACE, "db01")
 VM, VMI = ObjectRef(Kind.VIRTUAL_MACHINE, DB), ObjectRef(Kind.VIRTUAL_MACHINE_INSTANCE, DB)
@@ -47,9 +48,15 @@ def test_failed_starts_are_read_of_the_vm() -> None:
     """By way of the instance, which names it."""
     there = cluster(virtual_machine(start_failures=2), virtual_machine_instance())
     assert missing_after(ViewWithGaps(there, {VM: MISSING}), lambda view: start_failures(POD, NAMESPACE, view)) == [VM]
-    assert start_failures(POD, NAMESPACE, there) == Reason.START_FAILURES.why(vm="db01", count=2)
-    unlisted = ViewWithGaps(there, {VMI: NoObject.UNAVAILABLE})
-    assert start_failures(POD, NAMESPACE, unlisted) == Reason.START_FAILURES.why(vm="db01", count=2)
+    assert start_failures(POD, NAMESPACE, there) == (Reason.START_FAILURES.why(vm="db01", count=2), "")
+
+
+@pytest.mark.parametrize(("ref", "kind"), [(VM, "VirtualMachine"), (VMI, "VirtualMachineInstance")])
+def test_what_can_not_be_read_of_a_vm_is_not_known(ref: Ref, kind: str) -> None:
+    """Neither a failed start, nor a start that went well."""
+    there = cluster(virtual_machine(start_failures=2), virtual_machine_instance())
+    unlisted = ViewWithGaps(there, {ref: NoObject.UNAVAILABLE})
+    assert start_failures(POD, NAMESPACE, unlisted) == (None, f"{kind} db01: 503 for a test")
 
 
 def test_hotpluggable_claims_are_read_of_the_instance() -> None:
@@ -63,22 +70,36 @@ def test_hotpluggable_claims_are_read_of_the_instance() -> None:
     assert hotpluggable(ViewWithGaps(there, {VM: NoObject.UNAVAILABLE, VMI: NoObject.UNAVAILABLE})) == []
 
 
-@pytest.mark.parametrize("gap", [NoObject.UNAVAILABLE, NoObject.NOT_FOUND])
-def test_without_the_objects_everything_is_as_before(gap: NoObject) -> None:
-    """Where VMs can't be listed, or are gone, a claim is a disk of the VM's own, and no start has failed."""
-    there = cluster(virtual_machine(claims=(), cdroms=["disk"], start_failures=2), virtual_machine_instance())
-    view = ViewWithGaps(there, {VM: gap, VMI: gap})
-    assert used(view) == DISK
-    assert start_failures(POD, NAMESPACE, view) is None
+def test_a_vm_without_objects_says_nothing() -> None:
+    """A claim is a disk of the VM's own, and no start has failed."""
+    there = cluster(virtual_machine("other", ["theirs"]))
+    assert used(there) == DISK
+    assert start_failures(POD, NAMESPACE, there) == (None, "")
+
+
+def test_who_else_uses_a_volume_can_be_unknown() -> None:
+    """Then the disk counts as the VM's own, as far as is known, and no node is required for it."""
+    found = used(cluster(vms=False))
+    assert (found.use, found.unsure) == (ClaimUse.OWN, "no VirtualMachine is described")
+    firm = replace(found, firm=True, node="node-a")
+    assert firm.why_not_required == Reason.EVIDENCE_NOT_CONFIRMED.why(staleness="no VirtualMachine is described")
+    assert found.why_not_required == found.why
+
+
+def test_who_shares_a_volume_is_not_unknown() -> None:
+    """One other is enough."""
+    described = vm_pod("other", claims=["disk"])
+    found = used(cluster(described, vms=False))
+    assert (found.use, found.others, found.unsure) == (ClaimUse.SHARED, ("pod virt-launcher-other",), "")
 
 
 def test_a_pod_without_a_vm_has_no_facts() -> None:
-    """Nothing is asked for a pod that no VirtualMachineInstance owns."""
+    """No object is asked for of a pod that no VirtualMachineInstance owns, and every VM is another one."""
     described = virt_launcher_pod(claims=["disk"])
     described["metadata"]["ownerReferences"] = []
     alone, there = convert(described, Pod), cluster(virtual_machine(start_failures=2))
-    assert used(there, alone) == DISK
-    assert start_failures(alone, NAMESPACE, there) is None
+    assert used(there, alone).others == ("VM db01",)
+    assert start_failures(alone, NAMESPACE, there) == (None, "")
 
 
 def test_the_claim_of_the_vms_state_stays_one_if_other_vms_name_it() -> None:

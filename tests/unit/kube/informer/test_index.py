@@ -17,7 +17,6 @@ from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders
 from webhook.kube.informer.index import Index, Indexer, KeyList
 from webhook.kube.records.nodes import NodeIndex
-from webhook.kube.records.virt_launchers import by_claim
 from webhook.kube.records.volumes import by_handle
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
@@ -103,7 +102,7 @@ def new_index(kind: Kind) -> Any:
 def of(kind: Kind, objects: Mapping[str, Any]) -> Any:
     """What an index says that is made from these records alone."""
     pods = kind is Kind.VIRT_LAUNCHER_POD
-    made = Indexer(by_claim) if pods else new_index(kind)
+    made = Indexer(lambda _, record: record.claims) if pods else new_index(kind)
     for key, record in objects.items():
         made.put(key, None, record.virt_launcher if pods else record)
     return says(made)
@@ -136,9 +135,9 @@ def test_after_any_changes_an_index_equals_a_new_one(
 def test_a_volume_whose_name_is_its_handle_is_not_indexed() -> None:
     """Most volumes are so, up to 100,000: the cache key leads to them."""
     made = Indexer(by_handle)
-    for name, variant in (("a", 0), ("b", 1), ("c", 1), ("d", 6), ("e", 4)):
+    for name, variant in (("a", 0), ("b", 1), ("c", 1), ("without-a-claim", 6), ("of-another-driver", 4)):
         made.put(name, None, kept(Kind.PERSISTENT_VOLUME, volume(name, variant))[1])
-    assert says(made) == {"h1": ["b", "c"]}
+    assert says(made) == {"h1": ["b", "c", "without-a-claim"]}
 
 
 def test_a_pod_is_found_by_each_of_its_claims() -> None:
