@@ -26,6 +26,9 @@ from webhook.core.api.node_selector import NodeSelectorTerm
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
 
+RECORD_MAX_CHARS: Final = 64 * 1024
+"""Of the annotation: 200 names with their numbers at 280, fingerprints at 20, and the text. A pod may have 256 KiB."""
+
 
 class AppliedPatch(Struct, frozen=True, omit_defaults=True):
     """What one answer of the webhook decided for a pod, and what it added to it.
@@ -71,7 +74,7 @@ def to_annotation(applied: AppliedPatch) -> str:
 def from_annotation(text: str | None) -> AppliedPatch:
     """Return the record in an annotation's value; an empty record for None or for a value of another form."""
     try:
-        return _DECODER.decode(text) if text else AppliedPatch()
+        return _DECODER.decode(text) if text and len(text) <= RECORD_MAX_CHARS else AppliedPatch()
     except (msgspec.DecodeError, UnicodeError, RecursionError):  # users may write what they like
         return AppliedPatch()
 
