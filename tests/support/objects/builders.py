@@ -133,7 +133,8 @@ def vm_pod(
     meta["ownerReferences"][0] |= {"name": vm or name, "uid": uid}
     meta |= {"creationTimestamp": created} if created else {}
     meta |= being_deleted() if deleting else {}
-    meta["annotations"] = {**(meta.get("annotations") or {}), **(recorded(decided, owner=uid) if decided else {})}
+    if decided:
+        meta["annotations"] = {**(meta.get("annotations") or {}), **recorded(decided, owner=uid)}
     spec |= {"nodeName": node} if node else {}
     spec |= {"affinity": node_affinity(required=map(on_node, pinned_to))} if pinned_to else {}
     return {**pod, "status": {"phase": phase or ("Running" if node else "Pending")}}

@@ -186,7 +186,7 @@ def listed_pods(count: int, cpu: str, ports: Sequence[Object] = ()) -> list[Obje
     """Pods that wait, each on a list of its own."""
     own = node_affinity(required=map(on_node, ("m0001", "m0002")), preferred={"m0001": 100})
     containers = [{"name": "x", "resources": {"requests": {"cpu": cpu}}, "ports": list(ports)}]
-    return [vm_pod(f"vm-{index}", affinity=own, containers=containers) for index in range(count)]
+    return [vm_pod(f"vm-{index}", affinity=own, containers=containers, decided="preferred") for index in range(count)]
 
 
 @pytest.mark.parametrize(
