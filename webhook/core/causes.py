@@ -100,6 +100,7 @@ _CAUSES: Final[Mapping[Reason, str]] = {
     Reason.MAY_BE_EXCLUDED_BY_POD: "anti-affinity of a pod on an unknown node",
     Reason.TOO_MANY_EXISTING_TERMS: "too many anti-affinity terms of pods",
     Reason.MATCH_LABEL_KEYS: "matchLabelKeys in a rule between pods",
+    Reason.MATCH_FIELDS: "matchFields of its own",
     Reason.TOPOLOGY_SPREAD: "a DoNotSchedule topology spread",
     Reason.SCHEDULING_GATED: "a scheduling gate",
     Reason.SCHEDULING_GROUP: "a scheduling group",

@@ -333,6 +333,7 @@ class Reason(Enum):
     MATCH_LABEL_KEYS = (
         "the pod's required inter-pod {which} has matchLabelKeys or mismatchLabelKeys; Kubernetes 1.30 ignores them"
     )
+    MATCH_FIELDS = "the pod's own required node affinity has a term with matchFields; the webhook adds to no such term"
     TOPOLOGY_SPREAD = "the pod has a DoNotSchedule topology spread over {key}"
     SCHEDULING_GATED = (
         "the pod has the scheduling gate {gate}; what its node has free when the gate is removed is not known"

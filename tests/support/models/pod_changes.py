@@ -123,7 +123,7 @@ def _changes(*kinds: st.SearchStrategy[Change]) -> st.SearchStrategy[list[Change
 
 
 CHANGES = st.one_of(
-    _changes(widen(_ANY_TERMS), prefer(_ANY_TERMS)),
+    _changes(widen(LABEL_TERMS), prefer(_ANY_TERMS)),
     _changes(some(drop_affinity, drop_node_affinity), widen(LABEL_TERMS), prefer(LABEL_TERMS)),
     _changes(some(narrow), prefer(LABEL_TERMS)),
 )
@@ -132,6 +132,9 @@ CHANGES = st.one_of(
 If another webhook drops this webhook's term and writes an equal one, nothing distinguishes the two. If it narrows all
 terms and adds one, the result for a pod with this webhook's term differs from that for a pod without a term.
 """
+
+NAME_CHANGES = _changes(widen(NAME_TERMS), prefer(_ANY_TERMS))
+"""Changes that add required terms by the names of nodes, of which some can equal this webhook's."""
 
 
 def changed(pod: Object, changes: list[Change]) -> Object:
@@ -143,10 +146,12 @@ def changed(pod: Object, changes: list[Change]) -> Object:
 
 
 def plain(value: Any) -> Any:
-    """Return the pod without empty and null fields, and with sorted preferences. To Kubernetes it is the same pod."""
+    """Return the pod without empty fields and doubled terms, and with sorted preferences: Kubernetes sees no change."""
     if isinstance(value, dict):
         kept = {key: rest for key, inner in value.items() if (rest := plain(inner)) not in (None, {}, [])}
         if PREFERRED in kept:
             kept[PREFERRED] = sorted(kept[PREFERRED], key=json.dumps)
+        if terms := kept.get("nodeSelectorTerms"):
+            kept["nodeSelectorTerms"] = [term for index, term in enumerate(terms) if term not in terms[:index]]
         return kept
     return [plain(inner) for inner in value] if isinstance(value, list) else value

@@ -34,8 +34,7 @@ from support.objects.builders_longhorn import (  # noqa: F401 - tests take all o
     volume_attachment,
 )
 
-from webhook.core.api.node_selector import NodeSelectorTerm, pin
-from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
+from webhook.core.patch.applied_patch import AppliedPatch, to_annotation
 
 OPT_IN: Final = "kubevirt-scheduler/co-schedule"
 DECISION: Final = "kubevirt-scheduler/decision"
@@ -175,14 +174,8 @@ def node_affinity(*, required: Iterable[Object] = (), preferred: Mapping[str, in
 
 def written(name: str) -> Mapping[str, str]:
     """Return the annotations that the webhook writes on a pod without an affinity that it pins to a node."""
-    term = NodeSelectorTerm(match_fields=[pin(name)])
     record = AppliedPatch(
-        nodes=(name,),
-        terms=((0, fingerprint(term)),),
-        preferred=((name, 100, 1),),
-        owner=OWNER_UID,
-        decided="required",
-        on=(name,),
+        nodes=(name,), narrowed=1, preferred=((name, 100, 1),), owner=OWNER_UID, decided="required", on=(name,)
     )
     return {DECISION: f"required on {name}: ShareManagerPod: for a test", WRITTEN: to_annotation(record)}
 

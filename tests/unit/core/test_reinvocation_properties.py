@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from hypothesis import given
-from support.models.outcomes import outcome
-from support.models.pod_changes import CHANGES, Change, changed, plain
+from support.models import oracle
+from support.models.outcomes import outcome, places
+from support.models.pod_changes import CHANGES, NAME_CHANGES, Change, changed, plain
 from support.strategies import steering_scenarios
 from support.strategies.strategies import Scenario, scenarios
+
+_STRENGTH: Final = ("unchanged", "preferred", "required")
 
 
 def is_decided_from_the_start(scenario: Scenario, changes: list[Change]) -> None:
@@ -16,6 +21,20 @@ def is_decided_from_the_start(scenario: Scenario, changes: list[Change]) -> None
     fresh = outcome(changed(scenario.pod, changes), scenario)
     assert plain(again.pod) == plain(fresh.pod)
     assert again.response["auditAnnotations"] == fresh.response["auditAnnotations"]
+    assert outcome(again.pod, scenario).patch == []
+
+
+def is_not_stronger_and_not_wider(scenario: Scenario, changes: list[Change]) -> None:
+    """Whether a patched pod gets no stronger decision than one that the webhook has never seen, and no more nodes."""
+    first = outcome(scenario.pod, scenario)
+    again = outcome(changed(first.pod, changes), scenario)
+    unseen = changed(scenario.pod, changes)
+    fresh = outcome(unseen, scenario)
+    told = (each.response["auditAnnotations"]["decision"] for each in (again, fresh))
+    strengths = list(map(_STRENGTH.index, told))
+    assert strengths == sorted(strengths)
+    for node in places(scenario):
+        assert oracle.affinity_admits(unseen, node) or not oracle.affinity_admits(again.pod, node)
     assert outcome(again.pod, scenario).patch == []
 
 
@@ -29,3 +48,19 @@ def test_a_virt_launcher_pod_is_decided_from_the_start(scenario: Scenario, chang
 def test_a_share_manager_pod_is_decided_from_the_start(scenario: Scenario, changes: list[Change]) -> None:
     """As for a virt-launcher pod: Longhorn never recreates a Pending share-manager pod."""
     is_decided_from_the_start(scenario, changes)
+
+
+@given(scenarios(), NAME_CHANGES)
+def test_a_virt_launcher_pod_with_new_terms_by_name_gets_nothing_stronger(
+    scenario: Scenario, changes: list[Change]
+) -> None:
+    """Another webhook's term can equal this webhook's. Then both stay, and nothing is required."""
+    is_not_stronger_and_not_wider(scenario, changes)
+
+
+@given(steering_scenarios.scenarios(), NAME_CHANGES)
+def test_a_share_manager_pod_with_new_terms_by_name_gets_nothing_stronger(
+    scenario: Scenario, changes: list[Change]
+) -> None:
+    """As for a virt-launcher pod."""
+    is_not_stronger_and_not_wider(scenario, changes)

@@ -105,23 +105,16 @@ def only_node(selector: NodeSelector | None) -> str | None:
     return next(iter(named)) if len(named) == 1 else None
 
 
-def names_some_nodes(selector: NodeSelector | None) -> bool:
-    """Whether some terms of a selector name nodes and others name none."""
-    return len({bool(pinned_nodes(term)) for term in _usable(selector)}) > 1
-
-
 def most_nodes(selector: NodeSelector | None, wanted: int) -> int:
     """Return how many of `wanted` nodes a pin can add to this selector within MAX_TERMS and a limit in bytes.
 
-    Only terms that name no node yet are multiplied, so a selector that already names nodes takes up to MAX_TERMS. The
-    result is 0 if even one node is too many.
+    Each term is multiplied. The result is 0 if even one node is too many.
     """
     usable = _usable(selector)
-    free = [term for term in usable if not pinned_nodes(term)]
-    if not free:
+    if not usable:
         return min(wanted, MAX_TERMS)
-    most = max(0, min(wanted, (MAX_TERMS - len(usable) + len(free)) // len(free)))
-    return most if most <= 1 else min(most, max(1, _MAX_GROWTH_BYTES // len(msgspec.json.encode(free))))
+    most = min(wanted, MAX_TERMS // len(usable))
+    return most if most <= 1 else min(most, max(1, _MAX_GROWTH_BYTES // len(msgspec.json.encode(usable))))
 
 
 def prefers_only(term: PreferredSchedulingTerm, node: str, weight: int) -> bool:

@@ -6,15 +6,14 @@ If another webhook changes the pod afterwards, the API server calls this webhook
 mutating/dispatcher.go, reinvocationPolicy IfNeeded). The record separates what the webhook wrote from the user's own.
 KubeVirt copies annotations of a VM's template to its pods. So the record names the pod's owner, which has a new uid at
 each start. A record with another uid is a copy.
-Invariant: the record is bounded: MAX_TERMS node names and fingerprints, as many preferences, a sentence of
-SENTENCE_MAX_CHARS, and three more names.
+Invariant: the record is bounded: MAX_TERMS node names, as many preferences, a sentence of SENTENCE_MAX_CHARS, and three
+more names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
-from zlib import crc32
 
 import msgspec
 from msgspec import Struct
@@ -22,7 +21,6 @@ from msgspec import Struct
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.longhorn import SHARE_MANAGER_KIND
 from webhook.core.api.meta import OwnerReference
-from webhook.core.api.node_selector import NodeSelectorTerm
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
 
@@ -37,7 +35,7 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         nodes: the nodes to which required terms were narrowed; the first one in place, the others in copies of a term.
-        terms: for each of these terms its index among all terms, and its `fingerprint` after the patch.
+        narrowed: how many terms name one of these nodes after the patch. The pod's own terms name none by a field.
         preferred: node, weight, and the number of copies of each preference.
         near_nodes: node and weight of each preferred pod affinity.
         no_eviction: whether the annotation for the descheduler was added.
@@ -50,7 +48,7 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
     """
 
     nodes: tuple[str, ...] = ()
-    terms: tuple[tuple[int, str], ...] = ()
+    narrowed: int = 0
     preferred: tuple[tuple[str, int, int], ...] = ()
     near_nodes: tuple[tuple[str, int], ...] = ()
     no_eviction: bool = False
@@ -92,9 +90,3 @@ def owner_uid(owners: Sequence[OwnerReference] | None) -> str:
     """Return the uid of a pod's owner, a VirtualMachineInstance or a ShareManager; empty if the pod has none."""
     uids = {owner.kind: owner.uid for owner in reversed(owners or ())}
     return uids.get(VMI_KIND) or uids.get(SHARE_MANAGER_KIND) or ""
-
-
-def fingerprint(term: NodeSelectorTerm) -> str:
-    """Return a checksum of a required term, 8 hex digits. An empty list counts as an absent one, as on the wire."""
-    plain = NodeSelectorTerm(match_expressions=term.match_expressions or None, match_fields=term.match_fields or None)
-    return f"{crc32(msgspec.json.encode(plain)):08x}"

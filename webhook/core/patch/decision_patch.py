@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from webhook.core.api.affinity import PREFERRED, REQUIRED, InterPodTerms, NodeAffinity
 from webhook.core.api.longhorn import near
-from webhook.core.api.node_selector import NodeSelectorTerm, pin, pinned_nodes, prefers_only
+from webhook.core.api.node_selector import pin, prefers_only
 from webhook.core.api.pod import Pod
 from webhook.core.decision import (
     NODES_SHOWN,
@@ -30,7 +30,7 @@ from webhook.core.decision import (
     why_not_required,
 )
 from webhook.core.opt_in import OptedInBy
-from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, owner_uid, to_annotation
+from webhook.core.patch.applied_patch import AppliedPatch, owner_uid, to_annotation
 from webhook.core.patch.json_patch import Operation, add, copied, escaped
 from webhook.core.reasons import (
     ANNOTATION_APPLIED_PATCH,
@@ -83,7 +83,7 @@ class _AffinityPatch:
     def __init__(self, pod: Pod, decision: Pin) -> None:
         self.operations: list[Operation] = []
         self._nodes = decision.required or decision.shortlist
-        self._terms: list[tuple[int, str]] = []
+        self._narrowed = 0
         self._preferred: list[tuple[str, int, int]] = []
         self._near = decision.near if isinstance(decision, Steer) else ()
         self._no_eviction = isinstance(decision, Steer) and pod.metadata.annotation(ANNOTATION_NO_EVICTION) is None
@@ -92,7 +92,7 @@ class _AffinityPatch:
         new: dict[str, Any] = {}
         if affinity and affinity.node_affinity:
             if self._nodes:
-                self._narrow(affinity.node_affinity, keep_pinned=not decision.required)
+                self._narrow(affinity.node_affinity)
             self._prefer(affinity.node_affinity, preferred, copies=_COPIES if isinstance(decision, Steer) else 1)
         elif self._nodes or preferred:
             new["nodeAffinity"] = self._node_affinity(preferred)
@@ -109,8 +109,8 @@ class _AffinityPatch:
     def record(self) -> AppliedPatch:
         """Return what the operations add. It names nodes only if a required term was written."""
         return AppliedPatch(
-            nodes=self._nodes if self._terms else (),
-            terms=tuple(self._terms),
+            nodes=self._nodes if self._narrowed else (),
+            narrowed=self._narrowed,
             preferred=tuple(self._preferred),
             near_nodes=tuple((weighted.node, weighted.weight) for weighted in self._near),
             no_eviction=self._no_eviction,
@@ -126,16 +126,14 @@ class _AffinityPatch:
         return {**required, **({PREFERRED: terms} if terms else {})}
 
     def _selector(self) -> dict[str, Any]:
-        fingerprints = (fingerprint(NodeSelectorTerm(match_fields=[pin(node)])) for node in self._nodes)
-        self._terms += enumerate(fingerprints)
+        self._narrowed = len(self._nodes)
         return {"nodeSelectorTerms": [{"matchFields": [_requirement(node)]} for node in self._nodes]}
 
-    def _narrow(self, own: NodeAffinity, *, keep_pinned: bool) -> None:
+    def _narrow(self, own: NodeAffinity) -> None:
         """AND the nodes (any of them) into every term that can match. An empty term matches nothing and stays empty.
 
         The terms are ORed, and a requirement names one node: with several nodes each term is copied once for each
-        further node. A term that already names one of the nodes stays as it is. A term that names only other nodes
-        can't match any of them. It gets a requirement that makes it match nothing, unless `keep_pinned`.
+        further node. No term has a requirement on a field yet (plugins.node_affinity.pre_filter).
         """
         if own.required is None:
             self._add(f"{NODE_AFFINITY}/{REQUIRED}", self._selector())
@@ -143,20 +141,17 @@ class _AffinityPatch:
         terms = own.required.node_selector_terms or []
         end = len(terms)
         for index, term in enumerate(terms):
-            named = pinned_nodes(term)
-            if term.is_empty or not named.isdisjoint(self._nodes) or (named and keep_pinned):
+            if term.is_empty:
                 continue
-            for node in self._nodes[1:] if not named else ():
+            for node in self._nodes[1:]:
                 self.operations.append(copied(f"{TERMS}/{index}", f"{TERMS}/-"))
-                self._and(term, end, node)
+                self._and(end, node)
                 end += 1
-            self._and(term, index, self._nodes[0])
+            self._and(index, self._nodes[0])
 
-    def _and(self, term: NodeSelectorTerm, index: int, node: str) -> None:
-        path = f"{TERMS}/{index}/matchFields"
-        self._add(*((f"{path}/-", _requirement(node)) if term.match_fields else (path, [_requirement(node)])))
-        narrowed = replace(term, match_fields=[*(term.match_fields or ()), pin(node)])
-        self._terms.append((index, fingerprint(narrowed)))
+    def _and(self, index: int, node: str) -> None:
+        self._add(f"{TERMS}/{index}/matchFields", [_requirement(node)])
+        self._narrowed += 1
 
     def _prefer(self, own: NodeAffinity, preferred: Sequence[WeightedNode], *, copies: int) -> None:
         """Append the preferences that the pod does not have yet; `copies` of each if the pod has terms of others.

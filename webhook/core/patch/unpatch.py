@@ -8,8 +8,7 @@ annotations are always removed, because a user can have copied them into a VM. N
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -19,19 +18,12 @@ from webhook.core.api.affinity import PREFERRED, REQUIRED, Affinity, InterPodTer
 from webhook.core.api.longhorn import near
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, prefers_only
 from webhook.core.api.pod import Pod
-from webhook.core.patch.applied_patch import AppliedPatch, applied_to, fingerprint, owner_uid
+from webhook.core.patch.applied_patch import AppliedPatch, applied_to, owner_uid
 from webhook.core.patch.decision_patch import ANNOTATIONS, NODE_AFFINITY, POD_AFFINITY, TERMS
 from webhook.core.patch.json_patch import Operation, apply, escaped, remove, tree_of
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, ANNOTATION_NO_EVICTION
 
 _OWN_KEYS: Final = (ANNOTATION_DECISION, ANNOTATION_APPLIED_PATCH)
-_COMPARED_BY: Final[tuple[Callable[[int, str], object], ...]] = (
-    lambda index, checksum: (index, checksum),
-    lambda _, checksum: checksum,
-    lambda index, _: index,
-    lambda *_: None,
-)
-"""By what a recorded term (its place and checksum) is compared with a term of the pod, the surest comparison first."""
 
 
 def without_applied_patch(pod: Pod, owner: str) -> tuple[Pod, list[Operation]]:
@@ -71,7 +63,8 @@ def _without_empty(affinity: Affinity | None) -> Affinity | None:
 def is_same(one: Any, other: Any) -> bool:
     """Whether two trees (json_patch.tree_of) mean the same to the API server and to the scheduler.
 
-    An empty object or list means the same as an absent one. The order of preferences does not matter.
+    An empty object or list means the same as an absent one. The order of preferences does not matter, and a required
+    term means the same once or twice.
     """
     return bool(_plain(one) == _plain(other))
 
@@ -81,6 +74,8 @@ def _plain(tree: Any) -> Any:
         kept = {key: _plain(value) for key, value in tree.items()}
         if kept.get(PREFERRED):
             kept[PREFERRED] = sorted(kept[PREFERRED], key=msgspec.json.encode)
+        if terms := kept.get("nodeSelectorTerms"):
+            kept["nodeSelectorTerms"] = [term for index, term in enumerate(terms) if term not in terms[:index]]
         return {key: value for key, value in kept.items() if value not in (None, {}, [])}
     return [_plain(item) for item in tree] if isinstance(tree, list) else tree
 
@@ -125,57 +120,36 @@ def _removed(path: str, indexes: Sequence[int], length: int) -> Iterator[Operati
 
 
 def _revert_required(own: NodeAffinity, applied: AppliedPatch) -> Iterator[Operation]:
-    """Remove the requirement from each term that was narrowed in place, and each copy for a further node as a whole."""
+    """Take the webhook's requirement out of each term, and remove copies, and terms that had nothing else.
+
+    If more terms name a node of the record than the webhook wrote, somebody else wrote one of them, too. Which one is
+    not known. Then all stay, and the pod has terms by a field of its own.
+    """
     terms = (own.required.node_selector_terms if own.required else None) or []
-    narrowed = dict(_narrowed_terms(terms, applied))
-    first = next((node for node in applied.nodes if node in narrowed.values()), None)
-    gone = [index for index, node in narrowed.items() if node != first or _has_only(terms[index], node)]
-    for index, node in narrowed.items():
-        if index not in gone:
-            yield remove(_requirement_path(terms[index], index, node))
+    wrote = [pin(node) for node in applied.nodes]
+    found = [
+        (index, place)
+        for index, term in enumerate(terms)
+        for place, requirement in enumerate(term.match_fields or ())
+        if requirement in wrote
+    ]
+    if len(found) > applied.narrowed:
+        return
+    left: list[NodeSelectorTerm] = []
+    gone: list[int] = []
+    for index, place in dict(found).items():
+        fields = terms[index].match_fields or []
+        term = NodeSelectorTerm(
+            match_expressions=terms[index].match_expressions or None,
+            match_fields=[*fields[:place], *fields[place + 1 :]] or None,
+        )
+        if term.is_empty or term in left:
+            gone.append(index)
+            continue
+        left.append(term)
+        path = f"{TERMS}/{index}/matchFields"
+        yield remove(f"{path}/{place}" if term.match_fields else path)
     if gone and len(gone) == len(terms):
         yield remove(f"{NODE_AFFINITY}/{REQUIRED}")  # a selector without terms would match no node
     else:
         yield from _removed(TERMS, gone, len(terms))
-
-
-def _narrowed_terms(terms: Sequence[NodeSelectorTerm], applied: AppliedPatch) -> Iterator[tuple[int, str]]:
-    """Yield (index, node) of the terms that the webhook narrowed, at most as many as the record has.
-
-    For each recorded term comes first the unchanged term in its place, then an unchanged one in another place, then a
-    changed one in its place, then any changed one. Two terms can be equal: then the place decides.
-    """
-    carrying = {index: node for index, term in enumerate(terms) if (node := _narrowed_to(term, applied))}
-    checksums = {index: fingerprint(terms[index]) for index in carrying}
-    missing = list(applied.terms)
-    for compared in _COMPARED_BY:
-        wanted = defaultdict[object, list[tuple[int, str]]](list)
-        for recorded in missing:
-            wanted[compared(*recorded)].append(recorded)
-        for index, node in tuple(carrying.items()):
-            alike = wanted[compared(index, checksums[index])]
-            if alike:
-                alike.pop()
-                del carrying[index]
-                yield index, node
-        missing = [recorded for rest in wanted.values() for recorded in rest]
-
-
-def _narrowed_to(term: NodeSelectorTerm, applied: AppliedPatch) -> str | None:
-    """Return the recorded node in the term's last such requirement, because the webhook's requirement was appended."""
-    for requirement in reversed(term.match_fields or ()):
-        for node in requirement.values or ():
-            if node in applied.nodes and requirement == pin(node):
-                return node
-    return None
-
-
-def _has_only(term: NodeSelectorTerm, node: str) -> bool:
-    return not term.match_expressions and term.match_fields == [pin(node)]
-
-
-def _requirement_path(term: NodeSelectorTerm, index: int, node: str) -> str:
-    """Return the path of the webhook's requirement in the term; that of the list if it is the only requirement."""
-    fields = term.match_fields or []
-    path = f"{TERMS}/{index}/matchFields"
-    return path if len(fields) == 1 else f"{path}/{len(fields) - 1 - fields[::-1].index(pin(node))}"

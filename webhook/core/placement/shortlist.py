@@ -23,7 +23,6 @@ from webhook.core.api.node_selector import (
     MAX_TERMS,
     NodeSelectorTerm,
     most_nodes,
-    names_some_nodes,
 )
 from webhook.core.api.pod import Pod
 from webhook.core.placement.feasibility import evaluate, why_undecidable
@@ -60,8 +59,8 @@ def pick(
     most = most_nodes(required, MAX_TERMS)
     if usable <= SCORED_WHOLE_NODES or 2 * usable <= len(names) or most < LEAST_NODES:
         return ()
-    if view.has_autoscaler() or view.staleness() or why_undecidable(cycle) or names_some_nodes(required):
-        return ()  # a term of the pod that names no node would stay beside the list
+    if view.has_autoscaler() or view.staleness() or why_undecidable(cycle):
+        return ()
     view = view.without_reads()
     listed: dict[str, int] = {}
     for name in (*preferred[:most], *_spread(names, seed)):

@@ -131,18 +131,18 @@ def _required(
     firm = [node_fit for node_fit in node_fits if node_fit.node in firm_nodes]
     if not firm:
         return evidence_for(node_fits[0].node, findings).why_not_required
+    feasible = tuple(node_fit.node for node_fit in firm if node_fit.feasible)
+    if not feasible:
+        return firm[0].why
     blocked = (
         feasibility.why_undecidable(cycle)
         or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
         or replica_share.why_not_shared(cycle)
+        or _why_other_scheduler(pod, opt_in)
     )
     if blocked:
         return blocked
     if staleness:
         return Reason.EVIDENCE_NOT_CONFIRMED.why(staleness=staleness)
-    feasible = tuple(node_fit.node for node_fit in firm if node_fit.feasible)
-    why = _why_other_scheduler(pod, opt_in) if feasible else firm[0].why
-    if why:
-        return why
     most = most_nodes(pod.spec.required_node_affinity, len(feasible))
     return feasible[:most] or Reason.TOO_MANY_TERMS.why(limit=MAX_TERMS)

@@ -51,6 +51,7 @@ PRE_FILTER: Final[tuple[PodFilter, ...]] = (
     dynamic_resources.pre_filter,
     node_declared_features.pre_filter,
     volume_restrictions.pre_filter,
+    node_affinity.pre_filter,
 )
 
 # What the Node object and the incoming pod decide.

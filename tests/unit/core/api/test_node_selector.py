@@ -8,7 +8,7 @@ from support.fakes.views import cluster
 from support.objects.builders import node, on_node, vm_pod
 
 from webhook.core.api.affinity import PREFERRED
-from webhook.core.api.node_selector import NodeSelector, names_some_nodes, only_node
+from webhook.core.api.node_selector import NodeSelector, only_node
 from webhook.core.api.pod import Pod
 from webhook.core.placement.shortlist import pod_prefers_against
 
@@ -46,23 +46,6 @@ def test_the_one_node_that_a_selector_leaves(terms: list[Object], only: str | No
     """Every term that can match must name that node. Without a selector every node is left."""
     assert only_node(selector(*terms)) == only
     assert only_node(None) is None
-
-
-@pytest.mark.parametrize(
-    ("terms", "some"),
-    [
-        pytest.param([], False, id="no term"),
-        pytest.param([FREE, FREE], False, id="none names a node"),
-        pytest.param([on_node("n1"), on_node("n2")], False, id="each names one"),
-        pytest.param([on_node("n1"), FREE], True, id="one does, and one does not"),
-        pytest.param([on_node("n1"), {}], False, id="an empty term is none"),
-        pytest.param([field("NotIn", "n1"), on_node("n2")], True, id="a name that is excluded is not named"),
-    ],
-)
-def test_a_selector_that_names_nodes_in_some_of_its_terms(terms: list[Object], some: bool) -> None:  # noqa: FBT001 - a column
-    """If such a selector were narrowed to a list, the terms of the list could not be distinguished afterwards."""
-    assert names_some_nodes(selector(*terms)) is some
-    assert names_some_nodes(None) is False
 
 
 def label(operator: str, *values: str) -> Object:

@@ -1,4 +1,4 @@
-"""Which of the pod's required terms the webhook takes its requirement out of, if several could be its own."""
+"""Out of which of the pod's required terms the webhook takes its requirement."""
 
 from __future__ import annotations
 
@@ -10,39 +10,40 @@ import pytest
 from msgspec import convert
 from support.objects.builders import OWNER_UID, on_node, virt_launcher_pod
 
-from webhook.core.api.node_selector import NodeSelectorTerm
 from webhook.core.api.pod import Pod
-from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
+from webhook.core.patch.applied_patch import AppliedPatch, to_annotation
 from webhook.core.patch.unpatch import revert_operations
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
 
 LATER: Final = {"matchExpressions": [{"key": "example.com/later", "operator": "DoesNotExist"}]}
 PINNED: Final = {**LATER, **on_node("n1")}
-CHANGED: Final = {"matchExpressions": [*LATER["matchExpressions"], *LATER["matchExpressions"]], **on_node("n1")}
+CHANGED_LATER: Final = {"matchExpressions": [*LATER["matchExpressions"], *LATER["matchExpressions"]]}
+CHANGED: Final = {**CHANGED_LATER, **on_node("n1")}
+TWICE: Final = {**LATER, "matchFields": 2 * on_node("n1")["matchFields"]}
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 @pytest.mark.parametrize(
-    ("terms", "recorded", "own"),
+    ("terms", "narrowed", "left"),
     [
-        pytest.param([PINNED, PINNED], [1], 1, id="two-equal-terms"),
-        pytest.param([LATER, LATER, PINNED], [0], 2, id="others-came-before-it"),
-        pytest.param([CHANGED, PINNED], [0], 1, id="another-term-in-its-place"),
-        pytest.param([CHANGED, CHANGED], [1], 1, id="both-changed-since"),
-        pytest.param([LATER, CHANGED], [0], 1, id="changed-and-moved"),
+        pytest.param([PINNED], 1, [LATER], id="the-one-that-was-written"),
+        pytest.param([PINNED, PINNED], 2, [LATER], id="copies-become-one"),
+        pytest.param([LATER, PINNED], 1, [LATER, LATER], id="one-without-a-name-stays"),
+        pytest.param([CHANGED, PINNED], 2, [CHANGED_LATER, LATER], id="a-changed-one-keeps-the-change"),
+        pytest.param([CHANGED, PINNED], 1, [CHANGED, PINNED], id="one-more-than-written"),
+        pytest.param([TWICE], 1, [TWICE], id="once-more-in-a-term"),
+        pytest.param([TWICE], 2, [PINNED], id="one-is-taken-out-of-each"),
+        pytest.param([PINNED, on_node("n2")], 1, [LATER, on_node("n2")], id="another-node"),
+        pytest.param([on_node("n1"), LATER], 1, [LATER], id="nothing-else-in-it"),
     ],
 )
-def test_the_closest_term_is_the_webhooks_own(terms: list[Any], recorded: list[int], own: int) -> None:
-    """The unchanged term in its place comes first, then an unchanged one, then a changed one in its place."""
-    checksum = fingerprint(convert(PINNED, NodeSelectorTerm))
-    record = AppliedPatch(nodes=("n1",), terms=tuple((index, checksum) for index in recorded), owner=OWNER_UID)
+def test_what_the_record_counts_is_taken_out(terms: list[Any], narrowed: int, left: list[Any]) -> None:
+    """If more terms name a node of the record than it counts, somebody else wrote one: all stay."""
+    record = AppliedPatch(nodes=("n1",), narrowed=narrowed, owner=OWNER_UID)
     pod = virt_launcher_pod(annotations={ANNOTATION_APPLIED_PATCH: to_annotation(record)})
     pod["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [deepcopy(term) for term in terms]}}}
     after = jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod), OWNER_UID))
-    left = after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
-    assert ["matchFields" in term for term in left] == [
-        index != own and "matchFields" in term for index, term in enumerate(terms)
-    ]
+    assert after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == left
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ def test_the_closest_term_is_the_webhooks_own(terms: list[Any], recorded: list[i
 )
 def test_only_a_record_of_this_pod_removes_a_term(owner: str, name: str | None, *, is_ours: bool) -> None:
     """KubeVirt copies a template's annotations to the pod. A copied record must not remove an administrator's term."""
-    record = AppliedPatch(nodes=("n1",), terms=((0, fingerprint(convert(PINNED, NodeSelectorTerm))),), owner=owner)
+    record = AppliedPatch(nodes=("n1",), narrowed=1, owner=owner)
     pod = virt_launcher_pod(annotations={ANNOTATION_APPLIED_PATCH: to_annotation(record)})
     pod["metadata"]["name"] = name
     pod["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [deepcopy(PINNED)]}}}

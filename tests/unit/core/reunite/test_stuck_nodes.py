@@ -12,9 +12,8 @@ from support.objects.builders_pods import pod
 from support.scenarios.stuck_vms import ASKS, CLAIM, Object, judged, lost, rule, stuck, waiting
 
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.node_selector import NodeSelectorTerm, pin
 from webhook.core.listed_snapshot import ListedSnapshot
-from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
+from webhook.core.patch.applied_patch import AppliedPatch, to_annotation
 from webhook.core.reunite.not_yet import Rule
 from webhook.core.reunite.stuck import RestartVM
 from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
@@ -48,9 +47,7 @@ def test_another_node_decides(home: Object, other: Object, expected: Rule | None
 
 def test_a_vm_on_a_short_list_is_restarted_if_a_node_beside_the_list_takes_it() -> None:
     """Each node of the list counts as a required one."""
-    terms = [NodeSelectorTerm(match_fields=[pin(name)]) for name in ("n1", "n2")]
-    checksums = tuple((index, fingerprint(each)) for index, each in enumerate(terms))
-    record = AppliedPatch(nodes=("n1", "n2"), terms=checksums, owner=builders.OWNER_UID)
+    record = AppliedPatch(nodes=("n1", "n2"), narrowed=2, owner=builders.OWNER_UID)
     vm = stuck(waiting(pinned_to=["n1", "n2"], annotations={builders.WRITTEN: to_annotation(record)}))
     home = builders.node("n1", ready="Unknown")
     assert getattr(judged(vm, cluster(*CLAIM, home, FILLED_N2, builders.node("n3"))), "node", None) == "n3"

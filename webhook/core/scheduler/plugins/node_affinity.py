@@ -14,6 +14,13 @@ from webhook.core.scheduler.matching.node_selector import matches_node_selector
 from webhook.core.scheduler.state.node_info import NodeInfo
 
 
+def pre_filter(cycle: CycleState) -> Why | None:
+    """Return that a required term of the pod has `matchFields`: the webhook could not tell it from its own."""
+    required = cycle.pod.spec.required_node_affinity
+    terms = (required.node_selector_terms if required else None) or ()
+    return Reason.MATCH_FIELDS.why() if any(term.match_fields for term in terms) else None
+
+
 def filter_by_labels(cycle: CycleState, node: NodeInfo) -> Why | None:
     """Reject a node that lacks a label of `spec.nodeSelector`."""
     selector = cycle.pod.spec.node_selector
