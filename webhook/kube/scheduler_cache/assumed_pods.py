@@ -93,13 +93,13 @@ class Pods:
             self.by_claim.put(key, None, virt_launcher)
             self.virt_launchers[key] = virt_launcher
             vmi = vm_key(key, virt_launcher), virt_launcher.uid
-            # The other pod of a live migration belongs to the same VM. A watch has shown it before.
-            if old is None and self._nodes_max(*vmi):
-                self._confirm(*vmi)
             if new.by_record:
                 self._starts.setdefault(vmi, _Start({})).pods[key] = pod_infos
                 self.recount(*vmi)
                 pod_infos = ()
+            elif old is None or not old.handles:
+                # The other pod of a live migration belongs to the same VM. It was bound before.
+                self._confirm(*vmi)
         elif new.by_record and new.namespace != self._longhorn_namespace:
             pod_infos = ()
         if new.claim_user is not None:
