@@ -82,6 +82,7 @@ _NODE_FIELDS: Final = {"pods", "shown", "since", "starting_together"}
 _SUMS: Final = {"allocatable", "requested", "queued", "waiting"}  # of the pods
 _BETWEEN_PODS: Final = {
     "existing_terms",
+    "not_compared",
     "_groups",
     "_anti_affinity",
     "with_anti_affinity",
