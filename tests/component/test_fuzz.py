@@ -27,7 +27,6 @@ REVIEWS: Final = size("FUZZ_REVIEWS")
 SEED: Final = int(os.environ.get("FUZZ_SEED", secrets.randbelow(2**32)))
 _WARM_UP: Final = REVIEWS // 2
 _SETTLED: Final = 10_000  # reviews in which the heap settles, as measured; bodies of 8 MiB are among them
-_IN_FLIGHT: Final = 16  # so that the server works while the next ones are made
 _AGAIN_EVERY: Final = 8  # patched pods: one in so many is sent again
 _HANG_UP_SECONDS: Final = 0.1  # what is wrong as HTTP may ask for more bytes, and none will come
 _GROWTH_MIB: Final = 8.0  # measured: 1 to 5, and none over the next 40,000
@@ -112,16 +111,13 @@ def bodies(stream: Iterable[Case], server: Serving, pair: Pair, seen: Counter[st
 
 
 def answered(client: Client, stream: Iterator[bytes]) -> Iterator[tuple[bytes, Reply]]:
-    """Yield each body with its answer; several calls are always in flight."""
-    sent: list[bytes] = []
-    while sent or stream:
-        batch = list(islice(stream, _IN_FLIGHT))
-        client.send(b"".join(map(request, batch)))
-        for body in sent:
-            yield body, client.reply()
-        if not batch:
-            return
-        sent = batch
+    """Yield each body with its answer. The next body is made while the server works."""
+    body = next(stream, None)
+    while body is not None:
+        client.send(request(body))
+        following = next(stream, None)
+        yield body, client.reply()
+        body = following
 
 
 def talk(server: Serving, pair: Pair, data: bytes) -> Iterator[Reply]:
