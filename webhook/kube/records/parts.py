@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from sys import intern
+from typing import Final
 
 from msgspec import Struct
 
@@ -80,10 +81,13 @@ def to_csi_drivers(_: str, record: CSIDrivers) -> CSIDrivers:
     return record
 
 
+_NO_LABEL: Final = (None,)
+
+
 def namespace_label(wire: Namespace) -> tuple[str | None]:
     """Return the record of a Namespace: the value of its label LABEL_CO_SCHEDULE."""
     label = kept_value(wire.metadata.label(LABEL_CO_SCHEDULE))
-    return (label and intern(label),)
+    return _NO_LABEL if label is None else (intern(label),)
 
 
 def to_namespace(key: str, record: tuple[str | None]) -> Namespace:
