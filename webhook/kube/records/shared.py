@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import msgspec
 
 from webhook.core.api.container import PodCondition
+from webhook.core.api.meta import NAME_MAX_CHARS
 from webhook.core.api.pod import POD_SCHEDULED, UNSCHEDULABLE, PodStatus
+from webhook.core.reasons import SENTENCE_MAX_CHARS
 
 T = TypeVar("T")
-NAME_MAX_CHARS: Final = 253  # apimachinery pkg/util/validation; an uid has 36
-REFUSAL_MAX_CHARS: Final = 1024  # as the sentences in annotations (webhook.core.patch.applied_patch)
 _shared: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
 """Each part for as long as a record has it. So the table needs no bound, and a part that is gone costs nothing."""
 
@@ -46,7 +46,7 @@ def scheduled_at(status: PodStatus | None) -> str | None:
 def refusal(status: PodStatus | None) -> str | None:
     """Return kube-scheduler's message why it finds no node for a pod; None if it reports no such thing."""
     condition = status.scheduled if status else None
-    return (condition.message or "")[:REFUSAL_MAX_CHARS] if condition and condition.reason == UNSCHEDULABLE else None
+    return (condition.message or "")[:SENTENCE_MAX_CHARS] if condition and condition.reason == UNSCHEDULABLE else None
 
 
 def pod_status(phase: str | None, scheduled_at: str | None, refusal: str | None = None) -> PodStatus:
