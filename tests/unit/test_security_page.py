@@ -97,6 +97,10 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
         f"{PROPERTIES}::test_a_required_node_has_firm_evidence_and_can_start_the_pod",
         "unit/core/evidence/test_share_managers.py::test_a_hostile_node_name_is_shown_short_and_in_ascii",
     ),
+    "A large object, or one that changes all the time: pods, VMs and claims of one namespace": (
+        "unit/kube/records/test_bounded.py::test_a_cache_holds_what_its_records_keep_and_nothing_of_what_was_before",
+        "unit/kube/records/test_large_pods.py::test_a_bound_pod_with_a_long_field_takes_its_requests_and_its_node_is_not_required",
+    ),
     "Secrets leak into logs or documents": (
         "component/telemetry/test_log_calls.py::test_a_call_is_logged_with_its_uid_and_without_a_secret",
         "unit/objects/test_kept.py::test_what_a_type_takes_whole_is_narrowed",
