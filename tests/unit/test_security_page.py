@@ -84,6 +84,10 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
         "unit/core/test_bounds.py::test_answer_log_line_annotations_and_events_are_bounded",
         "component/telemetry/test_log_calls.py::test_bad_reviews_are_logged_once_a_minute",
     ),
+    "A large object, or one that changes": (
+        "unit/kube/records/test_bounded.py::test_a_cache_holds_what_its_records_keep_and_nothing_of_what_was_before",
+        "unit/kube/records/test_large_pods.py::test_while_a_bound_pods_terms_are_not_known_no_node_is_required",
+    ),
     "Another pod reads the page or `/metrics`": (
         "component/page/test_page_state.py::test_the_page_answers_only_on_the_loopback_address",
         "component/telemetry/test_metrics.py::test_another_method_is_refused",
