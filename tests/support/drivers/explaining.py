@@ -148,6 +148,9 @@ def a_pod(*claims: str, opt_in: str | None = "true", **spec: Any) -> dict[str, A
         "generateName": "virt-launcher-db-",
         "labels": {"kubevirt.io": "virt-launcher"},
         "annotations": annotations,
+        "ownerReferences": [
+            {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "db", "uid": "uid-of-db"}
+        ],
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"volumes": volumes(*claims), **spec}}
 

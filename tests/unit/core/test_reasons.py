@@ -31,6 +31,7 @@ NAMES = {
     "most",
     "namespace",
     "node",
+    "owner",
     "nodes",
     "on",
     "operation",

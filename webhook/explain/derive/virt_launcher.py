@@ -145,7 +145,7 @@ def _pod(vmi: _VMI, volumes: list[dict[str, Any]]) -> dict[str, Any]:
                 "kubevirt.io/domain": vmi.name,
                 **{key: value for key, value in kept if not key.startswith(_DROPPED_ANNOTATIONS)},
             },
-            "ownerReferences": [owner],
+            "ownerReferences": [{**owner, "uid": ASSUMED_UID}],
         },
         "spec": spec,
     }

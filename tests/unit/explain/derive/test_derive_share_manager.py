@@ -34,6 +34,9 @@ def test_the_pod_is_the_one_that_longhorn_makes() -> None:
             "name": "share-manager-pvc-disk",
             "namespace": NAMESPACE,
             "labels": {"longhorn.io/component": "share-manager", "longhorn.io/share-manager": "pvc-disk"},
+            "ownerReferences": [
+                {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", "name": "pvc-disk", "uid": "explained"}
+            ],
         },
         "spec": {"nodeSelector": {}, "tolerations": [], "containers": SERVES},
     }
