@@ -92,7 +92,7 @@ class Driver:
     @property
     def shown(self) -> Shown:
         """ShareManager -> node, as the machine stores it now."""
-        return {str(name): record and record.owner_id for name, record in self.machine.objects.items()}
+        return {str(name): record.status and record.status.owner_id for name, record in self.machine.objects.items()}
 
     def play(self, *answers: Says) -> None:
         """Let the machine make one request for each answer, and give it the answer."""

@@ -21,7 +21,7 @@ def test_the_longest_record_is_read() -> None:
     """With names of 253 characters, and a text of which JSON escapes each character."""
     longest = AppliedPatch(
         nodes=_NAMES,
-        terms=tuple((each, "f" * 8) for each in range(MAX_TERMS)),
+        narrowed=MAX_TERMS,
         preferred=tuple((name, 100, 10) for name in _NAMES),
         near_nodes=tuple((name[:63], 100) for name in _NAMES),
         no_eviction=True,

@@ -47,4 +47,4 @@ def test_a_feasible_node_passes_every_plugin_in_the_order_of_the_registry() -> N
     cycle = CycleState(convert(builders.virt_launcher_pod(), Pod), "vms", snapshot, [volume])
     asked = asked_of(lambda: why_undecidable(cycle) or evaluate("n1", cycle, ViewWithSnapshot(snapshot)))
     assert asked == list(FUNCTIONS.values())
-    assert len(asked) == 17
+    assert len(asked) == 18
