@@ -7,7 +7,7 @@ expected. Invariant: a row that does not read as described is an error, never sk
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -168,8 +168,9 @@ def _case(row: Mapping[str, Any], path: Path) -> Case:
     full_pod = _pod(row["pod"], entry, path)
     asked_namespace = asked.get("namespace") or _NAMESPACES[entry]
     review = builders.review(full_pod, **{"namespace": _NAMESPACES[entry], **asked})
-    own = () if "virtualMachines" in row.get("cluster", {}) else vm_of(full_pod, asked_namespace)
-    described = [*cluster(row.get("cluster", {}), instance_managers=entry == SHARE_MANAGER), *own]
+    described = list(cluster(row.get("cluster", {}), instance_managers=entry == SHARE_MANAGER))
+    if "virtualMachines" not in row.get("cluster", {}):
+        described += {_named(each): each for each in _vms_of([full_pod, *described], asked_namespace)}.values()
     case = Case(
         name=name,
         source=path.name,
@@ -191,6 +192,17 @@ def _pod(row: Mapping[str, Any], entry: str, path: Path) -> Object:
     if entry == SHARE_MANAGER:
         return share_manager_pod(row)
     return pod(row, lambda name: _fixture(path, name))
+
+
+def _vms_of(objects: Iterable[Object], namespace: str) -> Iterator[Object]:
+    """The VMs of the pods among these objects; `namespace` is that of a pod that names none."""
+    for each in objects:
+        if each["kind"] == "Pod":
+            yield from vm_of(each, each["metadata"].get("namespace", namespace))
+
+
+def _named(each: Object) -> tuple[str, str, str]:
+    return each["kind"], each["metadata"]["namespace"], each["metadata"]["name"]
 
 
 def _expect(expect: Mapping[str, Any]) -> Expect:

@@ -132,7 +132,7 @@ def _pod(vmi: _VMI, volumes: list[dict[str, Any]]) -> dict[str, Any]:
     if affinity is not None:
         spec["affinity"] = affinity
     spec.update({field: raw[field] for field in _CARRIED_OVER if raw.get(field) is not None})
-    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": vmi.name, "uid": ASSUMED_UID}
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": vmi.name, "controller": True}
     kept = (vmi.meta.annotations or {}).items()
     return {
         "apiVersion": "v1",
