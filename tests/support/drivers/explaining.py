@@ -85,6 +85,11 @@ CLUSTER = """---
 {apiVersion: v1, kind: Pod, metadata: {name: share-manager-vol-stopped, namespace: longhorn-system,
  deletionTimestamp: "2026-01-01T00:00:00Z", labels: {longhorn.io/component: share-manager}},
  spec: {nodeName: node-a}, status: {phase: Failed}}
+---
+{apiVersion: kubevirt.io/v1, kind: VirtualMachine, metadata: {name: db, namespace: vms}, spec: {template: {}}}
+---
+{apiVersion: kubevirt.io/v1, kind: VirtualMachineInstance, metadata: {name: db, namespace: vms, uid: uid-of-db,
+ ownerReferences: [{apiVersion: kubevirt.io/v1, kind: VirtualMachine, name: db, uid: uid-of-the-vm}]}, spec: {}}
 """
 
 

@@ -146,12 +146,10 @@ def changed(pod: Object, changes: list[Change]) -> Object:
 
 
 def plain(value: Any) -> Any:
-    """Return the pod without empty fields and doubled terms, and with sorted preferences: Kubernetes sees no change."""
+    """Return the pod without empty and null fields, and with sorted preferences. To Kubernetes it is the same pod."""
     if isinstance(value, dict):
         kept = {key: rest for key, inner in value.items() if (rest := plain(inner)) not in (None, {}, [])}
         if PREFERRED in kept:
             kept[PREFERRED] = sorted(kept[PREFERRED], key=json.dumps)
-        if terms := kept.get("nodeSelectorTerms"):
-            kept["nodeSelectorTerms"] = [term for index, term in enumerate(terms) if term not in terms[:index]]
         return kept
     return [plain(inner) for inner in value] if isinstance(value, list) else value

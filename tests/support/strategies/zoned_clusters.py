@@ -15,7 +15,7 @@ import jsonpatch
 from support.fakes.views import cluster
 from support.models import oracle
 from support.models.scheduler_model import REQUIRED, Situation, refusals
-from support.objects import builders, builders_cluster, builders_longhorn, builders_pods
+from support.objects import builders, builders_cluster, builders_kubevirt, builders_longhorn, builders_pods
 
 from webhook.core.admit import Answer, admit
 from webhook.core.decision import Pin
@@ -96,6 +96,8 @@ class ZonedCluster:
             builders_longhorn.share_manager("pv", ownerID=home, state="running"),
             builders_longhorn.share_manager_pod("pv", nodeName=home),
             *(builders_longhorn.longhorn_node(node["metadata"]["name"]) for node in self.nodes),
+            builders_kubevirt.virtual_machine("db01", ("disk",), namespace=_NAMESPACE),
+            builders_kubevirt.virtual_machine_instance("db01", ("disk",), namespace=_NAMESPACE, uid=self.uid),
         ]
         view = cluster(*objects)
         snapshot = view.snapshot()

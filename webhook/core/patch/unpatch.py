@@ -63,8 +63,7 @@ def _without_empty(affinity: Affinity | None) -> Affinity | None:
 def is_same(one: Any, other: Any) -> bool:
     """Whether two trees (json_patch.tree_of) mean the same to the API server and to the scheduler.
 
-    An empty object or list means the same as an absent one. The order of preferences does not matter, and a required
-    term means the same once or twice.
+    An empty object or list means the same as an absent one. The order of preferences does not matter.
     """
     return bool(_plain(one) == _plain(other))
 
@@ -74,8 +73,6 @@ def _plain(tree: Any) -> Any:
         kept = {key: _plain(value) for key, value in tree.items()}
         if kept.get(PREFERRED):
             kept[PREFERRED] = sorted(kept[PREFERRED], key=msgspec.json.encode)
-        if terms := kept.get("nodeSelectorTerms"):
-            kept["nodeSelectorTerms"] = [term for index, term in enumerate(terms) if term not in terms[:index]]
         return {key: value for key, value in kept.items() if value not in (None, {}, [])}
     return [_plain(item) for item in tree] if isinstance(tree, list) else tree
 
@@ -120,7 +117,7 @@ def _removed(path: str, indexes: Sequence[int], length: int) -> Iterator[Operati
 
 
 def _revert_required(own: NodeAffinity, applied: AppliedPatch) -> Iterator[Operation]:
-    """Take the webhook's requirement out of each term, and remove copies, and terms that had nothing else.
+    """Take the webhook's requirement out of each term, and remove copies for further nodes, and what is then empty.
 
     If more terms name a node of the record than the webhook wrote, somebody else wrote one of them, too. Which one is
     not known. Then all stay, and the pod has terms by a field of its own.
@@ -128,7 +125,7 @@ def _revert_required(own: NodeAffinity, applied: AppliedPatch) -> Iterator[Opera
     terms = (own.required.node_selector_terms if own.required else None) or []
     wrote = [pin(node) for node in applied.nodes]
     found = [
-        (index, place)
+        (wrote.index(requirement), index, place)
         for index, term in enumerate(terms)
         for place, requirement in enumerate(term.match_fields or ())
         if requirement in wrote
@@ -137,13 +134,13 @@ def _revert_required(own: NodeAffinity, applied: AppliedPatch) -> Iterator[Opera
         return
     left: list[NodeSelectorTerm] = []
     gone: list[int] = []
-    for index, place in dict(found).items():
+    for nth_node, index, place in sorted({each[1]: each for each in found}.values()):
         fields = terms[index].match_fields or []
         term = NodeSelectorTerm(
             match_expressions=terms[index].match_expressions or None,
             match_fields=[*fields[:place], *fields[place + 1 :]] or None,
         )
-        if term.is_empty or term in left:
+        if term.is_empty or (nth_node and term in left):
             gone.append(index)
             continue
         left.append(term)

@@ -27,7 +27,10 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
     ("terms", "narrowed", "left"),
     [
         pytest.param([PINNED], 1, [LATER], id="the-one-that-was-written"),
-        pytest.param([PINNED, PINNED], 2, [LATER], id="copies-become-one"),
+        pytest.param([PINNED, PINNED], 2, [LATER, LATER], id="two-equal-ones"),
+        pytest.param([PINNED, {**LATER, **on_node("n0")}], 2, [LATER], id="a-copy-for-a-further-node"),
+        pytest.param([{**LATER, **on_node("n0")}, PINNED], 2, [LATER], id="a-copy-that-comes-first"),
+        pytest.param([{**LATER, **on_node("n0")}], 2, [LATER], id="a-copy-alone"),
         pytest.param([LATER, PINNED], 1, [LATER, LATER], id="one-without-a-name-stays"),
         pytest.param([CHANGED, PINNED], 2, [CHANGED_LATER, LATER], id="a-changed-one-keeps-the-change"),
         pytest.param([CHANGED, PINNED], 1, [CHANGED, PINNED], id="one-more-than-written"),
@@ -39,7 +42,7 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 )
 def test_what_the_record_counts_is_taken_out(terms: list[Any], narrowed: int, left: list[Any]) -> None:
     """If more terms name a node of the record than it counts, somebody else wrote one: all stay."""
-    record = AppliedPatch(nodes=("n1",), narrowed=narrowed, owner=OWNER_UID)
+    record = AppliedPatch(nodes=("n1", "n0"), narrowed=narrowed, owner=OWNER_UID)
     pod = virt_launcher_pod(annotations={ANNOTATION_APPLIED_PATCH: to_annotation(record)})
     pod["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [deepcopy(term) for term in terms]}}}
     after = jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod), OWNER_UID))

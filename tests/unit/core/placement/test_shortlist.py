@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec import convert
 from support.fakes.views import MISSING, ViewWithGaps, cluster
 from support.objects.builders import longhorn_node, node, node_affinity, on_node, share_manager_pod, vm_pod
+from support.objects.builders_kubevirt import virtual_machine_instance
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
@@ -183,10 +184,12 @@ def test_while_many_nodes_are_unusable_there_is_no_list(
 
 
 def listed_pods(count: int, cpu: str, ports: Sequence[Object] = ()) -> list[Object]:
-    """Pods that wait, each on a list of its own."""
+    """Pods that wait, each on a list of its own, with the VirtualMachineInstances that own them."""
     own = node_affinity(required=map(on_node, ("m0001", "m0002")), preferred={"m0001": 100})
     containers = [{"name": "x", "resources": {"requests": {"cpu": cpu}}, "ports": list(ports)}]
-    return [vm_pod(f"vm-{index}", affinity=own, containers=containers, decided="preferred") for index in range(count)]
+    names = [f"vm-{index}" for index in range(count)]
+    pods = [vm_pod(name, affinity=own, containers=containers, decided="preferred") for name in names]
+    return [*pods, *map(virtual_machine_instance, names)]
 
 
 @pytest.mark.parametrize(
