@@ -67,7 +67,9 @@ async def test_without_caches_everything_is_read(store: ClusterCache, server: Ap
     assert isinstance(answer.decision, Pin), answer.decision
     assert (answer.decision.required, answer.decision.nodes) == ((), ("node-a",))
     longhorn = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
-    assert sorted(gets(server)) == [
+    vmi, *others = gets(server)
+    assert vmi == "/apis/kubevirt.io/v1/namespaces/vms/virtualmachineinstances/db01"
+    assert sorted(others) == [
         "/api/v1/namespaces/longhorn-system/pods/share-manager-pvc-disk",
         CLAIM_PATH,
         "/api/v1/nodes/node-a",

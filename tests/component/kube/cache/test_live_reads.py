@@ -12,6 +12,7 @@ from support.fakes.api_server import ApiServer, Cluster, Handler, refusing, sayi
 from support.fakes.http_line import Asked, Line
 from support.fakes.live import PATHS, answered, cluster_of, gets, listed, now, path_of, ref
 from support.objects import builders
+from support.objects.owners import of_launchers
 
 from webhook.core import refs
 from webhook.core.decision import Pin
@@ -162,7 +163,7 @@ async def test_a_staleness_makes_a_requirement_a_preference(store: ClusterCache,
     """The webhook prefers the node that last served the disk, and does not require it."""
     at = now() - 60
     parts: dict[str, list[dict[str, Any]]] = {path: [] for path in PATHS.values()}
-    for each in serving.cluster():
+    for each in (*serving.cluster(), *of_launchers(())):
         parts[path_of(each)].append(each)
     for cache in store.caches.values():
         of_users = cache.resource.kind in {Kind.PERSISTENT_VOLUME, Kind.VIRT_LAUNCHER_POD, *KINDS_OF_VMS}

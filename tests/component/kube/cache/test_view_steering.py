@@ -44,7 +44,8 @@ def vm(name: str = "db01", **described: Any) -> dict[str, Any]:
 def cluster() -> Cluster:
     """A VM on node-a, and the volume that it waits for."""
     nodes = [*map(builders.node, ("node-a", "node-b")), *map(builders.longhorn_node, ("node-a", "node-b"))]
-    return cluster_of(*nodes, volume(), vm(), builders.volume_attachment(VOLUME, [("csi-attacher", "node-a")]))
+    attachment = builders.volume_attachment(VOLUME, [("csi-attacher", "node-a")])
+    return cluster_of(*nodes, volume(), vm(), builders.share_manager(VOLUME, state="stopped"), attachment)
 
 
 # From its caches.
@@ -246,5 +247,6 @@ async def test_without_any_cache_a_share_manager_pod_follows_its_vm(store: Clust
     assert isinstance(answer.decision, Steer), answer.decision
     assert answer.decision.nodes == ("node-a",)
     asked = [each.path for each in server.asked]
-    assert asked[:3] == [f"/api/v1/persistentvolumes/{VOLUME}", TICKETS, PODS]
-    assert sorted(asked[3:]) == ["/api/v1/nodes/node-a", f"{LONGHORN}/nodes/node-a"]
+    owner = f"{LONGHORN}/sharemanagers/{VOLUME}"
+    assert asked[:4] == [owner, f"/api/v1/persistentvolumes/{VOLUME}", TICKETS, PODS]
+    assert sorted(asked[4:]) == ["/api/v1/nodes/node-a", f"{LONGHORN}/nodes/node-a"]

@@ -44,8 +44,10 @@ UNKNOWN = (NoObject.UNAVAILABLE,) * 2
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """Three nodes, and a share-manager on node-a."""
-    return cluster_of(*serving.cluster())
+    """Three nodes, a share-manager on node-a, and no VM."""
+    found = cluster_of(*serving.cluster())
+    found.collections[PATHS[VMI]].remove("db01", builders.NAMESPACE)
+    return found
 
 
 def vms_of(view: CallView) -> Sequence[str]:
@@ -103,17 +105,21 @@ def of_a_vm(asked: Asked) -> bool:
     return "/kubevirt.io/" in asked.path
 
 
-NOT_CONFIRMED = ("preferred", "EvidenceNotConfirmed")
 NOT_INSTALLED = saying(404, b"404 page not found\n")
 
 
 @pytest.mark.parametrize(
-    "refusal", [refusing(403, "Forbidden", "no right"), refusing(500, "InternalError"), NOT_INSTALLED]
+    ("refusal", "reason"),
+    [
+        (refusing(403, "Forbidden", "no right"), "OwnerLookupFailed"),
+        (refusing(500, "InternalError"), "OwnerLookupFailed"),
+        (NOT_INSTALLED, "OwnerNotFound"),
+    ],
 )
 async def test_where_they_can_not_be_listed_they_are_unknown_and_nothing_waits(
-    refusal: Any, store: ClusterCache, cluster: Cluster, server: ApiServer
+    refusal: Any, reason: str, store: ClusterCache, cluster: Cluster, server: ApiServer
 ) -> None:
-    """No node is required, a replica is ready, and nothing is read live: nobody knows who else has the disk."""
+    """The pod stays unchanged, a replica is ready, and only the instance is read live, once."""
     titles = [RESOURCES[kind].title for kind in (VM, VMI)]
     with cluster.fault(refusal, when=of_a_vm):
         async with running(store, without=titles):
@@ -121,8 +127,8 @@ async def test_where_they_can_not_be_listed_they_are_unknown_and_nothing_waits(
             assert asked_of(store.view()) == asked_of(CachedView(store.caches)) == (*UNKNOWN, [])
             assert store.view().read_error(ref(VMI, *reversed(DB))) == store.caches[VMI].problem
             answer, _ = await answered(store, builders.virt_launcher_pod(claims=["disk"]))
-            assert (answer.audit_annotations["decision"], answer.audit_annotations["reason"]) == NOT_CONFIRMED
-            assert not any(map(of_a_vm, (asked for asked in server.asked if not asked.is_list)))
+            assert (answer.audit_annotations["decision"], answer.audit_annotations["reason"]) == ("unchanged", reason)
+            assert len(gets(server)) == 1
             for state in store.states():
                 assert not _cache_check(state, starting=True).gates or state.title not in titles
 

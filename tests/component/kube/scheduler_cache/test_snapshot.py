@@ -16,6 +16,7 @@ from msgspec import convert
 from support.fakes.api_server import ApiServer, Cluster, until
 from support.fakes.live import LONGHORN_NAMESPACE, PATHS, answered, cluster_of, connected, listed, now, running
 from support.objects import builders
+from support.objects.builders_kubevirt import virtual_machine_instance
 
 from webhook.app.handler import admit_function
 from webhook.core.api.pod import Pod
@@ -34,6 +35,11 @@ HOME: Final = "node-a"
 ONE_CPU: Final = [{"name": "compute", "resources": {"requests": {"cpu": "1"}}}]
 SOON: Final = 5.0
 AT_ONCE: Final = 10
+_SETS: Final = ("vm", "late", "dry", "bound", *(f"of-{number}" for number in range(AT_ONCE)))
+VMS: Final = (
+    *("again", "first", "gated", "other", "real", "second", "third", "vm"),
+    *(f"{name}-{number}" for name in _SETS for number in range(2 * AT_ONCE)),
+)
 
 
 def node(seats: int) -> Object:
@@ -51,6 +57,7 @@ def cluster_with(seats: int) -> Cluster:
         builders.persistent_volume("pv", claim="disk", handle="pvc"),
         builders.share_manager("pvc", state="running", ownerID=HOME),
         builders.share_manager_pod("pvc", nodeName=HOME),
+        *(virtual_machine_instance(name, [], vm=None) for name in VMS),
     )
 
 
@@ -170,15 +177,6 @@ async def test_a_gated_pod_takes_no_seat(store: ClusterCache) -> None:
         assert await pinned(store, body(gated)) == [False]
         assert _counted(store) == (0, 0)
         assert await pinned(store, body(vm("other"))) == [True]
-
-
-async def test_a_pod_without_an_owner_is_counted_as_assumed(store: ClusterCache) -> None:
-    """The webhook can't recognize a second CREATE of this pod, because no VirtualMachineInstance owns the pod."""
-    async with running(store):
-        stray = vm("stray")
-        del stray["metadata"]["ownerReferences"]
-        assert await pinned(store, body(stray)) == [True]
-        assert _counted(store) == (1, 1)
 
 
 def _counted(store: ClusterCache) -> tuple[int, int]:
