@@ -102,6 +102,7 @@ def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
         yield control_plane
     for definition in definitions:
         control_plane.api.delete(definition)
+    control_plane.install_kubevirt()
 
 
 Run = Callable[..., tuple[int, str, str]]

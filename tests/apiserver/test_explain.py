@@ -51,6 +51,7 @@ def with_vm(plane: ControlPlane) -> Iterator[ControlPlane]:
     yield plane
     for definition in definitions:
         plane.api.delete(definition)
+    plane.install_kubevirt()
 
 
 def origin(url: str) -> str:

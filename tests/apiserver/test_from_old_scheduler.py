@@ -126,6 +126,7 @@ def test_the_loop_gives_vms_to_the_stock_scheduler(installed: Installed, cluster
     finally:
         for definition in definitions:
             plane.api.delete(definition)
+        plane.install_kubevirt()
 
 
 def test_each_step_of_the_guide(installed: Installed, starting: Starting, ask: Ask, tmp_path: Path) -> None:

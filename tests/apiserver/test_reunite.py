@@ -39,6 +39,7 @@ def cluster(control_plane: ControlPlane) -> Iterator[ClusterState]:
     finally:
         for definition in definitions:
             control_plane.api.delete(definition)
+        control_plane.install_kubevirt()
 
 
 @pytest.fixture(autouse=True)

@@ -155,6 +155,7 @@ def test_kubectl_takes_the_plan(status: Run, control_plane: ControlPlane, tmp_pa
         control_plane.api.delete(moved)
         for definition in definitions:
             control_plane.api.delete(definition)
+        control_plane.install_kubevirt()
     assert code == 1
     assert err == "1 apart, 1 stuck; 1 can be brought together by the live migrations above\n"
     assert len([each for each in yaml.safe_load_all(out) if each]) == 1

@@ -90,14 +90,14 @@ def here(installed: Installed) -> Iterator[Here]:
     finally:
         for definition in definitions:
             api.delete(definition)
-            api.wait_for(definition, lambda found: found is None, what="gone")
+        installed.plane.install_kubevirt()
 
 
 @pytest.fixture
 def server(here: Here) -> Iterator[Serving]:
     """A server that knows all VMs."""
     with here.installed.serving() as serving:
-        until_watched(serving, kubevirt=True)
+        until_watched(serving)
         here.installed.until_called()
         yield serving
 
@@ -138,7 +138,7 @@ def test_a_claim_that_a_stopped_vm_names_is_shared(here: Here, server: Serving) 
     """By the template of a VirtualMachine that has no VirtualMachineInstance."""
     pod = created(here.api, here.pod("sharing"))
     assert (pod.required, set(pod.preferred)) == ([], {"node-d"})
-    assert "it is also a claim of VM stopped" in pod.decision
+    assert "its volume is also used by VM stopped" in pod.decision
     line = last(server, "sharing")
     assert (line["decision"], line["reason"], "reads" in line) == ("preferred", "SharedClaim", False)
 
@@ -175,9 +175,9 @@ def test_without_the_right_every_vm_stays_unchanged(here: Here) -> None:
     """Whether the VMs exist is not known. The pods say so, and nothing waits for it: the replica is ready."""
     with here.installed.serving() as serving:
         here.installed.until_called()
-        until_watched(serving)
         kinds = [f"{kind.lower()}s.kubevirt.io" for kind in KINDS]
-        until(lambda: all("forbidden" in caches(serving, kubevirt=True)[kind].detail for kind in kinds), "a refusal")
+        until_watched(serving, unwatched=kinds)
+        until(lambda: all("forbidden" in caches(serving)[kind].detail for kind in kinds), "a refusal")
         with Client(serving.health_port) as client:
             assert client.ask(_READY).status == http.client.OK
         for vm in INSTANCES:

@@ -133,8 +133,12 @@ class ControlPlane:
         return [self.etcd, self.api_server, *([self.scheduler] if self.scheduler else [])]
 
     def install_longhorn(self) -> None:
-        """Have Longhorn's CustomResourceDefinitions, where the control plane was made without."""
+        """Have Longhorn's CustomResourceDefinitions and KubeVirt's, where the control plane was made without."""
         self.install(yaml.load_all(CRDS.read_text(encoding="utf-8"), yaml.CSafeLoader))
+        self.install_kubevirt()
+
+    def install_kubevirt(self) -> None:
+        """Have KubeVirt's CustomResourceDefinitions; a test that deletes them, and so all VMs, has them again."""
         self.install(map(crd, VMS))
 
     def start_api_server(self) -> None:

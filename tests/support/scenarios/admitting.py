@@ -26,9 +26,7 @@ _CHECK: Final = re.compile(r"\[(?P<ok>[+-])\](?P<name>.+?) (?:ok|failed)(?:: (?P
 _COUNTED: Final = "apiserver_admission_"  # of the thousands of samples, those that anybody asks for
 _SAMPLE: Final = re.compile(r"(?P<name>\w+)\{(?P<labels>.*)\} (?P<value>\S+)")
 _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
-_WITHOUT_KUBEVIRT: Final = resources(LONGHORN_NAMESPACE, kubevirt=False)  # a control plane of the tests can lack it
-_CACHES: Final = frozenset(resource.title for resource in _WITHOUT_KUBEVIRT if resource.watched)
-_ALL_CACHES: Final = frozenset(resource.title for resource in resources(LONGHORN_NAMESPACE) if resource.watched)
+_CACHES: Final = frozenset(resource.title for resource in resources(LONGHORN_NAMESPACE) if resource.watched)
 _POLL_SECONDS: Final = 0.05
 _PAUSE_SECONDS: Final = 0.02
 
@@ -138,22 +136,21 @@ class Cache(NamedTuple):
         return self.fresh and "last event" in self.detail
 
 
-def caches(serving: Serving, *, kubevirt: bool = False, unwatched: Sequence[str] = ()) -> dict[str, Cache]:
-    """Every cache of a `serve` by its name, except `unwatched`; those of KubeVirt's kinds only if told so."""
+def caches(serving: Serving, *, unwatched: Sequence[str] = ()) -> dict[str, Cache]:
+    """Every cache of a `serve` by its name, except `unwatched`."""
     with Client(serving.health_port) as client:
         lines = client.ask(_VERBOSE).body.decode().splitlines()
     found = {match["name"]: match for match in filter(None, map(_CHECK.fullmatch, lines))}
-    names = _ALL_CACHES if kubevirt else _CACHES
     return {
-        name: Cache(found[name]["ok"] == "+", found[name]["detail"] or "") for name in names if name not in unwatched
+        name: Cache(found[name]["ok"] == "+", found[name]["detail"] or "") for name in _CACHES if name not in unwatched
     }
 
 
-def until_watched(serving: Serving, *, kubevirt: bool = False, unwatched: Sequence[str] = ()) -> None:
-    """Wait until every cache follows the API server, except `unwatched`; those of KubeVirt's kinds only if told so."""
+def until_watched(serving: Serving, *, unwatched: Sequence[str] = ()) -> None:
+    """Wait until every cache follows the API server, except `unwatched`."""
 
     def now() -> dict[str, Cache]:
-        return caches(serving, kubevirt=kubevirt, unwatched=unwatched)
+        return caches(serving, unwatched=unwatched)
 
     until(lambda: all(cache.watched for cache in now().values()), lambda: f"caches: {now()}")
 

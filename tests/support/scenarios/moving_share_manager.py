@@ -8,6 +8,7 @@ from typing import Final, Self
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.kube_api import Api, Object
 from support.objects import builders, builders_pods
+from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 from support.scenarios.admitting import Admission
 
 CLAIM: Final = "disk"
@@ -26,11 +27,12 @@ def shelf() -> list[Object]:
     ]
 
 
-def longhorn() -> list[Object]:
-    """The Longhorn objects that the VM needs, except the share-manager pod."""
+def custom() -> list[Object]:
+    """Longhorn's objects that the VM needs, except the share-manager and its pod; and another VM, of each kind."""
     return [
         *map(builders.longhorn_node, NODES),
-        builders.share_manager(_VOLUME, state="running", ownerID=NODES[0]),
+        virtual_machine("another", ()),
+        virtual_machine_instance("another", ()),
     ]
 
 
@@ -80,7 +82,7 @@ class MovingShareManager:
         self._left_at.pop(node, None)
         manager = builders.share_manager(_VOLUME, state="running", ownerID=node)
         pod = builders.share_manager_pod(_VOLUME, nodeName=node)
-        self.become([*shelf(), *longhorn()[:-1], manager, pod])
+        self.become([*shelf(), *custom(), manager, pod])
         if node != before:
             self._left_at[before] = time.monotonic()
 

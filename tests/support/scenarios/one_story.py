@@ -91,6 +91,7 @@ def happened(installed: Installed, directory: Path) -> Iterator[Story]:
     with ExitStack() as here:
         here.enter_context(granted(installed, directory))
         here.callback(clear, api)
+        here.callback(installed.plane.install_kubevirt)
         for each in definitions:
             here.callback(api.delete, each)
         here.callback(installed.disable)

@@ -51,6 +51,7 @@ def reunite_account(installed: Installed, directory: Path) -> Iterator[Path]:
     finally:
         for each in (*map(crd, KINDS), *component):
             plane.api.delete(each, missing_ok=True)
+        plane.install_kubevirt()
 
 
 def has_rights(api: Api) -> bool:

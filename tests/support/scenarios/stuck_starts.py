@@ -186,6 +186,7 @@ def kubevirt_kinds(plane: ControlPlane) -> Iterator[None]:
     yield
     for each in definitions:
         plane.api.delete(each)
+    plane.install_kubevirt()
 
 
 class Cluster:
