@@ -83,7 +83,7 @@ def test_everything_comes_later_than_the_program(bare: Installed, kubeconfig: Pa
         with allowed(plane):
             bare.until_called()
             until_told(early, "not synced: unauthorized: 401", *KUBERNETES)
-            assert early.asked().decision.startswith("unchanged: ClaimLookupFailed: ")
+            assert early.asked().decision.startswith("unchanged: OwnerLookupFailed: ")
             assert "401 Unauthorized" in early.asked().decision
 
             token_file.write_text(f"{bound_token(plane)}\n")
