@@ -1,5 +1,6 @@
 """The owner of a pod on a real API server: the VirtualMachineInstance that KubeVirt, or the ShareManager that Longhorn
-has when it creates the pod. The API server chooses its uid.
+has when it creates the pod. The API server chooses its uid. Only VirtualMachineInstances are made here: whether there is
+a ShareManager is what tests are about.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ _MISSING: Final = (http.client.NOT_FOUND, http.client.FORBIDDEN)
 
 
 def with_owners(api: Api, pod: Object) -> Object:
-    """The pod with the uids of the owners that it names, which are made if they are not there.
+    """The pod with the uids of the owners that it names; a VirtualMachineInstance that is not there is made.
 
-    Its records have these uids, too. Where the user may not read them, or there is no such namespace, the pod stays as
-    it is.
+    Its records have these uids, too. Where the user may not read them, or there is no such object or namespace, the pod
+    stays as it is.
     """
     text = json.dumps(pod)
     for owner in owners.owner_of(pod, pod["metadata"].get("namespace", "default")):
@@ -48,7 +49,9 @@ def forget_owners(api: Api, namespace: str) -> None:
 
 def _there(api: Api, owner: Object) -> Object | None:
     try:
-        return api.find(owner) or _made(api, owner)
+        if (found := api.find(owner)) or owner["kind"] != VMS[1]:
+            return found
+        return _made(api, owner)
     except (ApiError, KeyError) as error:  # KeyError: another kind of the group is there
         if isinstance(error, ApiError) and error.status not in _MISSING:
             raise
@@ -64,14 +67,12 @@ def _there(api: Api, owner: Object) -> Object | None:
 
 
 def _made(api: Api, owner: Object) -> Object:
-    status, metadata = owner.get("status"), {**owner["metadata"], "labels": {_LABEL: ""}}
     try:
-        made = api.create({**owner, "metadata": metadata})
+        return api.create({**owner, "metadata": {**owner["metadata"], "labels": {_LABEL: ""}}})
     except ApiError as error:
         if error.status != http.client.CONFLICT:
             raise
         return api.get(owner)  # another thread has made it
-    return api.replace_status({**made, "status": status}) if status else made
 
 
 def _is_served(definition: Object | None) -> bool:

@@ -128,7 +128,7 @@ class Replay:
             scheduled = self._scheduled(created, pending=case.expect.pending)
         finally:
             self._api.delete(created)
-        own = case.pod["spec"].get("affinity")
+        own = pod["spec"].get("affinity")
         affinity = _stored(own if case.expect.affinity == UNCHANGED else case.expect.affinity)
         pairs = {
             "annotation": (created["metadata"].get("annotations", {}).get(DECISION), evaluated.annotation),
