@@ -1,6 +1,6 @@
 """The owner of a pod on a real API server: the VirtualMachineInstance that KubeVirt, or the ShareManager that Longhorn
-has when it creates the pod. The API server chooses its uid. Only VirtualMachineInstances are made here: whether there is
-a ShareManager is what tests are about.
+has when it creates the pod. The API server chooses its uid. Only VirtualMachineInstances are made here: tests are about
+whether there is a ShareManager.
 """
 
 from __future__ import annotations
