@@ -22,19 +22,6 @@ from support.objects.builders import LONGHORN_API_VERSION, LONGHORN_NAMESPACE, N
 from support.scenarios.admitting import admitted, until, until_watched
 
 VM: Final = Start("db01")
-DEFINITION: Final = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "virtualmachineinstances.kubevirt.io"},
-    "spec": {
-        "group": "kubevirt.io",
-        "names": {"kind": "VirtualMachineInstance", "plural": "virtualmachineinstances", "shortNames": ["vmi"]},
-        "scope": "Namespaced",
-        "versions": [
-            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-        ],
-    },
-}
 INSTANCE: Final = {
     "apiVersion": "kubevirt.io/v1",
     "kind": "VirtualMachineInstance",
@@ -84,7 +71,6 @@ def story(installed: Installed, granted: list[Object]) -> Iterator[Story]:
     api = installed.plane.api
     clear(api)
     installed.enable()
-    installed.plane.install([DEFINITION])
     with ExitStack() as here:
         cluster, starting = here.enter_context(ClusterState(api)), here.enter_context(Starting(api))
         server = here.enter_context(installed.serving("--events", "on", "--log-level", "debug"))
@@ -104,7 +90,7 @@ def story(installed: Installed, granted: list[Object]) -> Iterator[Story]:
         until(lambda: written(server, "written") == 3, "the Event of the second start")
         yield Story(installed, server, instance, node)
     installed.disable()
-    api.delete(DEFINITION)
+    api.delete(INSTANCE)
     clear(api)
 
 
