@@ -23,6 +23,7 @@ from support.control_plane.rendering import ROOT
 from support.control_plane.second_scheduler import second_scheduler
 from support.control_plane.vm_starts import NODES, Start, Starting, decision
 from support.objects import builders
+from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 from support.objects.fleets import served
 from support.scenarios.admitting import until, until_watched
 
@@ -56,7 +57,8 @@ def starting(installed: Installed) -> Iterator[Starting]:
         longhorn = [make(name) for make in (builders.longhorn_node, builders.instance_manager_pod) for name in NODES]
         soft = {NODE: ["old=:PreferNoSchedule"]}
         tainted = [builders.node(name, taints=soft.get(name, ())) for name in NODES]
-        cluster.become([*tainted, *longhorn, *VM.shelf[:2], *served(VM.volume, NODE)])
+        described = [make(VM.vm, [VM.vm]) for make in (virtual_machine, virtual_machine_instance)]
+        cluster.become([*tainted, *longhorn, *described, *VM.shelf[:2], *served(VM.volume, NODE)])
         yield started
 
 
@@ -158,7 +160,7 @@ def test_each_step_of_the_guide(installed: Installed, starting: Starting, ask: A
             assert ask("status")["items"] == []
 
             audited = started()
-            assert decision(audited).startswith("unchanged: AuditRequired: ")
+            assert decision(audited).startswith("unchanged: AuditPreferred: ")
             assert bound(OLD, audited) != NODE
             assert row() == ("apart", "VmLeftUnchanged")
 
