@@ -195,6 +195,7 @@ class Migrations:
         vm.finished.append(migration)
         if phase == "Succeeded":
             source, vm.pod, vm.cause = vm.pod, migration.target, _CAUSES[migration.by]
+            self.virt.runs_on(vm, migration.target_node)
             if pod := self.api.pod(source):
                 self.api.put(POD, {**pod, "status": {**pod["status"], "phase": "Succeeded"}})
             self.virt.remove(vm, source)

@@ -13,6 +13,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
+from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
 from webhook.core.observe.vm_status import VMStatus, vm_status_of
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind, NoObject, ObjectRef, VolumeUsers
@@ -24,12 +25,14 @@ _STORED: Final[Mapping[Kind, tuple[Kind, str, type[Any]]]] = {  # where the API 
     Kind.SHARE_MANAGER: (Kind.SHARE_MANAGER, LONGHORN, ShareManager),
     Kind.SHARE_MANAGER_POD: (POD, LONGHORN, Pod),
     Kind.NODE: (Kind.NODE, "", Node),
+    Kind.VIRTUAL_MACHINE: (Kind.VIRTUAL_MACHINE, "", VirtualMachine),
+    Kind.VIRTUAL_MACHINE_INSTANCE: (Kind.VIRTUAL_MACHINE_INSTANCE, "", VirtualMachineInstance),
 }
 _POLICY: Final = Policy()
 
 
 class StoredView:
-    """The methods of a ClusterView that lead from a claim to its share-manager, and to a node. No VM is listed."""
+    """The methods of a ClusterView that lead from a claim to its share-manager, and to a node."""
 
     missing: tuple[()] = ()
 
@@ -52,9 +55,10 @@ class StoredView:
         found: _T | NoObject = self._find(kind, key, type_)
         return found
 
-    def users_of(self, volume: str, claim: NamespacedName) -> VolumeUsers:  # noqa: ARG002 - of the protocol
-        """Return that nobody shares a volume, as far as is known: VMs are not listed."""
-        return VolumeUsers(unknown="VMs are not listed")
+    def users_of(self, volume: str, claim: NamespacedName) -> VolumeUsers:
+        """Return the VMs that name the claim. In this cluster no other pod has a claim."""
+        vms = (self._find(Kind.VIRTUAL_MACHINE, key, VirtualMachine) for key in self._api.objects[Kind.VIRTUAL_MACHINE])
+        return VolumeUsers([volume], [vm.metadata.name for vm in vms if claim.name in {one.name for one in vm.claims}])
 
     def _find(self, kind: Kind, key: str, type_: type[Any]) -> Any:
         stored = self._api.objects[kind].get(key)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from simulation.admission import Creation
 from simulation.api_server import LONGHORN, POD, VMS, ApiServer, Object, is_virt_launcher, key_of
 from simulation.engine import Engine
-from simulation.launcher_pod import instance_of, virt_launcher_pod
+from simulation.launcher_pod import instance_of, machine_of, virt_launcher_pod
 from simulation.longhorn import Longhorn
 from simulation.nodes import Nodes
 
@@ -95,6 +95,11 @@ class VirtController:
         nodes.died.append(self._node_died)
         nodes.pods_lost.append(self._pods_lost)
 
+    def add(self, vm: VM) -> None:
+        """Add a VM, which is halted."""
+        self.vms[vm.name] = vm
+        self.api.put(Kind.VIRTUAL_MACHINE, machine_of(vm))
+
     def vm_of(self, pod: Object) -> VM:
         """Return the VM of a virt-launcher pod."""
         return self.vms[pod["metadata"]["ownerReferences"][0]["name"]]
@@ -138,7 +143,7 @@ class VirtController:
         vm.starts, vm.started = vm.starts + 1, self.engine.now
         vm.uid = uid = f"{vm.name}-{vm.starts}"
         vm.pod, vm.cause = f"{VMS}/expected-{uid}", "start"
-        self.api.put(Kind.VIRTUAL_MACHINE_INSTANCE, instance_of(vm))
+        self.runs_on(vm, "")
         self.creation.create(virt_launcher_pod(vm), lambda pod: self._made(vm, uid, pod))
 
     def _made(self, vm: VM, uid: str, pod: Object) -> None:
@@ -165,7 +170,7 @@ class VirtController:
         self.remove(vm, key)
         if vm.pod == key and not vm.running:
             self._leave(vm)
-            vm.failed_starts += 1
+            self._failed(vm, vm.failed_starts + 1)
             pause = min(vm.failed_starts**2 * _START_BACKOFF_SECONDS, _MOST_START_BACKOFF_SECONDS)
             self.api.act(pause + self._rng.uniform(*_AGAIN_SECONDS), lambda: self._make(vm))
 
@@ -173,6 +178,17 @@ class VirtController:
         vm.running, vm.evacuates = False, ""
         self.stopping(vm)
         vm.pod = ""
+        self.api.delete(Kind.VIRTUAL_MACHINE_INSTANCE, f"{VMS}/{vm.name}")
+
+    def runs_on(self, vm: VM, node: str) -> None:
+        """Write the VM's VirtualMachineInstance, which runs on `node`, or on none yet."""
+        self.api.put(Kind.VIRTUAL_MACHINE_INSTANCE, instance_of(vm, node))
+
+    def _failed(self, vm: VM, starts: int) -> None:
+        """Write how many starts in a row have failed, if that has changed."""
+        if vm.failed_starts != starts:
+            vm.failed_starts = starts
+            self.api.put(Kind.VIRTUAL_MACHINE, machine_of(vm))
 
     def _again(self, vm: VM) -> None:
         self.api.act(self._rng.uniform(*_AGAIN_SECONDS), lambda: self._make(vm))
@@ -231,7 +247,9 @@ class VirtController:
             return
         self.api.put(POD, {**pod, "status": {**pod["status"], "phase": "Running"}})
         if key == vm.pod:
-            vm.running, vm.failed_starts = True, 0
+            vm.running = True
+            self.runs_on(vm, pod["spec"]["nodeName"])
+            self._failed(vm, 0)
         self.pod_runs(key)
 
     def _node_died(self, node: str) -> None:

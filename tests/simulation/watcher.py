@@ -26,7 +26,7 @@ from webhook.kube.informer.requests import Wait
 from webhook.kube.informer.resource import Resource
 
 RESOURCES: Final = {  # these clusters have too few nodes for a short list, so nobody asks for an autoscaler
-    resource.kind: resource for resource in kinds.resources("longhorn-system", autoscaler=False, kubevirt=False)
+    resource.kind: resource for resource in kinds.resources("longhorn-system", autoscaler=False)
 }
 _WATCHED: Final = [resource for resource in RESOURCES.values() if resource.watched]
 _BOOKMARK_SECONDS: Final = 60.0  # the API server's pause between two bookmarks; they stand for each sign of life
@@ -131,10 +131,7 @@ class Watcher:
 
     def _empty(self) -> Caches:
         """The caches before the first list; their pauses are drawn from the seed."""
-        caches = Caches(RESOURCES.values(), in_pod=True)
-        for resource in _WATCHED:
-            caches[resource.kind] = ListWatch(resource, random=self._rng.random)
-        return caches
+        return Caches(RESOURCES.values(), in_pod=True, jitter=self._rng.random)
 
     def _list(self, kind: Kind, cache: ListWatch) -> None:
         now = self.engine.now

@@ -99,7 +99,7 @@ class World:
     def _populate(self) -> None:
         self.nodes.register()
         for vm in month.vms(self.engine.rng("vms"), self.workload):
-            self.virt.vms[vm.name] = vm
+            self.virt.add(vm)
             for volume in vm.volumes:
                 self.vm_of_volume[volume] = vm.name
                 claim = f"{volume}-claim"

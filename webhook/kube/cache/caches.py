@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import partial
 from math import inf
@@ -25,9 +25,11 @@ from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 class Caches(dict[StrEnum, ListWatch]):
     """The cache of each kind that is watched. `lookups` counts the lookups in them, and the live reads, by kind."""
 
-    def __init__(self, resources: Iterable[Resource], *, in_pod: bool) -> None:
+    def __init__(
+        self, resources: Iterable[Resource], *, in_pod: bool, jitter: Callable[[], float] = random.random
+    ) -> None:
         super().__init__(
-            (resource.kind, ListWatch(self._linked(resource), random=random.random, streams=True))
+            (resource.kind, ListWatch(self._linked(resource), random=jitter))
             for resource in resources
             if resource.watched
         )
