@@ -141,7 +141,7 @@ def test_an_unbound_pod_with_a_long_field_counts_nowhere() -> None:
 @pytest.mark.parametrize(("names", "nodes"), [(MAX_TERMS, MAX_TERMS), (MAX_TERMS + 1, 0)])
 def test_an_unbound_pod_counts_on_as_many_nodes_as_the_webhook_names(names: int, nodes: int) -> None:
     """A pod that prefers more nodes is somebody else's, and each node costs memory."""
-    assert len(seen(pod("a", affinity=preferring(names))).pod_infos) == nodes
+    assert len(seen(vm("a", affinity=preferring(names))).pod_infos) == nodes
 
 
 def test_a_bound_pod_with_a_long_field_takes_its_requests_and_its_node_is_not_required() -> None:
