@@ -74,7 +74,8 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     ),
     "Another pod calls the webhook": (
         f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",
-        "component/kube/scheduler_cache/test_vms_that_exist.py::test_a_pod_of_no_vm_is_answered_and_leaves_nothing",
+        "component/kube/scheduler_cache/test_vms_that_exist.py::test_a_pod_of_no_vm_costs_one_read_and_leaves_nothing",
+        "component/app/test_unread_owners.py::test_the_page_and_the_log_have_each_other_call",
         "component/serving/test_floods.py::test_a_flood_of_connections_keeps_nobody_from_an_answer",
         "apiserver/test_client_verification.py::test_a_caller_of_another_name_is_refused",
     ),
@@ -96,14 +97,17 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
         "apiserver/test_fail_open.py::test_a_bad_value_is_a_warning",
         f"{PROPERTIES}::test_the_new_affinity_admits_exactly_the_required_nodes_of_those_the_old_one_did",
         "unit/core/patch/test_unpatch.py::test_only_a_record_of_this_pod_removes_a_term",
+        "component/test_cases.py::test_a_row_is_decided_as_it_says",
+    ),
+    "A user creates pods that nobody schedules": (
+        "component/test_strangers.py::test_an_unbound_pod_of_a_stranger_changes_no_answer",
+        "unit/kube/scheduler_cache/test_assumed_pods.py::test_one_unbound_pod_of_a_vmi_counts",
+        "component/test_strangers.py::test_a_bound_pod_makes_no_answer_stronger",
     ),
     "A wrong or hostile object": (
         f"{PROPERTIES}::test_a_required_node_has_firm_evidence_and_can_start_the_pod",
         "unit/core/evidence/test_share_managers.py::test_a_hostile_node_name_is_shown_short_and_in_ascii",
-    ),
-    "A large object, or one that changes all the time: pods, VMs and claims of one namespace": (
-        "unit/kube/records/test_bounded.py::test_a_cache_holds_what_its_records_keep_and_nothing_of_what_was_before",
-        "unit/kube/records/test_large_pods.py::test_a_bound_pod_with_a_long_field_takes_its_requests_and_its_node_is_not_required",
+        "component/test_reports.py::test_a_share_that_a_deployment_uses_keeps_no_vm_apart",
     ),
     "Secrets leak into logs or documents": (
         "component/telemetry/test_log_calls.py::test_a_call_is_logged_with_its_uid_and_without_a_secret",

@@ -2,7 +2,7 @@
 
 A VM is stuck if kube-scheduler finds no node for its pod, and the pod may run only on nodes that the webhook required.
 virt-controller never creates another pod for it. The deletion of that pod makes it start the VM again, and the webhook
-decides for the new pod by what is there then (docs/decisions.md, 0016).
+decides for the new pod by what is there then (docs/decisions.md, 0015).
 Invariants: a pod is deleted only if another node takes the pod as its user wrote it, and only if KubeVirt then starts
 the VM again by itself. What is not known is no reason to delete.
 """
