@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from support.control_plane.kube_api import Api, Object
 from support.objects import builders
+from support.objects.builders_kubevirt import virtual_machine_instance
 from support.scenarios.admitting import until
 
 NODES: Final = tuple(f"node-{letter}" for letter in "abcdefgh")
@@ -39,6 +40,11 @@ class Start(NamedTuple):
             builders.persistent_volume(name, claim=self.vm, handle=self.volume),
             builders.share_manager(self.volume, state="stopped", ownerID=NODES[0]),
         ]
+
+    @property
+    def instance(self) -> Object:
+        """Its VirtualMachineInstance, which is there before its pod."""
+        return virtual_machine_instance(self.vm, [self.vm], vm=None)
 
     def launcher(self, run: str = "1", **described: Any) -> Object:
         """The pod of a run of the VM; it asks for co-scheduling unless told otherwise."""

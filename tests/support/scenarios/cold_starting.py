@@ -133,7 +133,7 @@ def stopped(installed: Installed, directory: Path, starts: Sequence[Start]) -> I
     plane = installed.plane
     installed.enable()
     with RecordingProxy(plane) as way, ClusterState(plane.api) as cluster, Starting(plane.api) as starting:
-        cluster.become([*nodes(), *(each for start in (*starts, _LAST) for each in start.shelf)])
+        cluster.become([*nodes(), *(each for start in (*starts, _LAST) for each in (start.instance, *start.shelf))])
         kubeconfig = way.kubeconfig(directory / "kubeconfig", plane.service_account(NAME, NAME))
         with installed.serving(cluster=("--kubeconfig", kubeconfig)) as serving:
             until_watched(serving)
