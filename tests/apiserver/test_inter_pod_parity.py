@@ -25,7 +25,6 @@ UNKNOWN: Final = frozenset(
         "MatchLabelKeys",
         "NamespacesUnknown",
         "PodAffinityUnmet",
-        "MayBeExcludedByPod",
         "TopologySpread",
     }
 )
@@ -78,7 +77,6 @@ def test_the_model_is_the_scheduler(outcomes: list[Outcome]) -> None:
         ("PodAffinityUnmet", 5),
         ("PodAntiAffinity", 3),
         ("ExcludedByPod", 2),
-        ("MayBeExcludedByPod", 1),
         ("TopologySpread", 10),
         ("InterPodAffinity", 5),
         ("HostnameNotUnique", 5),
