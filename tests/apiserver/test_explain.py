@@ -13,7 +13,7 @@ import trustme
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane, User
 from support.control_plane.installed import NAME, Installed
-from support.control_plane.kubevirt_kinds import crd
+from support.control_plane.kubevirt_kinds import VMS, crd
 from support.drivers.explaining import a_vm
 from support.drivers.explaining_plane import NAMESPACE, RBAC, Run, runner, service_account
 from support.drivers.serving import cluster as example
@@ -88,6 +88,17 @@ def viewer(plane: ControlPlane) -> Iterator[User]:
     plane.api.delete(VIEWER)
 
 
+@pytest.fixture
+def without_kubevirt(plane: ControlPlane) -> Iterator[None]:
+    """The API server does not know KubeVirt's kinds."""
+    for definition in map(crd, VMS):
+        plane.api.delete(definition)
+        plane.api.wait_for(definition, lambda found: found is None, what="gone")
+    yield
+    plane.install_kubevirt()
+
+
+@pytest.mark.usefixtures("without_kubevirt")
 def test_a_cluster_without_kubevirt(explain: Run, plane: ControlPlane) -> None:
     """`explain` distinguishes the API server's 404 for an unknown group from the 404 for an object."""
     code, out, err = explain("vm/db")

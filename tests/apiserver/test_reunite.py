@@ -34,7 +34,7 @@ def cluster(control_plane: ControlPlane) -> Iterator[ClusterState]:
         with ClusterState(control_plane.api) as state:
             state.become(scenes())
             for each in (running("moved"), KUBEVIRT):
-                control_plane.api.create(each)
+                control_plane.api.apply(each)
             yield state
     finally:
         for definition in definitions:

@@ -143,7 +143,7 @@ def test_kubectl_takes_the_plan(status: Run, control_plane: ControlPlane, tmp_pa
     """It is YAML for `kubectl create`, comments and all; the status alone creates nothing."""
     definitions = [crd("VirtualMachineInstance"), crd("VirtualMachineInstanceMigration")]
     control_plane.install(definitions)
-    moved = control_plane.api.create(instance("moved"))
+    moved = control_plane.api.apply(instance("moved"))
     kind = ("kubevirt.io/v1", "VirtualMachineInstanceMigration", NAMESPACE)
     try:
         code, out, err = status(f"-n {NAMESPACE} --plan")

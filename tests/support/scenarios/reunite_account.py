@@ -44,7 +44,7 @@ def reunite_account(installed: Installed, directory: Path) -> Iterator[Path]:
         with ClusterState(plane.api) as state:
             state.become(scenes())
             for each in (vmi, KUBEVIRT):
-                plane.api.create(each)
+                plane.api.apply(each)
             user = plane.service_account(NAME, ACCOUNT)
             until(lambda: has_rights(plane.as_user(user)), "the API server to know the rights")
             yield plane.kubeconfig(directory / "kubeconfig", user)
