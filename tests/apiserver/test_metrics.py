@@ -42,9 +42,9 @@ class Seen(NamedTuple):
     dashboard: Rendered
 
 
-def vm(name: str, node: str) -> Object:
-    """A VM's pod on a node, with the claim `disk`, whose share-manager is on node-a; nobody has decided on it."""
-    pod = virt_launcher_pod(claims=["disk"], namespace=NAMESPACE, nodeName=node)
+def vm(name: str, claim: str, node: str) -> Object:
+    """A VM's pod on a node, with a claim of its own of `serving.cluster`; nobody has decided on it."""
+    pod = virt_launcher_pod(claims=[claim], namespace=NAMESPACE, nodeName=node)
     pod["metadata"] |= {"name": f"virt-launcher-{name}-x"}
     pod["metadata"]["ownerReferences"][0]["name"] = name
     return {**pod, "status": {"phase": "Running"}}
@@ -77,7 +77,7 @@ def targets(installed: Installed, server: Serving) -> list[Target]:
 @pytest.fixture(scope="module")
 def seen(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
     """Two VMs, seven admissions of which one reads, failed calls, and a start that nobody was asked about."""
-    api, vms = installed.plane.api, [vm("together", "node-a"), vm("apart", "node-b")]
+    api, vms = installed.plane.api, [vm("together", "data", "node-b"), vm("apart", "state", "node-b")]
 
     def api_scraped() -> Scraped:
         return untyped(api.text("/metrics"), prometheus.asked_for() | {CALLS})
@@ -88,6 +88,7 @@ def seen(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iter
         installed.enable()
         installed.until_called()
         until(lambda: has_vms(server, 2), "rows of the VMs")
+        until(lambda: admitted(api, "disk").required == ["node-a"], "a pin: the pod's VM is known")
         prometheus_server = stack.enter_context(
             scraping(targets(installed, server), tmp_path_factory.mktemp("prometheus"))
         )
@@ -97,7 +98,7 @@ def seen(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
         distrust(installed)
         installed.disable()
-        cluster.become([*serving.cluster(), *vms, vm("started", "node-a")])
+        cluster.become([*serving.cluster(), *vms, vm("started", "cordoned", "node-c")])
         until(lambda: has_vms(server, 3), "a row of the new VM")
         with Client(server.health_port) as client:
             text = client.ask(asking()).body
