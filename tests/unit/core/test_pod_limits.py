@@ -17,7 +17,7 @@ from webhook.core.admit import Answer, Entry, admit, failed
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave
 from webhook.core.opt_in import Policy
-from webhook.core.pod_limits import _LIMITS, WHOLE_BYTES_MAX, why_too_large
+from webhook.core.pod_limits import _LIMITS, WHOLE_BYTES_MAX, _lengths, why_too_large
 from webhook.core.reasons import Reason, Why
 from webhook.telemetry.record import admission_record
 
@@ -84,7 +84,7 @@ def pod(what: str, count: int) -> Object:
 @pytest.mark.parametrize("what", _LIMITS)
 def test_a_list_may_be_as_long_as_its_limit_and_no_longer(what: str) -> None:
     """Nothing else in the pod is too long."""
-    most, _ = _LIMITS[what]
+    most = _LIMITS[what]
     assert why_too_large(convert(pod(what, most), Pod)) is None
     why = why_too_large(convert(pod(what, most + 1), Pod))
     assert why == Reason.POD_TOO_LARGE.why(count=most + 1, what=what, most=most)
@@ -154,7 +154,7 @@ def test_the_sentence_has_both_lengths() -> None:
 def test_no_rendered_pod_is_too_large(path: Path) -> None:
     """Nor is any near a fifth of a limit."""
     rendered = convert(json.loads(path.read_bytes()), Pod)
-    assert all(count(rendered) <= most / 5 for most, count in _LIMITS.values())
+    assert all(length <= _LIMITS[what] / 5 for what, length in _lengths(rendered).items())
 
 
 def review(pod: Object, **request: Any) -> bytes:
