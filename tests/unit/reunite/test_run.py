@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import pytest
 from support.objects import builders
 from support.objects.reunite_vms import ago
+from support.scenarios import vm_scenes
 from support.scenarios.reunite_runs import (
     DEFAULTS,
     MIGRATION,
@@ -23,7 +24,6 @@ from support.scenarios.reunite_runs import (
     vmi,
     went,
 )
-from support.scenarios.vm_scenes import scenes
 
 from webhook.component_base.errors import BadSettings
 from webhook.core.reunite.reports import EventReason, VMReport
@@ -65,8 +65,7 @@ def test_each_answer_of_the_api_server_is_reported(answer: Written, expected: VM
 @pytest.mark.parametrize(("answer", "count"), [(Result.REFUSED, 2), (Result.UNKNOWN, 1), (Result.DONE, 1)])
 def test_only_a_refusal_leaves_the_turn_to_the_next_vm(answer: Result, count: int) -> None:
     """Without an answer the migration may run."""
-    own = [each for each in scenes() if each["metadata"]["name"].startswith("virt-launcher-moved")]
-    second = json.loads(json.dumps(own).replace("moved", "other"))
+    second = json.loads(json.dumps(vm_scenes.moved()).replace("moved", "other").replace("page", "another-page"))
     writer = Answering(Written(answer, "because"))
     went(moved(*second, vmi("other")), writer)
     assert len(writer.asked) == count
