@@ -39,6 +39,7 @@ NOT_BEFORE: Final = ours("certificate_not_before_timestamp_seconds", POD)
 STARTS: Final = ours("vm_starts_total", 'decision="nothing"')
 CALLS: Final = ours("admission_duration_seconds_count", 'entry="virt-launcher"')
 FRESH: Final = ours("cache_fresh", f'cache="nodes",{POD}')
+VMS_FRESH: Final = ours("cache_fresh", f'cache="virtualmachines",{POD}')
 EXPIRY: Final = ours("certificate_expiry_timestamp_seconds", POD)
 PROBLEM: Final = ours("certificate_problem", POD)
 ONE_POD: Final = {"pod": "kubevirt-coschedule-7d9-x"}
@@ -84,6 +85,9 @@ CASES: Final = {
     "a rollout": Case("Absent", {ours("build_info", 'pod="a"'): "1x10 _x30", ours("build_info"): "_x14 1x30"}, "30m"),
     # Caches.
     "a cache that is stale": Case("CacheStale", {FRESH: "1x10 0x20"}, "17m", {"cache": "nodes", **ONE_POD}),
+    "a cache of VMs that is stale": Case(
+        "CacheStale", {VMS_FRESH: "1x10 0x20"}, "17m", {"cache": "virtualmachines", **ONE_POD}
+    ),
     "a cache that was stale for a moment": Case("CacheStale", {FRESH: "1x10 0x2 1x20"}, "17m"),
     "a cache that is fresh": Case("CacheStale", {FRESH: "1x20"}, "17m"),
     # The certificate.
