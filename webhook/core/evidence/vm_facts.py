@@ -67,9 +67,11 @@ def _others(users: VolumeUsers, finding: Finding, vm: DescribedVM) -> Iterator[s
     """Return who uses the volume of `finding` beside this VM, its own pods and the claim's PersistentVolume."""
     volume = finding.persistent_volume
     yield from (f"VM {name}" for name in users.vms if name != (vm.name or vm.vmi))
-    yield from (f"pod {name}" for name, vmi in users.pods.items() if not vmi or vmi != vm.vmi)
+    yield from (f"pod {name}" for name, vmi in sorted(users.pods.items()) if not vmi or vmi != vm.vmi)
     yield from (
-        f"{Kind.PERSISTENT_VOLUME} {name}" for name in users.volumes if not volume or name != volume.metadata.name
+        f"{Kind.PERSISTENT_VOLUME} {name}"
+        for name in sorted(users.volumes)
+        if not volume or name != volume.metadata.name
     )
 
 

@@ -107,3 +107,10 @@ def test_the_claim_of_the_vms_state_stays_one_if_other_vms_name_it() -> None:
     there = cluster(virtual_machine(), virtual_machine("other"))
     vm = vm_as_described(POD, NAMESPACE, there)
     assert with_uses([DISK], {"disk"}, vm, NAMESPACE, there)[0].use is ClaimUse.STATE
+
+
+def test_who_shares_a_claim_is_named_in_the_order_of_the_names() -> None:
+    """Not in that of their arrival, which is another one in each replica."""
+    pods = [vm_pod(name, claims=["disk"], node="n1") for name in ("web", "app")]
+    found = [used(cluster(virtual_machine_instance(vm=None), *each)).others for each in (pods, pods[::-1])]
+    assert found == [("pod virt-launcher-app", "pod virt-launcher-web")] * 2
