@@ -15,11 +15,13 @@ from typing import Final, Self
 
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
+from support.control_plane.kubevirt_kinds import OF_VMS
 from support.control_plane.pod_owners import forget_owners
 
 UNSCHEDULED: Final = "nobody"  # a scheduler that does not exist: a pod described without a node stays without one
 
 _WRITERS: Final = 4
+_STATUS_AT_CREATION: Final = {("v1", "Node"), *OF_VMS}
 _SERVERS_OWN: Final = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds"})
 
 _Key = tuple[str, str, str, str]
@@ -71,7 +73,7 @@ class ClusterState:
 
     def _write(self, described: Object) -> None:
         created = self._create(described)
-        if described.get("status") and _kind(described) != ("v1", "Node"):  # its status is taken at its creation
+        if described.get("status") and _kind(described) not in _STATUS_AT_CREATION:
             self._api.replace_status({**created, "status": described["status"]})
         if "deletionTimestamp" in described["metadata"]:
             self._api.delete(described)
@@ -86,7 +88,8 @@ class ClusterState:
         return self._api.create(_creatable(described))
 
     def _write_status(self, described: Object) -> None:
-        self._api.replace_status({**self._api.get(described), "status": described.get("status", {})})
+        replace = self._api.replace if _kind(described) in OF_VMS else self._api.replace_status
+        replace({**self._api.get(described), "status": described.get("status", {})})
 
     def _remove(self, described: Object) -> None:
         if described["metadata"].get("finalizers"):

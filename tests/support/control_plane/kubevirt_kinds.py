@@ -7,6 +7,8 @@ from typing import Any, Final
 Object = dict[str, Any]
 
 VMS: Final = ("VirtualMachine", "VirtualMachineInstance")
+OF_VMS: Final = frozenset(("kubevirt.io/v1", kind) for kind in VMS)
+"""The kinds with their apiVersion. They have no subresource `status` here."""
 
 
 def crd(kind: str) -> Object:
