@@ -12,7 +12,16 @@ from controlplane.build import HELM_MAJORS
 from support.control_plane.chart import CHART, Helm, switch, with_port
 from support.control_plane.rendering import NAME
 from support.control_plane.unattended import CONFIGURATION, Unattended, without_us
-from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admitting, Counted, admitted, until
+from support.scenarios.admitting import (
+    FAIL_OPEN,
+    REJECTIONS,
+    WEBHOOK,
+    Admitting,
+    Counted,
+    admitted,
+    until,
+    until_watched,
+)
 from support.sizes import size
 
 CREATES: Final = size("ROLLING_CREATES")
@@ -41,6 +50,8 @@ def install(major: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Un
         install.start_keeper()
         install.until_serving()
         until(lambda: admitted(plane.api, "disk").decision, "a pod with a decision")
+        for serving in install.serving:
+            until_watched(serving)
         yield install
 
 
