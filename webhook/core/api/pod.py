@@ -52,7 +52,7 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     @property
     def is_restricted(self) -> bool:
         """Whether two pods with this inline volume may not share a node (VolumeRestrictions, isVolumeConflict)."""
-        return any((self.gce_persistent_disk, self.aws_elastic_block_store, self.iscsi, self.rbd))
+        return bool(self.gce_persistent_disk or self.aws_elastic_block_store or self.iscsi or self.rbd)
 
 
 class PodSchedulingGate(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
