@@ -32,15 +32,15 @@ def policy_of(settings: ServeSettings) -> Policy:
 class Sources(Struct, frozen=True):
     """The facts that admissions are decided from, and what observes the cluster.
 
-    The fields after the third are for a live cluster only.
+    The fields after the fourth are for a live cluster only.
 
     Attributes:
         facts: what the admission function asks.
         cluster: the address of the API server, or the files.
         log_fields: fields of the log line that reports the start.
+        vm_statuses: returns the states of the VMs for the page.
         checks: returns the checks of the caches for /readyz.
         metrics: what /metrics also shows.
-        vm_statuses: returns the states of the VMs for the page.
         reunite_messages: returns what `reunite` last said of VMs, for the page.
         on_answer: called with each answer, to write Events; None if the process writes none.
     """
@@ -48,8 +48,8 @@ class Sources(Struct, frozen=True):
     facts: FactSource
     cluster: str
     log_fields: Mapping[str, Any]
+    vm_statuses: Callable[[], VMStatuses]
     checks: Callable[[], Iterable[Check]] = tuple
     metrics: Sequence[MetricSource] = ()
-    vm_statuses: Callable[[], VMStatuses] | None = None
     reunite_messages: Callable[[], Messages] = dict
     on_answer: OnAnswer | None = None

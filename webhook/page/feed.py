@@ -69,16 +69,16 @@ class Body(NamedTuple):
 class _Made(NamedTuple):
     """What a body is made of."""
 
-    vm_statuses: VMStatuses | None
+    vm_statuses: VMStatuses
     decided: int
     messages: Messages
 
 
 class Feed:
-    """The answers for one source of rows and the decisions of this process. Without a source there are no rows."""
+    """The answers for one source of rows and the decisions of this process."""
 
-    def __init__(self, vm_statuses: Callable[[], VMStatuses] | None, decisions: Decisions, about: About) -> None:
-        """`vm_statuses` returns the rows of the last pass; None if the process watches no pods."""
+    def __init__(self, vm_statuses: Callable[[], VMStatuses], decisions: Decisions, about: About) -> None:
+        """`vm_statuses` returns the rows of the last pass."""
         self._vm_statuses = vm_statuses
         self._decisions = decisions
         self._about = about
@@ -91,7 +91,7 @@ class Feed:
         """Return the state as it is now."""
         async with self._making:
             now = _Made(
-                self._vm_statuses() if self._vm_statuses else None,
+                self._vm_statuses(),
                 self._decisions.total,
                 self._about.reunite_messages(),
             )
@@ -103,7 +103,7 @@ class Feed:
     async def _packed(self, now: _Made) -> bytes:
         packed = zlib.compressobj(_LEVEL, wbits=_GZIP)
         parts = [packed.compress(_encoder.encode(self._head(now))[:-1] + b',"rows":[')]
-        rows = now.vm_statuses.rows if now.vm_statuses else ()
+        rows = now.vm_statuses.rows
         for number, start in enumerate(range(0, len(rows), _SLICE_ROWS)):
             if number:
                 await asyncio.sleep(0)
@@ -119,14 +119,13 @@ class Feed:
             "cluster": self._about.cluster,
             "replica": self._about.replica,
             "documents": self._about.documents,
-            "follows": snapshot is not None,
             "manifests": self._about.manifests,
-            "known": snapshot is not None and snapshot.known,
-            "at": snapshot.at if snapshot else None,
-            "asOf": snapshot.as_of if snapshot else None,
-            "nodes": snapshot.nodes if snapshot else None,
-            "late": snapshot.late if snapshot else (),
-            "counts": snapshot.counts if snapshot else {},
+            "known": snapshot.known,
+            "at": snapshot.at,
+            "asOf": snapshot.as_of,
+            "nodes": snapshot.nodes,
+            "late": snapshot.late,
+            "counts": snapshot.counts,
             "decided": {"total": now.decided, "kept": KEPT, "last": list(map(_decision, self._decisions.last()))},
         }
 

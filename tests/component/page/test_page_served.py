@@ -52,7 +52,7 @@ def test_the_page_is_there_and_shows_what_was_decided(tmp_path: Path) -> None:
     assert {name: decision[name] for name in ("decision", "reason", "because")} == {
         name: line[name] for name in ("decision", "reason", "because")
     }
-    assert (state["follows"], bool(state["manifests"]), state["rows"]) == (True, True, [])
+    assert (bool(state["manifests"]), state["rows"]) == (True, [])
 
 
 def test_the_page_of_files_shows_their_vms(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from support.objects import builders
 from support.objects.fleets import LATEST
 
 from webhook.core.opt_in import Policy
-from webhook.kube.vm_status import VMStatusTracker
+from webhook.kube.vm_status import VMStatuses, VMStatusTracker
 from webhook.page import feed
 from webhook.page.decisions import KEPT, Decisions
 from webhook.page.feed import About, Feed, published_documents
@@ -73,7 +73,7 @@ async def test_a_page_gets_everything(page: Paged) -> None:
     )
     assert rows["web"]["remedy"] == "live-migrate the VM to node node-b, if it can run there"
     assert rows["db"]["remedy"] == ""
-    assert (body["known"], body["follows"], body["late"]) == (True, True, [])
+    assert (body["known"], body["late"]) == (True, [])
     assert (body["counts"]["apart"], body["replica"]) == (1, REPLICA)
     assert (body["decided"]["total"], [each["name"] for each in body["decided"]["last"]]) == (1, ["db07"])
 
@@ -126,16 +126,7 @@ async def test_before_the_first_pass_the_vms_are_not_known(page: Paged) -> None:
     """The answer says that the VMs are not known, and not that there are none."""
     tracker = VMStatusTracker(page.store.caches, Policy())
     body = await made(Feed(lambda: tracker.snapshot, Decisions(), About(REPLICA, "https://api.example")))
-    assert (body["known"], body["follows"], body["rows"]) == (False, True, [])
-
-
-async def test_a_server_of_files_says_that_it_watches_no_cluster(tmp_path: Path) -> None:
-    """Its answers have the decisions."""
-    async with paged(tmp_path, follows=False) as page:
-        page.decisions.note(record(1))
-        body = await state(page)
-    assert (body["follows"], body["rows"], body["at"]) == (False, [], None)
-    assert [each["name"] for each in body["decided"]["last"]] == ["db01"]
+    assert (body["known"], body["rows"]) == (False, [])
 
 
 async def test_of_a_storm_the_last_decisions_are_kept(page: Paged) -> None:
@@ -207,5 +198,5 @@ async def test_the_page_answers_only_on_the_loopback_address(path: str, address:
     """The address to which the caller has connected: `kubectl port-forward` connects to localhost in the pod."""
     transport = Mock(get_extra_info=lambda _: (address, 8080))
     request = make_mocked_request("GET", path, {"Host": "localhost"}, transport=transport)
-    feed = Feed(None, Decisions(), About(REPLICA, "https://api.example"))
+    feed = Feed(lambda: VMStatuses(at=""), Decisions(), About(REPLICA, "https://api.example"))
     assert (await page_handler(feed, AsyncMock())(request)).status == status

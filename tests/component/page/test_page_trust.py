@@ -84,22 +84,3 @@ async def test_a_cluster_without_such_vms_says_how_a_vm_asks(tmp_path: Path, bro
         await tab.until_text("#summary", "No VM that runs asks for co-scheduling")
         assert 'kubevirt-scheduler/co-schedule: "true"' in await tab.text("#none")
         assert await tab.text("[data-state=apart] b") == "0"
-
-
-@pytest.mark.parametrize(
-    ("files", "words"),
-    [
-        pytest.param(True, "No VMs are shown: this server answers from files", id="files"),
-        pytest.param(False, "No VMs are shown: this server watches no pods", id="no pods"),
-    ],
-)
-async def test_a_server_that_knows_no_vms_does_not_say_that_there_are_none(
-    tmp_path: Path, browser: Browser, *, files: bool, words: str
-) -> None:
-    """Its decisions are shown."""
-    async with paged(tmp_path, follows=False, files=files) as page, browser.tab() as tab:
-        page.decisions.note(record(1))
-        await tab.open(page.url)
-        await tab.until_text("#summary", words)
-        await tab.until_text("#banner", "It shows its decisions only, and no VMs.")
-        assert (await tab.text("#none"), len(await tab.texts("#decisions li"))) == ("This server shows no VMs.", 1)

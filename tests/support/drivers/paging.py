@@ -76,14 +76,14 @@ class Paged:
     """A running page, its tracker and its decisions."""
 
     def __init__(
-        self, server: ApiServer, cluster: Cluster, store: ClusterCache, fleet: VMStatusTracker | None, *, files: bool
+        self, server: ApiServer, cluster: Cluster, store: ClusterCache, fleet: VMStatusTracker, *, files: bool
     ) -> None:
         self.server, self.cluster, self.store = server, cluster, store
         self.decisions = Decisions()
-        self._fleet = fleet
+        self.fleet = fleet
         self.words: dict[tuple[str, str], str] = {}
         about = About(REPLICA, "https://api.example", "my cluster" if files else "", lambda: self.words, DOCUMENTS)
-        self.feed = Feed((lambda: fleet.snapshot) if fleet else None, self.decisions, about)
+        self.feed = Feed(lambda: fleet.snapshot, self.decisions, about)
         self.listener: Listener
         self.port = 0
 
@@ -91,12 +91,6 @@ class Paged:
     def url(self) -> str:
         """The URL of the page."""
         return f"http://127.0.0.1:{self.port}/"
-
-    @property
-    def fleet(self) -> VMStatusTracker:
-        """The tracker behind the page."""
-        assert self._fleet is not None
-        return self._fleet
 
     async def listen(self) -> None:
         """Start to listen, on the previous port if there was one."""
@@ -134,7 +128,6 @@ async def paged(
     directory: Path,
     objects: Iterable[Object] = (),
     *,
-    follows: bool = True,
     files: bool = False,
     away: bool = False,
 ) -> AsyncIterator[Paged]:
@@ -143,7 +136,6 @@ async def paged(
     Args:
         directory: for the kubeconfig.
         objects: of the cluster.
-        follows: whether the page gets rows.
         files: whether the page says that its rows are from files.
         away: whether the caches were never filled, as if the API server did not answer.
     """
@@ -154,7 +146,7 @@ async def paged(
         fleet = VMStatusTracker(store.caches, Policy())
         async with nullcontext() if away else running(store):
             await fleet.refresh()
-            page = Paged(server, cluster, store, fleet if follows else None, files=files)
+            page = Paged(server, cluster, store, fleet, files=files)
             await page.listen()
             try:
                 yield page

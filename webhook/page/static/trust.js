@@ -15,7 +15,7 @@ export function problemsOf(head, { lostWhy, silentMs, paused, now }) {
   const problems = [];
   if (lostWhy !== null) problems.push(`Connection lost (${lostWhy}); trying again.`);
   else if (!paused && silentMs > SILENT_MS) problems.push("The server does not answer.");
-  if (!head?.follows) return problems;
+  if (!head) return problems;
   if (!head.known) problems.push(`The server has not read the VMs${head.late.length ? `: ${head.late.join("; ")}` : " yet"}.`);
   else if (head.late.length) problems.push(`Not up to date: ${head.late.join("; ")}.`);
   const old = !head.manifests && head.known && !paused && now - Date.parse(head.at) > OLD_MS;
@@ -28,7 +28,6 @@ export function problemsOf(head, { lostWhy, silentMs, paused, now }) {
 export function limitsOf(head, paused) {
   const limits = [];
   if (head?.manifests) limits.push("This server answers from files (--manifests) and watches no cluster.");
-  if (head && !head.follows) limits.push("It shows its decisions only, and no VMs.");
   if (paused) limits.push(`Paused: the page shows the state of ${clock(head.now)} UTC.`);
   return limits;
 }
@@ -36,7 +35,6 @@ export function limitsOf(head, paused) {
 // Return one sentence on all VMs. `stale`: the rows can have changed.
 export function headline(head, stale) {
   if (!head) return stale ? "The VMs are not known: the server does not answer" : "Not known yet";
-  if (!head.follows) return head.manifests ? "No VMs are shown: this server answers from files" : "No VMs are shown: this server watches no pods";
   if (!head.known) return "The VMs are not known: the server has not read the cluster";
   const words = counted(head.counts, stale);
   return stale ? `Not up to date. At ${utc(certain(head))}: ${words}` : words;
@@ -55,7 +53,6 @@ function counted(counts, stale) {
 // Return why the list has no rows.
 export function emptyWords(head, filter, all, stale) {
   if (!head) return "The page waits for the first answer of the server.";
-  if (!head.follows) return "This server shows no VMs.";
   if (!head.known) return "The VMs are not known: the server has not read the cluster.";
   if (!all) {
     return stale
