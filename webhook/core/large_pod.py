@@ -28,6 +28,7 @@ fewer of its own. Each volume and each of 256 interfaces can bring one container
 NOT_COMPARED: Final = "kubevirt-scheduler/not-compared"  # no field of Kubernetes has a slash in its name
 
 _UNLIMITED: Final = "metadata.annotations"  # the API server takes 256 KiB, and only a few are read
+VOLUMES_PATH: Final = "spec.volumes"
 TERMS_PATH: Final = "spec.affinity.podAntiAffinity"  # its required terms
 _PATCHED: Final = ("spec.affinity.nodeAffinity", "spec.affinity.podAffinity")
 _Part = Raw | UnsetType

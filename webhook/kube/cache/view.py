@@ -21,6 +21,7 @@ from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.nodes import NodeIndex
 from webhook.kube.records.parts import ShareManagerRecord
+from webhook.kube.records.pods import unread_claims
 from webhook.kube.records.virt_launchers import to_object
 from webhook.kube.records.virtual_machines import vm_of
 from webhook.kube.records.volumes import VolumeRecord, is_longhorn
@@ -159,12 +160,13 @@ class CallView:
         for cache in filter(None, map(self._caches.get, KINDS_OF_VMS)):
             keys = cache.index.index_keys(claim_key) if cache.synced and isinstance(cache.index, Indexer) else ()
             vms.update(vm_of(key, cache.objects[key]) for key in islice(keys, USERS_MAX))
-        pods = self._caches.get(Kind.VIRT_LAUNCHER_POD)
+        watched = self._caches.get(Kind.VIRT_LAUNCHER_POD)
+        pods = watched.index if watched and isinstance(watched.index, Pods) else Pods()
         return VolumeUsers(
             self._volumes(volume),
             sorted(vms)[:USERS_MAX],
-            pods.index.users_of(claim_key, USERS_MAX) if pods and isinstance(pods.index, Pods) else {},
-            next((self._why_not_known(kind) for kind in _OF_USERS if not self._follows(kind)), ""),
+            pods.users_of(claim_key, USERS_MAX),
+            next((self._why_not_known(kind) for kind in _OF_USERS if not self._follows(kind)), _unread(pods, claim)),
         )
 
     def _volumes(self, volume: str) -> list[str]:
@@ -230,3 +232,11 @@ class CallView:
         record: ShareManagerRecord | None = share_managers.objects.get(pod.removeprefix(SHARE_MANAGER_POD_PREFIX))
         status = None if record is None else record.status
         return status is not None and (status.state or "absent") not in ASSIGNED_STATES
+
+
+def _unread(pods: Pods, claim: NamespacedName) -> str:
+    """Return which pod of the claim's namespace can have any claim, because its volumes are not read; empty if none."""
+    return "".join(
+        f"the volumes of pod {name} are too long to be read"
+        for name in pods.users_of(unread_claims(claim.namespace), 1)
+    )

@@ -13,7 +13,7 @@ from webhook.core.api.container import Workload
 from webhook.core.api.kubevirt import HOTPLUG_DISK, LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_NODE, near_nodes
 from webhook.core.api.pod import PodSchedulingGate, PodStatus
-from webhook.core.large_pod import NOT_COMPARED, TERMS_PATH
+from webhook.core.large_pod import NOT_COMPARED, TERMS_PATH, VOLUMES_PATH
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.scheduler.state.pod_info import (
     PARTS_NOT_COMPARED,
@@ -78,7 +78,7 @@ class DecodedPod(Struct, frozen=True, gc=False):
     Attributes:
         pod_infos: the pod as each node counts it; empty if no node does.
         virt_launcher: the record of a virt-launcher pod; None for any other pod.
-        claim_user: what another pod has of claims; None if it has none, as most pods.
+        claim_user: what another pod has of claims, and any pod whose volumes are not read; None if none, as most pods.
         digest: equal for two states of a pod that count alike.
         replica: whether the pod has the labels of the webhook's own pods.
     """
@@ -116,7 +116,10 @@ def transform(wire: WirePod) -> DecodedPod:
     meta, spec, labels = wire.metadata, wire.spec, wire.metadata.labels or {}
     is_vm = labels.get(LABEL_APP) == VIRT_LAUNCHER
     virt_launcher = virt_launchers.transform(wire) if is_vm else None
-    claim_user = None if is_vm or not spec.volumes else _claim_user(wire)
+    if VOLUMES_PATH in (wire.not_compared or ()):
+        claim_user: ClaimUser | None = ClaimUser((unread_claims(meta.namespace),), "")
+    else:
+        claim_user = None if is_vm or not spec.volumes else _claim_user(wire)
     decision = virt_launcher.decision if virt_launcher else decision_in(meta)
     recorded = decision is not None and decision.wrote_terms
     terminating = bool(meta.deletion_timestamp)
@@ -131,6 +134,11 @@ def transform(wire: WirePod) -> DecodedPod:
     pod_infos = tuple(PodInfo(meta.namespace, taken, labels, anti_affinity, node) for node in nodes)
     replica = labels.items() >= _REPLICA
     return DecodedPod(pod_infos, virt_launcher, claim_user, meta.namespace, digest, replica=replica)
+
+
+def unread_claims(namespace: str) -> str:
+    """Return the cache key of a pod's claims that are not known: that of no claim, because a claim has a name."""
+    return namespaced_key(namespace, "")
 
 
 def _claim_user(wire: WirePod) -> ClaimUser | None:

@@ -24,6 +24,7 @@ from support.fakes.live import (
 )
 from support.objects import builders
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
+from support.objects.builders_pods import pod
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.app.live_sources import _cache_check
@@ -157,6 +158,16 @@ async def test_old_lists_are_not_known_to_an_admission(store: ClusterCache) -> N
     assert asked_of(store.view()) == (*UNKNOWN, ["db01"])
     assert store.view().users_of("pvc-disk", DISK).unknown == "virtualmachines.kubevirt.io: not up to date"
     assert asked_of(CachedView(store.caches))[2] == ["db01"]
+
+
+async def test_a_pod_whose_volumes_are_too_long_can_use_any_claim_of_its_namespace(store: ClusterCache) -> None:
+    """Who else uses the claim is not known while there is such a pod."""
+    for kind in (VM, VMI, Kind.PERSISTENT_VOLUME):
+        listed(store.caches[kind], at=now())
+    many = pod("web", node="node-a", claims=[f"disk-{number:0200}" for number in range(400)])
+    listed(store.caches[Kind.VIRT_LAUNCHER_POD], many, at=now())
+    assert store.view().users_of("pvc-disk", DISK).unknown == "the volumes of pod web are too long to be read"
+    assert store.view().users_of("pvc-disk", NamespacedName("elsewhere", "disk")).unknown == ""
 
 
 async def test_one_kind_names_some_vms_of_a_claim(store: ClusterCache) -> None:

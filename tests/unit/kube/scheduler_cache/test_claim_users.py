@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.models.cached_pods import seen
 from support.objects import builders, builders_pods
 
+from webhook.kube.records.pods import unread_claims
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 MANY: Final = 100
@@ -51,6 +54,20 @@ def test_only_the_label_of_an_attachment_pod_makes_its_owner_count() -> None:
     assert index_of(LAUNCHER, described).users_of("vms/disk", MANY)["hp-volume-x"] == ""
     alone = {**ATTACHING, "metadata": {**ATTACHING["metadata"], "ownerReferences": None}}
     assert index_of(LAUNCHER, alone).users_of("vms/disk", MANY)["hp-volume-x"] == ""
+
+
+@pytest.mark.parametrize("make", [builders_pods.pod, builders.vm_pod])
+def test_a_pod_whose_volumes_are_too_long_can_have_any_claim_of_its_namespace(
+    make: Callable[..., dict[str, Any]],
+) -> None:
+    """Until it is gone."""
+    described = make("x", node="n1", claims=[f"disk-{number:0200}" for number in range(400)])
+    index, key = Pods(), key_of(described)
+    record = index.put(key, None, seen(described))
+    assert list(index.users_of(unread_claims("vms"), MANY)) == [key.partition("/")[2]]
+    assert index.users_of(unread_claims("elsewhere"), MANY) == {}
+    index.drop(key, record)
+    assert (index.claim_users, index.by_claim._keys) == ({}, {})
 
 
 def test_a_pod_that_has_no_claim_costs_nothing() -> None:
