@@ -18,7 +18,7 @@ from webhook.core.observe.vm_status import State
 from webhook.core.view import Kind
 
 if TYPE_CHECKING:
-    from simulation.virt_controller import VM
+    from simulation.vm import VM
     from simulation.world import World
 
 LOCAL: Final = "local"

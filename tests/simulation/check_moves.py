@@ -16,7 +16,7 @@ from simulation.migrations import PARALLEL_IN_CLUSTER, PARALLEL_OUT_OF_NODE
 from webhook.core.reunite.reports import VMReport
 
 if TYPE_CHECKING:
-    from simulation.virt_controller import VM
+    from simulation.vm import VM
     from simulation.world import World
 
 _APART_SECONDS: Final = 30 * MINUTE

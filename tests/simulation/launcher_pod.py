@@ -9,7 +9,7 @@ from support.objects import builders
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
 if TYPE_CHECKING:
-    from simulation.virt_controller import VM
+    from simulation.vm import VM
 
 
 def machine_of(vm: VM) -> Object:

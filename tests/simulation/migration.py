@@ -7,7 +7,7 @@ from typing import Final
 
 from simulation.api_server import Object
 from simulation.launcher_pod import virt_launcher_pod
-from simulation.virt_controller import VM
+from simulation.vm import VM
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 

@@ -17,7 +17,8 @@ from simulation.admission import Creation
 from simulation.api_server import POD, ApiServer, Object, key_of
 from simulation.engine import Engine
 from simulation.migration import Migration, target_pod
-from simulation.virt_controller import VM, VirtController
+from simulation.virt_controller import VirtController
+from simulation.vm import VM
 
 from webhook.core.live_migration.migration import PLACING_SECONDS
 

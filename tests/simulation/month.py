@@ -21,7 +21,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
 from simulation.engine import DAY, HOUR, MINUTE
-from simulation.virt_controller import SICK, VM
+from simulation.vm import SICK, VM
 
 if TYPE_CHECKING:
     from simulation.world import World

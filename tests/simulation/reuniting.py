@@ -16,7 +16,7 @@ from simulation.api_server import POD, VMS, Object
 from simulation.engine import EPOCH, MINUTE, rfc3339
 from simulation.migration import HOSTNAME, Migration
 from simulation.requests import Requests, drive
-from simulation.virt_controller import VM
+from simulation.vm import VM
 
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.meta import ObjectMeta, OwnerReference

@@ -12,7 +12,7 @@ from simulation.kube_scheduler import KubeScheduler, _to_find
 from simulation.month import SHORT, Workload
 from simulation.node_state import Requests, requests
 from simulation.policies import NONE, OURS
-from simulation.virt_controller import VM
+from simulation.vm import VM
 from simulation.world import World
 from support.objects import builders
 

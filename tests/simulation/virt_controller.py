@@ -8,8 +8,7 @@ still runs. A pod starts its guest once every volume is attached and served.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from simulation.admission import Creation
 from simulation.api_server import LONGHORN, POD, VMS, ApiServer, Object, is_virt_launcher, key_of
@@ -17,11 +16,9 @@ from simulation.engine import Engine
 from simulation.launcher_pod import instance_of, machine_of, virt_launcher_pod
 from simulation.longhorn import Longhorn
 from simulation.nodes import Nodes
+from simulation.vm import VM
 
 from webhook.core.view import Kind
-
-if TYPE_CHECKING:
-    from simulation.migration import Migration
 
 _SYNC_SECONDS: Final = (0.05, 0.3)  # a controller's reaction to a change
 _ATTACH_SECONDS: Final = (0.05, 0.3)  # bound to ticket: attach-detach controller and CSI attacher
@@ -32,43 +29,6 @@ _AGAIN_SECONDS: Final = (1.0, 10.0)  # a VMI that failed or ended, to the next o
 _START_BACKOFF_SECONDS: Final = 10.0  # watch/vm/vm.go, calculateStartBackoffTime: times the square of the failures
 _MOST_START_BACKOFF_SECONDS: Final = 300.0  # the same
 _SHARE_MANAGER: Final = f"{LONGHORN}/share-manager-"
-SICK: Final = ("refused", "slow", "never converges", "changed", "busy")
-"""A VM whose migration the API server refuses, KubeVirt does not begin, or fails; a VM whose node selector was changed
-live, and one whose CPUs are being changed."""
-
-
-@dataclass
-class VM:
-    """One VirtualMachine.
-
-    Attributes:
-        pod: the key of the pod in which it runs or will run; empty for none.
-        running: whether its guest runs.
-        started: when its VirtualMachineInstance was created.
-        evacuates: the node that it must leave.
-        cause: what placed the VM or its share-manager last.
-        migration: the unfinished migration.
-        finished: the migrations that KubeVirt still has.
-        sick: what keeps its migrations from ending well: a name of SICK; empty for a healthy VM.
-        failed_starts: how many of its VirtualMachineInstances in a row have ended before they ran.
-    """
-
-    name: str
-    memory_mib: int
-    volumes: tuple[str, ...]
-    always_on: bool = False
-    uid: str = ""
-    pod: str = ""
-    wanted: bool = False
-    running: bool = False
-    starts: int = 0
-    started: float = 0.0
-    evacuates: str = ""
-    cause: str = "start"
-    migration: Migration | None = None
-    finished: list[Migration] = field(default_factory=list)
-    failed_starts: int = 0
-    sick: str = ""
 
 
 class VirtController:
