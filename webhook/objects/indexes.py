@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from itertools import islice
 from sys import maxsize
 
 from msgspec import Struct
@@ -14,12 +15,12 @@ from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName, OwnerReference
 from webhook.core.api.node import csi_drivers_of
 from webhook.core.api.pod import Pod, claims_of
-from webhook.core.api.storage import PersistentVolume
+from webhook.core.api.storage import PersistentVolume, claim_of
 from webhook.core.listed_snapshot import ListedSnapshot, NodesMax
 from webhook.core.observe.past_decision import past_decision
 from webhook.core.placement.replica_share import count_replicas, own_namespace_of
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
-from webhook.core.view import ClusterView, NoObject
+from webhook.core.view import USERS_MAX, ClusterView, NoObject, VolumeUsers
 from webhook.objects.kinds import CSI_NODE, NODE, PERSISTENT_VOLUME, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.objects import ObjectStore
 
@@ -61,6 +62,19 @@ class UserIndex(Struct, frozen=True):
     volumes: Mapping[str, list[PersistentVolume]]
     vms: Mapping[NamespacedName, set[str]]
     pods: Mapping[NamespacedName, dict[str, str]]
+
+    def users_of(self, volume: str, claim: NamespacedName, unknown: str) -> VolumeUsers:
+        """Return who uses this volume by way of the claim; `unknown` is why there can be more."""
+        return VolumeUsers(
+            [found.metadata.name or "" for found in self.volumes.get(volume, ())],
+            sorted(self.vms.get(claim, ()))[:USERS_MAX],
+            dict(islice(self.pods.get(claim, {}).items(), USERS_MAX)),
+            unknown,
+        )
+
+    def claims_of(self, volume: str) -> list[NamespacedName]:
+        """Return the claims of the PersistentVolumes that have this CSI volume handle."""
+        return [claim for found in self.volumes.get(volume, ()) if (claim := claim_of(found, volume))]
 
 
 def index_users(objects: ObjectStore) -> UserIndex:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -19,11 +18,10 @@ from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import Need
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod, uses
-from webhook.core.api.storage import claim_of
 from webhook.core.decision import Pin
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
-from webhook.core.view import KINDS_OF_VMS, USERS_MAX, ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
+from webhook.core.view import KINDS_OF_VMS, ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
 from webhook.objects.indexes import UserIndex, count_pods, index_users, nodes_max
 from webhook.objects.kinds import (
     CONFIG_MAP,
@@ -96,7 +94,8 @@ class Manifests:
     def all_virt_launchers(self) -> Sequence[Pod]:
         """Return all virt-launcher pods."""
         if self._virt_launchers is None:
-            self._virt_launchers = [pod for pod in self.objects.of(POD).values() if _is_virt_launcher(pod)]
+            pods = self.objects.of(POD).values()
+            self._virt_launchers = [pod for pod in pods if pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER]
         return self._virt_launchers
 
     def forget_indexes(self) -> None:
@@ -118,8 +117,6 @@ class Manifests:
 
     def forget(self, pod: Pod, namespace: str) -> None:
         """Do nothing, as `assume`."""
-
-    # The ClusterView.
 
     @property
     def missing(self) -> Collection[Ref]:
@@ -170,10 +167,9 @@ class Manifests:
         pods = self.all_virt_launchers()
         return [pod for pod in pods if pod.metadata.namespace == namespace and pod.spec.node_name == node]
 
-    def _absent(self, ref: Ref, kind: APIResource[Any]) -> NoObject:
+    def _absent(self, ref: Ref, kind: APIResource[Any]) -> NoObject:  # noqa: ARG002 - for a live cluster
         """Why this object is not there."""
-        unknown = self._vms_unread(kind, "") if ref.kind in KINDS_OF_VMS else self._unread(kind)
-        return NoObject.UNAVAILABLE if unknown else NoObject.NOT_FOUND
+        return NoObject.UNAVAILABLE if self.read_error(ref) else NoObject.NOT_FOUND
 
     def _unread(self, kind: APIResource[Any], namespace: str = "") -> str:  # noqa: ARG002 - for a live cluster
         """Why the objects of a kind were not all read; empty if they were."""
@@ -225,8 +221,7 @@ class Manifests:
 
     def volume_claims(self, volume: str) -> list[NamespacedName] | NoObject:
         """Return the claims of the PersistentVolumes that have this CSI volume handle."""
-        volumes = self._index().volumes.get(volume, ())
-        claims = [claim for found in volumes if (claim := claim_of(found, volume))]
+        claims = self._index().claims_of(volume)
         if not claims and self.get(refs.persistent_volume(volume)) is NoObject.UNAVAILABLE:
             return NoObject.UNAVAILABLE
         return claims
@@ -240,32 +235,15 @@ class Manifests:
 
     def users_of(self, volume: str, claim: NamespacedName) -> VolumeUsers:
         """Return who uses this volume by way of the claim, of what was read."""
-        users = self._index()
-        return VolumeUsers(
-            [found.metadata.name or "" for found in users.volumes.get(volume, ())],
-            sorted(users.vms.get(claim, ()))[:USERS_MAX],
-            dict(islice(users.pods.get(claim, {}).items(), USERS_MAX)),
-            self._users_unknown(claim.namespace),
-        )
+        vms = (self._vms_unread(kind, claim.namespace) for kind in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
+        unknown = next(filter(None, vms), "") or self._unread(PERSISTENT_VOLUME) or self._unread(POD, claim.namespace)
+        return self._index().users_of(volume, claim, unknown)
 
     def _index(self) -> UserIndex:
         if self._users is None:
             self._users = index_users(self.objects)
         return self._users
 
-    def _users_unknown(self, namespace: str) -> str:
-        """Why not all VMs and pods of a namespace, or not all PersistentVolumes, are known; empty if all are."""
-        return (
-            self._vms_unread(VIRTUAL_MACHINE, namespace)
-            or self._vms_unread(VIRTUAL_MACHINE_INSTANCE, namespace)
-            or self._unread(PERSISTENT_VOLUME)
-            or self._unread(POD, namespace)
-        )
-
     def _vms_unread(self, kind: APIResource[Any], namespace: str) -> str:  # noqa: ARG002 - for a live cluster
         """Why it is unknown which objects of this kind of KubeVirt's exist; empty if it is known."""
         return self.objects.problem(kind)
-
-
-def _is_virt_launcher(pod: Pod) -> bool:
-    return pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER

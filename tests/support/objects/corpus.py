@@ -7,7 +7,7 @@ expected. Invariant: a row that does not read as described is an error, never sk
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import yaml
 from support.objects import builders, owners
-from support.objects.builders_kubevirt import vm_of
 from support.objects.short import cluster, pod, share_manager_pod
 from support.objects.short_yaml import BadRow, Object, Text, copied, deep_merge, names, only, spelled
 
@@ -170,7 +169,7 @@ def _case(row: Mapping[str, Any], path: Path) -> Case:
     review = builders.review(full_pod, **{"namespace": _NAMESPACES[entry], **asked})
     described = list(cluster(row.get("cluster", {}), instance_managers=entry == SHARE_MANAGER))
     if "virtualMachines" not in row.get("cluster", {}):
-        described += {_named(each): each for each in _vms_of([full_pod, *described], asked_namespace)}.values()
+        described += owners.vms_of([full_pod, *described], asked_namespace)
     case = Case(
         name=name,
         source=path.name,
@@ -192,17 +191,6 @@ def _pod(row: Mapping[str, Any], entry: str, path: Path) -> Object:
     if entry == SHARE_MANAGER:
         return share_manager_pod(row)
     return pod(row, lambda name: _fixture(path, name))
-
-
-def _vms_of(objects: Iterable[Object], namespace: str) -> Iterator[Object]:
-    """The VMs of the pods among these objects; `namespace` is that of a pod that names none."""
-    for each in objects:
-        if each["kind"] == "Pod":
-            yield from vm_of(each, each["metadata"].get("namespace", namespace))
-
-
-def _named(each: Object) -> tuple[str, str, str]:
-    return each["kind"], each["metadata"]["namespace"], each["metadata"]["name"]
 
 
 def _expect(expect: Mapping[str, Any]) -> Expect:

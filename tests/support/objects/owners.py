@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from support.objects.builders import NAMESPACE, virt_launcher_pod
+from support.objects.builders_kubevirt import vm_of
 from support.objects.builders_longhorn import LONGHORN_NAMESPACE, Object, share_manager
 from support.objects.short_yaml import BadRow
 
@@ -66,6 +67,17 @@ def of_launchers(objects: Iterable[Object]) -> Iterator[Object]:
     for each in objects:
         if each["kind"] == "Pod" and (each["metadata"].get("labels") or {}).get("kubevirt.io") == "virt-launcher":
             yield from owner_of(each, each["metadata"].get("namespace", NAMESPACE))
+
+
+def vms_of(objects: Iterable[Object], namespace: str) -> list[Object]:
+    """The VMs of the pods among these objects, each once; `namespace` is that of a pod that names none."""
+    found = {
+        (vm["kind"], vm["metadata"]["namespace"], vm["metadata"]["name"]): vm
+        for each in objects
+        if each["kind"] == "Pod"
+        for vm in vm_of(each, each["metadata"].get("namespace", namespace))
+    }
+    return list(found.values())
 
 
 def _references(pod: Object) -> Iterator[Object]:

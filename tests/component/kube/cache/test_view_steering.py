@@ -43,7 +43,7 @@ def vm(name: str = "db01", **described: Any) -> dict[str, Any]:
 @pytest.fixture
 def cluster() -> Cluster:
     """A VM on node-a, and the volume that it waits for."""
-    nodes = [*map(builders.node, ("node-a", "node-b")), *map(builders.longhorn_node, ("node-a", "node-b"))]
+    nodes = [make(name) for make in (builders.node, builders.longhorn_node) for name in ("node-a", "node-b")]
     attachment = builders.volume_attachment(VOLUME, [("csi-attacher", "node-a")])
     return cluster_of(*nodes, volume(), vm(), builders.share_manager(VOLUME, state="stopped"), attachment)
 
@@ -227,10 +227,7 @@ EMPTY: Final = Collection()
 async def test_a_share_manager_pod_follows_a_vm_that_is_known(
     pods: list[dict[str, Any]] | None, asked: list[str], store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
-    """The pod goes to the VM's node, however little of the VM the caches have.
-
-    The webhook sends only the requests that it needs.
-    """
+    """The pod goes to the VM's node, however little of the VM the caches have. No request is sent in vain."""
     for kind, cache in store.caches.items():
         there = pods if kind is Kind.VIRT_LAUNCHER_POD else cluster.collections.get(PATHS[kind], EMPTY).objects.values()
         if there is not None:
