@@ -30,7 +30,8 @@ from typing import Any, Final
 import pytest
 import yaml
 from support.drivers.serving import ROOT, Client, issue, serving, write_cluster
-from support.fakes.static_api import StaticApi
+from support.fakes.static_api import StaticApi, path_of
+from support.objects.owners import owner_of
 
 from webhook import cli
 
@@ -103,11 +104,15 @@ class Player:
                 objects = yaml.load_all(self._now((GOLDEN / path).read_text(encoding="utf-8")), yaml.CSafeLoader)
                 with StaticApi(objects) as described:
                     api.objects |= described.objects
+                for known in list(api.objects):
+                    _own(api, known)
             case "patch":
                 patch = yaml.load(self._now(value), yaml.CSafeLoader)
                 api.objects[path] = _merged(api.objects.get(path, {}), patch)
+                _own(api, path)
             case "delete":
                 del api.objects[path]
+                api.objects.pop(path.replace("/virtualmachines/", "/virtualmachineinstances/"), None)
             case "given":
                 with self._given.open("a", encoding="utf-8") as file:
                     file.write(f"{self._now(rest)}\n---\n")
@@ -160,6 +165,20 @@ class Player:
     def _then(self, time: str) -> str:
         at = datetime.fromisoformat(time) - self._moved
         return _shown(NOW if abs(at - NOW) < _SLACK else at)
+
+
+def _own(api: StaticApi, path: str) -> None:
+    """Give the cluster the VirtualMachineInstance, or ShareManager, that the pod at this path names as its owner."""
+    pod = api.objects[path]
+    if pod["kind"] != "Pod" or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        return
+    for owner in owner_of(pod, pod["metadata"]["namespace"]):
+        at = path_of(owner)
+        if owner["kind"] == "VirtualMachineInstance":
+            named = {"kind": "VirtualMachine", "name": owner["metadata"]["name"], "uid": "vm", "controller": True}
+            owner["metadata"]["ownerReferences"] = [{"apiVersion": "kubevirt.io/v1", **named}]
+        known = api.objects.setdefault(at, owner)
+        known["metadata"].setdefault("uid", owner["metadata"]["uid"])
 
 
 def _shown(at: datetime) -> str:

@@ -40,7 +40,7 @@ class StaticApi:
 
     def __init__(self, objects: Iterable[Object], *, installed: Iterable[str] = ("kubevirt.io", "longhorn.io")) -> None:
         """`installed` are the API groups of the cluster, beside the core group."""
-        self.objects = {_path_of(value): dict(value) for value in objects}
+        self.objects = {path_of(value): dict(value) for value in objects}
         self.asked: list[str] = []
         self._installed = {"", "storage.k8s.io", *installed}
         self._refused: dict[str, Answer] = {}
@@ -118,7 +118,7 @@ class StaticApi:
         return Answer(200, page(found[start:end], 7, str(end) if end < len(found) else ""))
 
 
-def _path_of(value: Object) -> str:
+def path_of(value: Object) -> str:
     version, kind, meta = value["apiVersion"], value["kind"], value["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     within = "" if (version, kind) in _CLUSTER_WIDE else f"/namespaces/{meta['namespace']}"
