@@ -119,6 +119,7 @@ class StaticApi:
 
 
 def path_of(value: Object) -> str:
+    """Return the path of an object at an API server."""
     version, kind, meta = value["apiVersion"], value["kind"], value["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     within = "" if (version, kind) in _CLUSTER_WIDE else f"/namespaces/{meta['namespace']}"
