@@ -245,5 +245,5 @@ async def test_a_failure_of_ours_admits_the_pod_unchanged(tmp_path: Path, caplog
     assert "\n" not in failure
     told = json.loads(failure)
     assert (told["error"], told["uid"]) == ("RuntimeError", review["request"]["uid"])  # its words may quote the pod
-    assert any(place.startswith("share_managers.py:") for place in json.loads(failure)["at"])
+    assert any(place.startswith("owner.py:") for place in json.loads(failure)["at"])
     assert [record.reason for record in noted] == ["InternalError"]

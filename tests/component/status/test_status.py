@@ -21,7 +21,7 @@ LONGHORN: Final = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
 
 
 def test_only_lists_are_asked_for(status: Status, api: StaticApi) -> None:
-    """Eight kinds, by pages, and the webhook configuration; no nodes, and of pods only those of VMs."""
+    """Eight kinds, by pages, and the webhook configuration; no nodes, and no pods of other namespaces."""
     status()
     lists = [path.partition("?")[0] for path in api.asked if path != "/version"]
     assert sorted(lists) == sorted(
@@ -29,7 +29,8 @@ def test_only_lists_are_asked_for(status: Status, api: StaticApi) -> None:
             CLAIMS,
             "/api/v1/namespaces/vms",
             "/api/v1/namespaces/vms/events",
-            "/api/v1/namespaces/vms/pods",
+            "/api/v1/namespaces/vms/pods",  # of VMs
+            "/api/v1/namespaces/vms/pods",  # of others, which can use a VM's volume
             "/api/v1/namespaces/longhorn-system/pods",
             "/api/v1/persistentvolumes",
             "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/kubevirt-coschedule",

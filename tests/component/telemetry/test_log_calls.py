@@ -120,7 +120,7 @@ async def test_a_failure_of_ours_does_not_quote_the_pod(logged: Logged, tmp_path
     assert await answered(json.dumps(review(secretive())).encode(), Broken(), tmp_path) == 200
     failed, admission = logged.text()
     assert "RuntimeError" in failed
-    assert "share_managers.py:" in failed
+    assert "owner.py:" in failed
     assert "InternalError" in admission
     assert all(UID in line and CONTENT not in line for line in (failed, admission))
 

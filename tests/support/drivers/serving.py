@@ -22,6 +22,8 @@ from typing import Any, Final, NamedTuple, Self
 import trustme
 from support.drivers.http_calls import Reply, parse_reply
 from support.objects import short
+from support.objects.builders import NAMESPACE, virt_launcher_pod
+from support.objects.builders_kubevirt import vm_of
 from support.waits import MAX_WAIT_SECONDS
 
 ROOT: Final = Path(__file__).resolve().parents[3]
@@ -48,7 +50,10 @@ def issue(directory: Path, *, not_before: datetime | None = None, not_after: dat
 
 
 def cluster() -> list[dict[str, Any]]:
-    """Return three nodes, and one claim for each result of a claim; the share-manager of `disk` is on node-a."""
+    """Return three nodes, and one claim for each result of a claim; the share-manager of `disk` is on node-a.
+
+    VM db01 is there, whose pod the reviews create.
+    """
     served = {"disk": "node-a", "data": "node-b", "state": "node-a", "cordoned": "node-c"}
     volumes: dict[str, Mapping[str, Any]] = {name: {"servedFrom": node} for name, node in served.items()} | {
         "hinted": {"shareManager": {"state": "starting", "ownerID": "node-b"}, "pod": {"phase": "Pending"}},
@@ -60,7 +65,8 @@ def cluster() -> list[dict[str, Any]]:
     named = {
         name: {**state, "persistentVolume": f"pv-{name}", "handle": f"pvc-{name}"} for name, state in volumes.items()
     }
-    return list(short.cluster({"nodes": {"node-a": {}, "node-b": {}, "node-c": {"cordoned": True}}, "volumes": named}))
+    described = {"nodes": {"node-a": {}, "node-b": {}, "node-c": {"cordoned": True}}, "volumes": named}
+    return [*short.cluster(described), *vm_of(virt_launcher_pod(), NAMESPACE)]
 
 
 def write_cluster(file: Path, objects: Sequence[Mapping[str, Any]]) -> Path:

@@ -166,8 +166,8 @@ async def test_a_staleness_makes_a_requirement_a_preference(store: ClusterCache,
     for each in (*serving.cluster(), *of_launchers(())):
         parts[path_of(each)].append(each)
     for cache in store.caches.values():
-        of_users = cache.resource.kind in {Kind.PERSISTENT_VOLUME, Kind.VIRT_LAUNCHER_POD, *KINDS_OF_VMS}
-        listed(cache, *parts[cache.resource.collection], at=now() if of_users else at)
+        counted = {Kind.PERSISTENT_VOLUME, Kind.VIRT_LAUNCHER_POD, Kind.NODE, Kind.CSI_NODE, *KINDS_OF_VMS}
+        listed(cache, *parts[cache.resource.collection], at=now() if cache.resource.kind in counted else at)
     server.handler = refusing(503, "ServiceUnavailable")
     answer, view = await answered(store, POD)
     assert isinstance(answer.decision, Pin)

@@ -251,13 +251,19 @@ def known(store: ClusterCache, *without: Kind) -> None:
             listed(cache, *there[PATHS[kind]].objects.values(), at=now())
 
 
-@pytest.mark.parametrize("missing", [Kind.VIRT_LAUNCHER_POD, Kind.CSI_NODE])
-async def test_pods_that_are_not_known_leave_a_preference(store: ClusterCache, missing: Kind) -> None:
+@pytest.mark.parametrize(
+    ("missing", "reason"),
+    [
+        (Kind.VIRT_LAUNCHER_POD, Reason.EVIDENCE_NOT_CONFIRMED),  # a pod can use the VM's volume
+        (Kind.CSI_NODE, Reason.FREE_RESOURCES_UNKNOWN),
+    ],
+)
+async def test_pods_that_are_not_known_leave_a_preference(store: ClusterCache, missing: Kind, reason: Reason) -> None:
     """No seat is promised that nobody has counted; the reason names the cache."""
     known(store, missing)
     answer, view = await answered(store, vm("vm"))
     assert isinstance(answer.decision, Pin)
-    assert (answer.decision.required, answer.decision.why.reason) == ((), Reason.FREE_RESOURCES_UNKNOWN)
+    assert (answer.decision.required, answer.decision.why.reason) == ((), reason)
     assert [wish.node for wish in answer.decision.preferred] == [HOME]
     assert store.caches[missing].resource.title in str(view.snapshot())
 
