@@ -27,8 +27,9 @@ TO_DO: Final = (
 @pytest.fixture
 def apart(tmp_path: Path) -> Path:
     """A cluster of five VMs in namespace vms, all apart."""
-    pods = [running_pod(f"db{number}", "root") for number in range(5)]
-    return write_cluster(tmp_path / "cluster.json", [*disk("root"), *served("root", "node-b"), *pods])
+    claims = {f"db{number}": f"root-{number}" for number in range(5)}
+    disks = [each for claim in claims.values() for each in (*disk(claim), *served(claim, "node-b"))]
+    return write_cluster(tmp_path / "cluster.json", [*disks, *(running_pod(*each) for each in claims.items())])
 
 
 def without_a_reader(*words: str) -> Any:
