@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from webhook.component_base.metrics import PREFIX
+from webhook.objects.kinds import VIRTUAL_MACHINE
 
 DAY: Final = 86_400
 HOOK: Final = "virt-launcher.kubevirt-coschedule.io"
@@ -39,7 +40,7 @@ NOT_BEFORE: Final = ours("certificate_not_before_timestamp_seconds", POD)
 STARTS: Final = ours("vm_starts_total", 'decision="nothing"')
 CALLS: Final = ours("admission_duration_seconds_count", 'entry="virt-launcher"')
 FRESH: Final = ours("cache_fresh", f'cache="nodes",{POD}')
-VMS_FRESH: Final = ours("cache_fresh", f'cache="virtualmachines",{POD}')
+VMS_FRESH: Final = ours("cache_fresh", f'cache="{VIRTUAL_MACHINE.title}",{POD}')
 EXPIRY: Final = ours("certificate_expiry_timestamp_seconds", POD)
 PROBLEM: Final = ours("certificate_problem", POD)
 ONE_POD: Final = {"pod": "kubevirt-coschedule-7d9-x"}
@@ -86,7 +87,7 @@ CASES: Final = {
     # Caches.
     "a cache that is stale": Case("CacheStale", {FRESH: "1x10 0x20"}, "17m", {"cache": "nodes", **ONE_POD}),
     "a cache of VMs that is stale": Case(
-        "CacheStale", {VMS_FRESH: "1x10 0x20"}, "17m", {"cache": "virtualmachines", **ONE_POD}
+        "CacheStale", {VMS_FRESH: "1x10 0x20"}, "17m", {"cache": VIRTUAL_MACHINE.title, **ONE_POD}
     ),
     "a cache that was stale for a moment": Case("CacheStale", {FRESH: "1x10 0x2 1x20"}, "17m"),
     "a cache that is fresh": Case("CacheStale", {FRESH: "1x20"}, "17m"),
