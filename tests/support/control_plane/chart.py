@@ -16,6 +16,7 @@ from typing import Any, Final
 import yaml
 from controlplane import build
 from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import MAX_CALL_SECONDS
 from support.control_plane.kubectl import Said
 from support.control_plane.rendering import CERT_MANAGER, DEFAULT, MANIFESTS, NAME, ROOT
 from support.waits import MAX_WAIT_SECONDS
@@ -126,13 +127,16 @@ def without_helm(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_port(chart: Path, port: int) -> Path:
-    """The folder of a chart, changed so that its Service and its clientConfig have this port."""
+    """The folder of a chart, changed so that Service and clientConfig have this port, and a call MAX_CALL_SECONDS."""
     shared = chart / "files/base/service.yaml"  # 0.1.0 has only the template
     service = shared if shared.exists() else chart / "templates/base/service.yaml"
     for file in (chart / "templates/_helpers.tpl", service):
         text = file.read_text(encoding="utf-8")
         assert text.count("port: 443\n") == 1
         file.write_text(text.replace("port: 443\n", f"port: {port}\n"))
+    entries = chart / "templates/base/webhook.yaml"
+    text = entries.read_text(encoding="utf-8")
+    entries.write_text(re.sub(r"(?<=timeoutSeconds: )\d+", str(MAX_CALL_SECONDS), text), encoding="utf-8")
     return chart
 
 
