@@ -15,12 +15,14 @@ from support.drivers.serving import Client, port_of, resident_mib, spawned, unti
 from support.scenarios.admitting import until
 from support.sizes import size
 
-from webhook.component_base.server.connection import DEFAULT_LIMITS
+from webhook.component_base.server.connection import DEFAULT_LIMITS, MOST_HEAD_BYTES
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 REQUESTS: Final = size("HALF_REQUESTS")
-_GROWTH_MIB: Final = 32.0  # measured: 16
+_OBJECTS_BYTES: Final = 8 * 1024  # of a connection: its socket, transport, protocol and parser
+_GROWTH_MIB: Final = DEFAULT_LIMITS.connections * (2 * MOST_HEAD_BYTES + _OBJECTS_BYTES) / 2**20
+"""What the connections may hold: each its head, once as it came and once as the parser stores it."""
 _FILES_OF_ITS_OWN: Final = 100
 
 
