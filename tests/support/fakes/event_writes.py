@@ -14,6 +14,7 @@ from support.drivers.serving import cluster as described
 from support.fakes.api_server import Cluster
 from support.fakes.http_line import Asked, Line
 from support.objects import builders
+from support.objects.builders_kubevirt import API_VERSION, vm_of
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.client.api import Api
@@ -74,7 +75,7 @@ def answer(vm: str = "db01", **described_pod: Any) -> Answer:
     """The answer about the start pod of a VM of this name."""
     pod = builders.virt_launcher_pod(claims=["disk"], **described_pod)
     pod["metadata"]["ownerReferences"][0] |= {"name": vm, "uid": f"uid-of-{vm}"[:UID_MAX_CHARS]}
-    found = admit(json.dumps(builders.review(pod)).encode(), manifests(), Policy())
+    found = admit(json.dumps(builders.review(pod)).encode(), manifests(*vm_of(pod, "vms")), Policy())
     assert isinstance(found, Answer)
     return found
 
@@ -89,7 +90,8 @@ async def silent(_: Asked, line: Line) -> None:
     await line.silence()
 
 
-def manifests() -> Manifests:
-    """The cluster of tests/support/drivers/serving.py."""
-    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": described()})
+def manifests(*vms: dict[str, Any]) -> Manifests:
+    """The cluster of tests/support/drivers/serving.py, with these objects of KubeVirt in place of its own."""
+    others = (each for each in described() if each["apiVersion"] != API_VERSION)
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*others, *vms]})
     return Manifests(read_objects(read_documents(text, "cluster")), longhorn_namespace="longhorn-system")
