@@ -91,7 +91,7 @@ async def silent(_: Asked, line: Line) -> None:
 
 
 def manifests(*vms: dict[str, Any]) -> Manifests:
-    """The cluster of tests/support/drivers/serving.py, with these objects of KubeVirt in place of its own."""
-    others = (each for each in described() if each["apiVersion"] != API_VERSION)
+    """The cluster of tests/support/drivers/serving.py, with these objects of KubeVirt, if any, for its own."""
+    others = (each for each in described() if not vms or each["apiVersion"] != API_VERSION)
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*others, *vms]})
     return Manifests(read_objects(read_documents(text, "cluster")), longhorn_namespace="longhorn-system")
