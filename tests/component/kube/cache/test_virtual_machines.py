@@ -47,7 +47,8 @@ UNKNOWN = (NoObject.UNAVAILABLE,) * 2
 def cluster() -> Cluster:
     """Three nodes, a share-manager on node-a, and no VM."""
     found = cluster_of(*serving.cluster())
-    found.collections[PATHS[VMI]].remove("db01", builders.NAMESPACE)
+    for kind in (VM, VMI):
+        found.collections[PATHS[kind]].remove("db01", builders.NAMESPACE)
     return found
 
 
