@@ -29,6 +29,7 @@ from webhook.core.placement.feasibility import evaluate, why_undecidable
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.matching.node_selector import expression_holds, field_holds
 from webhook.core.scheduler.plugins.taint_toleration import count_prefer_no_schedule
+from webhook.core.scheduler.state.node_info import NodeInfo
 from webhook.core.scheduler.state.pod_requests import PODS, Usage
 from webhook.core.scheduler.state.snapshot import Snapshot, SnapshotUnavailable
 from webhook.core.view import ClusterView, NoObject
@@ -56,10 +57,11 @@ def pick(
     preferred has at least `least_taints` taints (`count_taints`).
     """
     required, names, usable = cycle.pod.spec.required_node_affinity, view.node_names(), view.usable_nodes()
+    snapshot = cycle.snapshot
     most = most_nodes(required, MAX_TERMS)
     if usable <= SCORED_WHOLE_NODES or 2 * usable <= len(names) or most < LEAST_NODES:
         return ()
-    if view.has_autoscaler() or view.staleness() or why_undecidable(cycle):
+    if isinstance(snapshot, SnapshotUnavailable) or view.has_autoscaler() or view.staleness() or why_undecidable(cycle):
         return ()
     view = view.without_reads()
     listed: dict[str, int] = {}
@@ -74,19 +76,17 @@ def pick(
                 continue
             if not _fits(name, cycle, view):
                 continue
-        listed[name] = _capacity(name, cycle)
-    return tuple(listed) if len(listed) >= LEAST_NODES and sum(listed.values()) >= _needed(cycle) else ()
+        listed[name] = _capacity(cycle.usage, snapshot.node_info(name))
+    enough = len(listed) >= LEAST_NODES and sum(listed.values()) >= _needed(cycle.usage, snapshot)
+    return tuple(listed) if enough else ()
 
 
-def _needed(cycle: CycleState) -> int:
-    """Return for how many pods of this pod's shape the list needs capacity; 0 if pods are not known.
+def _needed(usage: Usage, snapshot: Snapshot) -> int:
+    """Return for how many pods of this shape the list needs capacity.
 
     The number counts unbound pods that are limited to a short list, and this pod. Each other replica may have written
     as many lists as this replica since the last pods that a watch has shown.
     """
-    snapshot, usage = cycle.snapshot, cycle.usage
-    if isinstance(snapshot, SnapshotUnavailable):
-        return 0
     shown, assumed = (_displaced(usage, snapshot, assumed=assumed) for assumed in (False, True))
     return shown + snapshot.replicas * (assumed + 1)
 
@@ -100,14 +100,10 @@ def _displaced(usage: Usage, snapshot: Snapshot, *, assumed: bool) -> int:
     return displaced
 
 
-def _capacity(name: str, cycle: CycleState) -> int:
-    """Return for how many pods of this shape a node that fits one has enough; 0 if pods are not known."""
-    snapshot, usage = cycle.snapshot, cycle.usage
-    if isinstance(snapshot, SnapshotUnavailable):
-        return 0
+def _capacity(usage: Usage, node: NodeInfo) -> int:
+    """Return for how many pods of this shape a node that fits one has enough."""
     if usage.ports:
         return 1
-    node = snapshot.node_info(name)
     has, requested = node.allocatable.get, node.requested.amounts.get
     free = (has(each, 0) - requested(each, 0) for each, _ in usage.requests)
     counts = (left // amount for left, (_, amount) in zip(free, usage.requests, strict=True))
