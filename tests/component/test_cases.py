@@ -23,9 +23,6 @@ CASES = corpus.load()
 ROWS_AT_LEAST = 540
 
 NEEDS_A_LIVE_CLUSTER = {
-    "ReplicasBehind",  # replicas
-    "ReplicasMayConflict",  # replicas
-    "PinnedVmWaits",  # a VM that kube-scheduler has looked at in vain: tests/unit/core/test_fit.py
     "ReplicaShareFull",  # replicas
     "ClaimLookupFailed",
     "NodeLookupFailed",
@@ -36,7 +33,6 @@ NEEDS_A_LIVE_CLUSTER = {
     "OwnerLookupFailed",
 }
 NEEDS_TOO_MUCH = {
-    "TopologyLabelMissing",  # a node without hostname: tests/unit/core/scheduler/plugins/test_inter_pod_affinity.py
     "AnnotationsFull",
     "PodNotCompared",  # tests/unit/kube/records/test_large_pods.py
     "PodTooLarge",  # tests/unit/core/test_pod_limits.py
@@ -71,17 +67,9 @@ BEFORE_OPT_IN = {  # rules 1 to 4: neither the pod nor a VM that it serves asked
     "ConsumerNotOptedIn",
 }
 OTHER_PODS_DECIDE = {  # rules that the oracle does not model
-    "InterPodAffinity",
     "NoRoom",
-    "PodAffinityUnmet",
-    "PodAntiAffinity",
-    "PortTaken",
     "ExcludedByPod",
-    "MayBeExcludedByPod",
-    "HostnameNotUnique",
-    "ResourceClaims",
-    "TopologyLabelMissing",
-    "TopologySpread",
+    "RuleNotEvaluated",
 }
 
 ABSENT = object()

@@ -12,8 +12,8 @@ from modelcheck.replica import Parts
 from msgspec.structs import replace
 
 from webhook.core.api.node import Node
-from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
-from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo
+from webhook.core.scheduler.state.cache import SchedulerCache
+from webhook.core.scheduler.state.node_info import NO_REQUESTS, UNLISTED, CSIDrivers, NodeInfo
 from webhook.core.scheduler.state.pod_info import PodInfo
 from webhook.kube.records.pods import DecodedPod, PodRecord
 from webhook.kube.scheduler_cache.assumed_pods import Pods
@@ -27,7 +27,7 @@ class _WholeNode(CachedSnapshot):
 
 
 class _NothingAssumed(Pods):
-    def assume(self, owner: Hashable, pods: Iterable[PodInfo]) -> tuple[PodHandle, ...]:
+    def assume(self, owner: Hashable, pods: Iterable[PodInfo]) -> tuple[PodInfo, ...]:
         super().assume(owner, pods)
         self.forget(owner)
         return ()
@@ -40,20 +40,25 @@ class _NeverConfirmed(Pods):
         self._assumed = kept
         return record
 
-    def forget(self, owner: Hashable, only: tuple[PodHandle, ...] | None = None) -> None:
+    def forget(self, owner: Hashable, only: tuple[PodInfo, ...] | None = None) -> None:
         if only is None:
             super().forget(owner)
 
 
 class _NeverExpired(Pods):
-    def forget(self, owner: Hashable, only: tuple[PodHandle, ...] | None = None) -> None:
+    def forget(self, owner: Hashable, only: tuple[PodInfo, ...] | None = None) -> None:
         if only is None:
             super().forget(owner)
 
 
 class _ExpiresTheNext(Pods):
-    def forget(self, owner: Hashable, only: tuple[PodHandle, ...] | None = None) -> None:  # noqa: ARG002 - the fault
+    def forget(self, owner: Hashable, only: tuple[PodInfo, ...] | None = None) -> None:  # noqa: ARG002 - the fault
         super().forget(owner)
+
+
+class _Evaluated(Pods):
+    def put(self, key: str, old: PodRecord | None, new: DecodedPod) -> PodRecord:
+        return super().put(key, old, replace(new, pod_infos=()) if old and new.by_record else new)
 
 
 class _NeverDropped(Pods):
@@ -87,7 +92,6 @@ FAULTS: Final[Mapping[str, Parts]] = {
     "an answer never expires": Parts(pods=_NeverExpired),
     "the time of one answer ends the next answer": Parts(pods=_ExpiresTheNext),
     "a pod that is gone stays counted": Parts(pods=_NeverDropped),
-    "pods on their way to the node are not counted as such": Parts(pods=_cache_with(queued=lambda _: 0)),
-    "a preference is given before all replicas know": Parts(pods=_cache_with(known_to_all=lambda _: True)),
-    "a pod that waits for one node is not noticed": Parts(pods=_cache_with(waited_for=lambda _: False)),
+    "pods on the way to the node are not counted as such": Parts(pods=_cache_with(on_the_way=lambda _: NO_REQUESTS)),
+    "a pinned pod counts only until kube-scheduler has evaluated it": Parts(pods=_Evaluated),
 }

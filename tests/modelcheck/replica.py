@@ -6,7 +6,6 @@ Invariant: two replicas with one picture always answer alike from then on.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextvars import Context
 from typing import Any, Final, NamedTuple, cast
@@ -23,7 +22,7 @@ from webhook.core.decision import Leave, Pin
 from webhook.core.opt_in import Policy
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.scheduler.state.cache import SchedulerCache, _NodePods
-from webhook.core.scheduler.state.pod_info import PodHandle
+from webhook.core.scheduler.state.node_info import NodeRequests
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.nodes import NodeIndex
@@ -77,26 +76,16 @@ class _View(ViewWithGaps):
 
 
 _POLICY: Final = Policy()
-_CACHE_FIELDS: Final = {"_nodes", "_shortlisted", "_answers", "_last_shown"}
-_NODE_FIELDS: Final = {"pods", "shown", "since", "starting_together"}
-_SUMS: Final = {"allocatable", "requested", "queued", "waiting"}  # of the pods
-_BETWEEN_PODS: Final = {
-    "existing_terms",
-    "not_compared",
-    "_groups",
-    "_anti_affinity",
-    "with_anti_affinity",
-}  # nothing has rules
-assert set(_NodePods.__slots__) - _BETWEEN_PODS - _SUMS == _NODE_FIELDS, "picture() must have every field of the cache"
-assert set(vars(SchedulerCache())) - _BETWEEN_PODS == _CACHE_FIELDS, "picture() must have every field of the cache"
+assert set(_NodePods.__slots__) == {"requested", "on_the_way", "labelled"}, "promises() must have every field"
+assert set(vars(SchedulerCache())) == {"existing_terms", "on_the_way", "_nodes", "_shortlisted"}, (
+    "promises() must have every field"
+)
 
 
 class Picture(NamedTuple):
     """All on which the later answers of a replica can depend. The parts in the middle name VMs."""
 
     promises: Hashable
-    nodes: Hashable
-    answers: tuple[int, int]
     assumed: tuple[tuple[int, Hashable], ...]
     shown: tuple[tuple[int, Terms, str], ...]
     others: Hashable
@@ -193,37 +182,27 @@ class Replica:
         return tuple(each for each in found if stale or each[1])
 
     def promises(self) -> Hashable:
-        """Return what the replica counts on each node, and what it has assumed."""
+        """Return what the replica counts on each node, and what it has assumed. No pod of the model has rules.
+
+        `on_the_way` of the cache follows from that of the nodes.
+        """
         cache = self.pods.scheduler_cache
-        nodes = tuple((name, _counts(Counter(map(_pod, each.pods)))) for name, each in sorted(cache._nodes.items()))
+        nodes = tuple(
+            (name, _sums(each.requested), _sums(each.on_the_way), len(each.labelled))
+            for name, each in sorted(cache._nodes.items())
+        )
         return nodes, *(_counts(cache._shortlisted[flag]) for flag in (False, True)), len(self.pods._assumed)
 
     def picture(self, *, stale: bool) -> Picture:
-        """Return all on which a later answer can depend. Of numbers that are only compared their order counts."""
-        cache = self.pods.scheduler_cache
-        assumed = [(self._vms[owner], handles) for owner, handles in self.pods._assumed.items()]
-        numbers = {0, cache._answers, cache._last_shown}
-        numbers |= {each.since for each in cache._nodes.values()}
-        numbers |= {_answer(handle) for _, handles in assumed for handle in handles}
-        order = {number: place for place, number in enumerate(sorted(numbers))}
-        nodes = sorted(cache._nodes.items())
+        """Return all on which a later answer can depend."""
+        assumed = [(self._vms[owner], counted) for owner, counted in self.pods._assumed.items()]
         return Picture(
             self.promises(),
-            tuple((name, each.shown, each.starting_together, order[each.since]) for name, each in nodes),
-            (order[cache._answers], order[cache._last_shown]),
-            tuple(
-                sorted((vm, tuple((each.on.node, order[_answer(each)]) for each in handles)) for vm, handles in assumed)
-            ),
+            tuple(sorted((vm, tuple((each.on.node, each.on.pinned) for each in counted)) for vm, counted in assumed)),
             tuple(sorted((vm, *label) for vm, label in self._shown.items())),
             tuple(sorted(self._others.items())),
             self.timers(stale=stale),
         )
-
-
-def _answer(handle: PodHandle) -> int:
-    """Return the number of the answer for an assumed pod."""
-    assert handle.on.assumed
-    return handle.answer
 
 
 _node_caches: dict[Cluster, _Cached] = {}
@@ -239,9 +218,8 @@ def _nodes(cluster: Cluster) -> _Cached:
     return _node_caches[cluster]
 
 
-def _pod(handle: PodHandle) -> tuple[Hashable, ...]:
-    expected = handle.expected
-    return handle.usage, expected and (expected.queued, expected.pinned)
+def _sums(requests: NodeRequests) -> Hashable:
+    return requests.pods, tuple(sorted(each for each in requests.amounts.items() if each[1]))
 
 
 def _counts(counts: Mapping[Any, int]) -> Hashable:

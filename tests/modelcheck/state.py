@@ -21,7 +21,7 @@ ELSEWHERE: Final = "full-0"
 
 
 class Assumptions(NamedTuple):
-    """What webhook.core.scheduler.state.cache.SchedulerCache takes for granted, and what it does not say.
+    """What webhook.core.placement.replica_share takes for granted, and what it does not say.
 
     Attributes:
         shown_first: every watch shows a pod, and the VirtualMachineInstance that owns it, before the pod is bound.

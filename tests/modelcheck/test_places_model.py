@@ -32,9 +32,10 @@ FOUND_IN: Final[Mapping[str, Setting]] = {
     "an answer never expires": _RETRIED,
     "the time of one answer ends the next answer": _RETRIED,
     "a pod that is gone stays counted": _RETRIED,
-    "pods on their way to the node are not counted as such": Setting(nodes(2, 1), (N1, WISH), Budget(4)),
-    "a preference is given before all replicas know": Setting(nodes(2, 2), (N1, WISH), Budget(3)),
-    "a pod that waits for one node is not noticed": Setting(nodes(1, 1), (N1,), Budget(3, lost=1, ended=1), _ANYWHERE),
+    "pods on the way to the node are not counted as such": Setting(nodes(2, 1), (N1, WISH), Budget(4)),
+    "a pinned pod counts only until kube-scheduler has evaluated it": Setting(
+        nodes(1, 1), (N1,), Budget(3, lost=1, ended=1), _ANYWHERE
+    ),
 }
 
 

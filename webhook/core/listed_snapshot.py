@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from webhook.core.api import kubevirt
-from webhook.core.api.kubevirt import HOSTNAME, LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo, allocatable
-from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo, pod_nodes
+from webhook.core.scheduler.state.pod_info import PodInfo, anti_affinity, pod_info, pod_nodes
 from webhook.core.scheduler.state.pod_requests import usage
 
 NodesMax = Callable[[Pod], int]
@@ -33,7 +32,6 @@ class ListedSnapshot:
     ) -> None:
         """Count every pod that is not over; `csi_drivers` are `csi_drivers_of` by node."""
         self._nodes = nodes
-        self.hostnames = Counter(node.metadata.label(HOSTNAME) or "" for node in nodes.values())
         self.replicas = replicas
         self._csi_drivers = csi_drivers
         self._pods = tuple(pods)
@@ -43,7 +41,7 @@ class ListedSnapshot:
     def leave_out(self, is_gone: Callable[[Pod], bool]) -> None:
         """Count all pods except those for which `is_gone` returns True; an earlier call has no effect any more."""
         self.scheduler_cache = SchedulerCache()
-        self._handles: dict[NamespacedName, list[PodHandle]] = {}
+        self._counted: dict[NamespacedName, list[PodInfo]] = {}
         self._starts: dict[str, NamespacedName] = {}  # uid of a VirtualMachineInstance -> its unbound pod that counts
         for pod in self._pods:
             if not is_gone(pod):
@@ -51,8 +49,8 @@ class ListedSnapshot:
 
     def add(self, pod: Pod) -> None:
         """Count one pod more on its node, beside the listed ones."""
-        for pod_info in pod_infos(pod, recorded=False):
-            self.scheduler_cache.add(pod_info)
+        for counted in pod_infos(pod, recorded=False):
+            self.scheduler_cache.add(counted)
 
     def _add(self, pod: Pod) -> None:
         key, nodes_max = _key(pod), 0 if pod.spec.node_name else self._nodes_max(pod)
@@ -61,15 +59,17 @@ class ListedSnapshot:
             owner = kubevirt.owner(pod)
             is_first = owner is None or self._starts.setdefault(owner.uid or "", key) == key
             counted = counted[:nodes_max] if is_first else []
-        self._handles[key] = list(map(self.scheduler_cache.add, counted))
+        self._counted[key] = counted
+        for each in counted:
+            self.scheduler_cache.add(each)
 
     @contextmanager
     def without(self, pods: Iterable[Pod]) -> Iterator[None]:
         """Do not count these of the listed pods until the block ends. This costs nothing for all other pods."""
-        gone = [pod for pod in pods if _key(pod) in self._handles]
+        gone = [pod for pod in pods if _key(pod) in self._counted]
         for pod in gone:
-            for handle in self._handles.pop(_key(pod)):
-                self.scheduler_cache.remove(handle)
+            for counted in self._counted.pop(_key(pod)):
+                self.scheduler_cache.remove(counted)
         try:
             yield
         finally:
@@ -97,6 +97,7 @@ def pod_infos(pod: Pod, *, recorded: bool) -> Iterator[PodInfo]:
     is_vm = meta.label(LABEL_APP) == VIRT_LAUNCHER
     nodes = pod_nodes(spec, status, terminating=bool(meta.deletion_timestamp), is_vm=is_vm, recorded=recorded)
     if nodes:
-        terms, requested = spec.required_pod_anti_affinity, usage(spec, status)
+        namespace, requested = meta.namespace or "default", usage(spec, status)
+        terms = anti_affinity(spec.required_pod_anti_affinity, namespace)
         for node in nodes:
-            yield PodInfo(meta.namespace or "default", requested, meta.labels, terms, node)
+            yield pod_info(namespace, requested, terms, node, meta.labels)

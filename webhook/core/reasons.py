@@ -243,10 +243,6 @@ class Reason(Enum):
         "PersistentVolume {volume} of claim {claim} can't be used on node {node}",
         Columns(excludes=True),
     )
-    IN_TREE_VOLUME = (
-        "PersistentVolume {volume} of claim {claim} is of the in-tree kind {source}; whether kube-scheduler "
-        "accepts node {node} for the CSI volume that it takes it for is not known"
-    )
     VOLUME_ZONE_MISMATCH = (
         "PersistentVolume {volume} of claim {claim} is labeled for another zone or region than node {node}",
         Columns(excludes=True),
@@ -282,33 +278,22 @@ class Reason(Enum):
         ),
         Columns(fits=True),
     )
-    PODS_NOT_EVALUATED_YET = (
-        "{count} more pods were just placed on node {node}, and kube-scheduler has not evaluated them yet",
+    PODS_ON_THE_WAY = (
+        "pods are on the way to node {node} ({count}); kube-scheduler has not evaluated them yet",
         Columns(fits=True),
     )
-    REPLICAS_BEHIND = (
-        "several VMs were just placed on node {node}; other replicas of the webhook may not know yet where they run",
-        Columns(fits=True),
+    NODE_MAY_FILL_UP = "pods are on the way to node {node} ({count}), and can use up its free resources ({because})"
+    PINNED_VM_WAITS = (
+        "a VM that may run only on node {node} is not bound yet, and the pod's required anti-affinity ({pods}) can "
+        "keep it from there"
     )
-    NODE_MAY_FILL_UP = (
-        "{count} more pods were just placed on node {node}, and can use up its free resources ({because})"
-    )
-    PINNED_VM_WAITS = "a VM that may run only on node {node} waits for resources there ({because})"
-    PORT_TAKEN = "a pod on node {node} already uses the host port {port}"
     VOLUME_COUNT_UNKNOWN = (
         "claim {claim} has a volume of {driver}; node {node} takes at most {limit} of them, "
         "and how many are attached is not known"
     )
-    SELECTOR_UNREADABLE = "the pod's {rule} has a label selector that the scheduler can't read"
-    TOPOLOGY_LABEL_MISSING = "node {node} has no label {key}, which the pod's {rule} needs"
-    POD_AFFINITY_UNMET = (
-        "no pod that the pod's required pod affinity asks for ({pods}) is in the same {key} as node {node}"
-    )
-    POD_ANTI_AFFINITY = (
-        "a pod that the pod's required anti-affinity excludes ({pods}) is in the same {key} as node {node}"
-    )
     EXCLUDED_BY_POD = (
-        "a pod in the same {key} as node {node} has a required anti-affinity that excludes this pod ({pods})"
+        "a pod that is, or will be, in the same {key} as node {node} has a required anti-affinity that can be meant "
+        "for this pod ({pods})"
     )
     POD_NOT_COMPARED = (
         "a pod on {which} has more than {most} bytes in a field that can exclude this pod, and is not compared with it"
@@ -317,40 +302,16 @@ class Reason(Enum):
         "a pod on a node that is not known has a required anti-affinity over {key}, which node {node} has, that can "
         "exclude this pod ({pods})"
     )
-    NAMESPACES_UNKNOWN = "whether {rule} rejects node {node} depends on the labels of namespaces, which are not known"
-    DEPENDS_ON_UNSCHEDULED_POD = "whether {rule} rejects node {node} depends on a pod that is not on its node yet"
-    HOSTNAME_NOT_UNIQUE = (
-        "node {node} is not the only node with the label {key}={value}, and rules between pods go by this label"
-    )
     NODE_DELINQUENT = "the share-manager pod has a preference of its own, from Longhorn, against node {node}"
     NODE_FEASIBLE = "the pod can run on node {node}", Columns(fits=True)
 
-    # Rule 7, for all nodes: rules of the pod that are not evaluated. The pod might not start on a required node.
-    INTER_POD_AFFINITY = "the pod has required inter-pod {which} over {key}, which the webhook does not evaluate"
+    # Rule 7, for all nodes: what is not evaluated. The pod might not start on a required node.
+    RULE_NOT_EVALUATED = (
+        "the pod has {what}; the webhook does not evaluate what kube-scheduler's plugin {plugin} makes of it"
+    )
     TOO_MANY_EXISTING_TERMS = (
-        "{count} terms of other pods' required anti-affinity can be about this pod, and at most {most} are compared"
+        "the webhook compares a pod with at most {terms} required anti-affinity terms of other pods, on {nodes} nodes"
     )
-    MATCH_LABEL_KEYS = (
-        "the pod's required inter-pod {which} has matchLabelKeys or mismatchLabelKeys; Kubernetes 1.30 ignores them"
-    )
-    MATCH_FIELDS = "the pod's own required node affinity has a term with matchFields; the webhook adds to no such term"
-    TOPOLOGY_SPREAD = "the pod has a DoNotSchedule topology spread over {key}"
-    SCHEDULING_GATED = (
-        "the pod has the scheduling gate {gate}; what its node has free when the gate is removed is not known"
-    )
-    SCHEDULING_GROUP = (
-        "the pod is of a scheduling group (spec.schedulingGroup), and when and where kube-scheduler places the group "
-        "is not known"
-    )
-    VOLUME_RESTRICTIONS = (
-        "{what}, so that kube-scheduler can keep the pod waiting for another pod with this volume, which is not known"
-    )
-    REPLICAS_MAY_CONFLICT = (
-        "the pod's {what} can exclude a pod that another of the {replicas} replicas of the webhook is placing "
-        "on the same node now"
-    )
-    RESOURCE_CLAIMS = "the pod claims devices (spec.resourceClaims) that only some nodes can have"
-    NODE_FEATURES = "the pod has {field}, which needs a feature that only some nodes may declare"
     TOO_MANY_TERMS = "the pod's required node affinity has more than {limit} terms"
 
     # Rule 8, and failures.

@@ -29,6 +29,7 @@ from webhook.core.reunite.decide import why_not_movable, why_tainted
 from webhook.core.reunite.limits import FIRST_VERSION
 from webhook.core.reunite.not_yet import Rule
 from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.never_required import why_never_required
 from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import ClusterView, NoObject
 from webhook.objects.kinds import KUBEVIRT, VIRTUAL_MACHINE_INSTANCE
@@ -117,7 +118,7 @@ def _node_refusal(name: str, cycle: CycleState, nodes: ClusterView) -> str | Nod
     verdict = feasibility.evaluate(name, cycle, nodes)
     if not verdict.feasible:
         return verdict
-    undecidable = feasibility.why_undecidable(cycle)
+    undecidable = why_never_required(cycle)
     if undecidable:
         return f"only kube-scheduler can tell: {undecidable.sentence}"
     return "" if hostname_of(name, nodes) else f"node {name} has no label {HOSTNAME}"

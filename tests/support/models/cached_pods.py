@@ -14,7 +14,7 @@ from support.objects.builders import Object
 from webhook.core.observe.past_decision import Decided, PastDecision, as_annotation
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_info import NodeRequests
-from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
+from webhook.core.scheduler.state.pod_info import NO_TERMS, PodInfo, PodNode
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders
@@ -68,36 +68,25 @@ def owner_of(described: Object) -> tuple[str, str]:
 
 def waiting(node: str, cpu: int = 1000) -> PodInfo:
     """Return an assumed pod: no watch has shown it yet."""
-    on = PodNode(node=node, queued=True, is_vm=True, assumed=True)
-    return PodInfo("vms", Usage((("cpu", cpu),)), None, None, on)
+    return PodInfo("vms", Usage((("cpu", cpu),)), NO_TERMS, PodNode(node=node, queued=True, assumed=True))
 
 
 def load(requests: NodeRequests) -> Any:
     """Return the sums without amounts of zero, which a removed pod may leave behind."""
-    return requests.pods, {name: amount for name, amount in requests.amounts.items() if amount}, requests.ports
+    return requests.pods, {name: amount for name, amount in requests.amounts.items() if amount}
 
 
 def says(scheduler_cache: SchedulerCache) -> Any:
-    """Return all that the cache holds: the requests on each node, the short lists, and the pods by their labels."""
+    """Return all that the cache holds: requests and labels on each node, the short lists, and the terms."""
     infos = {node: scheduler_cache.node_info(node, HAS, {}) for node in scheduler_cache._nodes}
-    loads = {
-        node: (load(info.requested), load(info.requested_by_queued), info.waited_for) for node, info in infos.items()
-    }
+    loads = {node: (load(info.requested), load(info.on_the_way)) for node, info in infos.items()}
     shortlisted = [scheduler_cache.shortlisted(assumed=assumed) for assumed in (False, True)]
-    pods = Counter(
-        (
-            each.on.node,
-            each.expected and (each.expected.queued, each.expected.pinned, each.expected.shortlisted),
-            each.group.namespace,
-            each.group.keys,
-            each.values,
-            each.anti_affinity.terms,
-        )
-        for node_pods in scheduler_cache._nodes.values()
-        for each in node_pods.pods
+    labelled = Counter(
+        (each.on, each.namespace, frozenset((each.labels or {}).items()))
+        for info in infos.values()
+        for each in info.labelled
     )
-    repelling = sum(len(each.with_anti_affinity) for each in scheduler_cache._nodes.values())
-    return loads, shortlisted, pods, repelling, scheduler_cache.existing_terms._namespaces
+    return loads, shortlisted, labelled, scheduler_cache.existing_terms._terms
 
 
 def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> SchedulerCache:
@@ -111,9 +100,10 @@ def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> Sched
 
 
 def on(scheduler_cache: SchedulerCache, node: str) -> tuple[int, int, int, bool]:
-    """Return the node's pods, those that are queued, their milli-CPU, and whether a VM waits for this node alone."""
+    """Return the node's pods, those on the way to it, the milli-CPU of all, and whether a pinned VM is among them."""
     info = scheduler_cache.node_info(node, HAS, {})
-    return info.requested.pods, info.queued, info.requested.amounts.get("cpu", 0), info.waited_for
+    pinned = any(each.on.pinned for each in info.labelled)
+    return info.requested.pods, info.on_the_way.pods, info.requested.of("cpu"), pinned
 
 
 PIN: Final = builders.node_affinity(required=[builders.on_node("n1")])

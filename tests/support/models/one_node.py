@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 from msgspec import Struct, convert, field
 from support.fakes.views import ViewWithGaps, cluster
 from support.objects import builders
 
-from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.node import Node
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo
@@ -27,11 +25,6 @@ class OneNodeSnapshot(Struct):
     replicas: int = 1
     has: Mapping[str, int] = field(default_factory=HAS.copy)
     nodes: Mapping[str, Node] = field(default_factory=lambda: {"n1": convert(builders.node("n1"), Node)})
-
-    @property
-    def hostnames(self) -> Mapping[str, int]:
-        """The number of nodes by hostname."""
-        return Counter(node.metadata.label(HOSTNAME) or "" for node in self.nodes.values())
 
     def node(self, name: str) -> Node:
         """Return the node of that name."""

@@ -12,8 +12,9 @@ from support.objects import builders
 from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate
-from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
-from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.plugins.volumes import ClaimVolume
+from webhook.core.scheduler.state.pod_info import NO_TERMS, PodInfo, PodNode, pod_info
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import AnySnapshot
 
@@ -31,13 +32,13 @@ def there(*pods: PodInfo, **more: Any) -> OneNodeSnapshot:
 
 def taking(cpu: int, *, bound: bool = True, **described: Any) -> PodInfo:
     """Return a pod that requests so many milli-CPU of n1."""
-    labels, terms = described.pop("labels", None), described.pop("anti_affinity", None)
-    return PodInfo("vms", Usage((("cpu", cpu),)), labels, terms, PodNode(node="n1", bound=bound, **described))
+    labels, terms = described.pop("labels", None), described.pop("anti_affinity", NO_TERMS)
+    return pod_info("vms", Usage((("cpu", cpu),)), terms, PodNode(node="n1", bound=bound, **described), labels)
 
 
 def asking(cpu: str = "500m", **spec: Any) -> Pod:
     """Return the pod under admission."""
-    container = {"name": "compute", "resources": {"requests": {"cpu": cpu}}, "ports": spec.pop("ports", [])}
+    container = {"name": "compute", "resources": {"requests": {"cpu": cpu}}}
     return convert(builders.virt_launcher_pod(containers=[container], **spec), Pod)
 
 
@@ -55,9 +56,8 @@ def verdict(snapshot: AnySnapshot, pod: Pod | None = None, volumes: Sequence[Cla
 
 
 def coming(cpu: int, **described: Any) -> PodInfo:
-    """Return a pod that prefers n1, and that kube-scheduler has not tried to schedule yet."""
+    """Return a pod that is on the way to n1: kube-scheduler has not tried to schedule it yet."""
     return taking(cpu, bound=False, queued=True, **described)
 
 
-PORTS = [{"containerPort": 80, "hostPort": 80}]
 APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [DB]}}

@@ -10,17 +10,18 @@ from support.objects import builders
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.plugins.volumes import ClaimVolume
 from webhook.core.scheduler.state.node_info import NodeInfo
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 
 Object = dict[str, Any]
 
 
-def cycle_of(**spec: Any) -> CycleState:
-    """The state of a virt-launcher pod with these fields of its spec."""
+def cycle_of(*bound: ClaimVolume, **spec: Any) -> CycleState:
+    """The state of a virt-launcher pod with these bound claims and these fields of its spec."""
     pod = convert(builders.virt_launcher_pod(**spec), Pod)
-    return CycleState(pod, "vms", SnapshotUnavailable("for a test"))
+    return CycleState(pod, "vms", SnapshotUnavailable("for a test"), bound)
 
 
 def node_of(object_: Object, **counted: Any) -> NodeInfo:
@@ -28,6 +29,11 @@ def node_of(object_: Object, **counted: Any) -> NodeInfo:
     return NodeInfo(convert(object_, Node), **counted)
 
 
-def volume_of(**parts: Any) -> ClaimVolume:
+def volume_of(*, of_one_pod: bool = False, **parts: Any) -> ClaimVolume:
     """The claim `disk`, bound to the PersistentVolume `pv` with these parts."""
-    return ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk", **parts), PersistentVolume))
+    volume = convert(builders.persistent_volume("pv", claim="disk", **parts), PersistentVolume)
+    return ClaimVolume("disk", volume, of_one_pod=of_one_pod)
+
+
+NO_SPEC = ClaimVolume("disk", convert({"metadata": {"name": "pv"}}, PersistentVolume))
+"""A claim whose PersistentVolume tells nothing."""

@@ -1,8 +1,7 @@
 """What kube-scheduler's InterPodAffinity and PodTopologySpread filters say, told as plainly as can be.
 
 It walks over every pod for every question, and reads objects as they are in JSON; it shares nothing with the program
-but Kubernetes' documents. `tests/apiserver/test_inter_pod_parity.py` holds the program to the real scheduler; this one
-is quick enough for thousands of small clusters.
+but Kubernetes' documents. `tests/apiserver/test_room_parity.py` holds it to the real scheduler.
 """
 
 from __future__ import annotations

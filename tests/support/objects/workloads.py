@@ -14,18 +14,11 @@ Object = dict[str, Any]
 GIB = 2**30
 
 
-def box(
-    name: str = "c", *, limits: Object | None = None, ports: Any = (), always: bool = False, **asked: Any
-) -> Object:
+def box(name: str = "c", *, limits: Object | None = None, always: bool = False, **asked: Any) -> Object:
     """A container. `asked` is its requests; `always` makes it a sidecar among the init containers."""
     resources = {"requests": asked, **({"limits": limits} if limits else {})}
     policy = {"restartPolicy": "Always"} if always else {}
-    return {"name": name, "resources": resources, "ports": list(ports), **policy}
-
-
-def port(number: int | None, protocol: str | None = None, address: str | None = None) -> Object:
-    """A container's port."""
-    return {"containerPort": 80, "hostPort": number, "protocol": protocol, "hostIP": address}
+    return {"name": name, "resources": resources, **policy}
 
 
 def told(name: str = "c", *, allocated: Object | None = None, **requests: Any) -> Object:

@@ -15,46 +15,61 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from msgspec import convert
+from msgspec.structs import replace
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.scheduled import is_judged, refusal
 from support.fakes.views import cluster
+from support.models import scheduler_model
 from support.objects import builders
+from support.strategies.room_rules import zone_nodes
 from support.strategies.room_situations import ASKED, LABEL, NAMESPACE, THERE, Situation, runtime_class
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.core.api.affinity import REQUIRED
+from webhook.core.api.affinity import REQUIRED, Affinity
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.never_required import why_never_required
+from webhook.core.scheduler.plugins.volumes import ClaimVolume
 
 T = TypeVar("T")
 FITS: Final = "fits"
 
 _WRITERS: Final = 6
 LIMITED: Final = "VolumeCountUnknown"  # what is attached is not followed
-OURS: Final = (LIMITED, "TaintToleratedWithoutKey")  # rules of the webhook, whatever the scheduler finds
+NOT_PLAIN: Final = "RuleNotEvaluated"
+OURS: Final = (LIMITED, NOT_PLAIN, "TaintToleratedWithoutKey")  # rules of the webhook, whatever the scheduler finds
 _LOOK_SECONDS: Final = 0.5
 _BARRIER: Final = "parity-barrier"
+_BETWEEN_PODS: Final = ("affinity rules", "anti-affinity rules", "topology spread constraints")
 
 
 class Outcome(NamedTuple):
     """What was said of one situation: FITS or the cause that core gives, and None or the scheduler's words.
 
-    `resized`: a pod on the node is being resized.
+    `resized`: a pod on the node is being resized. `model`: the rules between pods that refuse the node, as
+    `scheduler_model` has them.
     """
 
     name: str
     core: str
     scheduler: str | None
     resized: bool = False
+    model: Sequence[str] = ()
 
     @property
     def unsafe(self) -> bool:
         """Whether a pin of ours would have stranded the pod."""
         return self.core == FITS and self.scheduler is not None
+
+    @property
+    def model_is_wrong(self) -> bool:
+        """Whether the model refuses what was bound, or accepts what rules between pods have refused."""
+        refused = any(words in (self.scheduler or "") for words in _BETWEEN_PODS)
+        return bool(self.model) if self.scheduler is None else refused and not self.model
 
     @property
     def overcautious(self) -> bool:
@@ -72,6 +87,8 @@ class Parity:
     def __enter__(self) -> Self:
         self._api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         self._api.apply(runtime_class())
+        for node in zone_nodes({LABEL: "node"}):
+            self._api.create(node)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -85,8 +102,10 @@ class Parity:
         asked = self._each(self._api.create, [situation.pod for situation in situations])
         said = {pod["metadata"]["name"]: there.verdict(pod) for pod in asked}
         done = self._judged(len(asked))
-        resized = {situation.name for situation in situations if situation.is_resized}
-        outcomes = [Outcome(name, core, done[name], name in resized) for name, core in said.items()]
+        outcomes = [
+            Outcome(each.name, said[each.name], done[each.name], each.is_resized, _refusals(each))
+            for each in situations
+        ]
         for index, outcome in enumerate(outcomes):  # one that came too early for a watch is not judged by that
             if outcome.unsafe or (outcome.overcautious and outcome.core not in OURS):
                 outcomes[index] = outcome._replace(scheduler=self._again(outcome.name, situations))
@@ -99,6 +118,8 @@ class Parity:
         for each in situation.others:
             self._api.create(each)
         self._api.create(situation.node)
+        for each in situation.far:
+            self._api.create(each)
         for existing in situation.existing:
             created = self._api.create(existing.pod)
             if existing.status:
@@ -176,9 +197,25 @@ class Stored:
         verdict = evaluate(name, cycle, self._view)
         assert isinstance(verdict, NodeFit)
         if verdict.feasible:
-            return FITS
+            why = why_never_required(CycleState(_as_written(pod), NAMESPACE, self._view.snapshot(), volumes))
+            return why.reason.code if why else FITS
         resource = f": {verdict.why.names['resource']}" if verdict.why.reason is Reason.NO_ROOM else ""
         return f"{verdict.why.reason.code}{resource}"
+
+
+def _refusals(situation: Situation) -> Sequence[str]:
+    """What the model says of the rules between the pods of a situation."""
+    nodes = [situation.node, *zone_nodes({})]
+    there = [each.pod for each in situation.existing if (each.status or {}).get("phase") not in ("Succeeded", "Failed")]
+    pods = [*there, *situation.far]
+    told = scheduler_model.Situation(nodes, pods, {NAMESPACE: {}}, situation.pod, situation.name)
+    return scheduler_model.refusals(told, pinned=True)
+
+
+def _as_written(pod: Pod) -> Pod:
+    """The pod without the term that confines it to its node."""
+    affinity = replace(pod.spec.affinity or Affinity(), node_affinity=None)
+    return replace(pod, spec=replace(pod.spec, affinity=affinity))
 
 
 def _with_a_choice(pod: Object) -> Object:

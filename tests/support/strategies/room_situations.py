@@ -15,6 +15,7 @@ from typing import Any, Final
 from msgspec import convert
 from support.objects import builders
 from support.strategies.room_pods import OVERHEAD, RUNTIME_CLASS, PodShapes
+from support.strategies.room_rules import OF, Rules
 
 from webhook.core.api.container import Workload
 from webhook.core.api.pod import PodStatus
@@ -55,13 +56,17 @@ class Existing:
 
 @dataclass
 class Situation:
-    """`others` are what else must be there before the pods are: claims, volumes, CSINode, attachments."""
+    """`others` are what else must be there before the pods are: claims, volumes, CSINode, attachments.
+
+    `far` are pods on nodes of no situation.
+    """
 
     name: str
     pod: Object
     node: Object = field(default_factory=dict)
     existing: list[Existing] = field(default_factory=list)
     others: list[Object] = field(default_factory=list)
+    far: list[Object] = field(default_factory=list)
 
     @property
     def is_resized(self) -> bool:
@@ -77,12 +82,15 @@ class Situations:
 
     def __init__(self, seed: int, *, resizes: bool = True) -> None:
         self._random, self._resizes = Random(seed), resizes  # noqa: S311 - for a test
-        self._shapes = PodShapes(self._random)
+        self._shapes, self._rules = PodShapes(self._random), Rules(self._random)
 
     def draw(self, number: int) -> Situation:
         """The next one."""
         random, name = self._random, f"s{number:05}"
-        pod = _pod(name, self._shapes.spec(), ASKED)
+        pod = _pod(name, self._shapes.spec(), {**ASKED, OF: name})
+        if random.random() < 0.8:
+            for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ())):
+                container.pop("ports", None)
         drawn = Situation(name, pod)
         for index in range(random.choice((0, 1, 2, 2, 3))):
             drawn.existing.append(self._existing(f"{name}-{index}", name))
@@ -92,6 +100,7 @@ class Situations:
             self._give_volumes(drawn)
         if random.random() < 0.3:
             self._give_constraints(drawn)
+        self._give_rules(drawn)
         _pin(pod, name)
         amounts = self._allocatable(drawn)
         drawn.node["status"] |= {"capacity": amounts, "allocatable": amounts}
@@ -102,13 +111,23 @@ class Situations:
     def _existing(self, name: str, node: str) -> Existing:
         random = self._random
         spec = self._shapes.spec() | {"nodeName": node}
-        pod, chance = _pod(name, spec, THERE), random.random()
+        pod, chance = _pod(name, spec, {**THERE, OF: node}), random.random()
         if chance < 0.12:
             return Existing(pod, {"phase": random.choice(("Succeeded", "Failed"))})
         if chance < 0.35:
             status = self._shapes.status(spec)
             return Existing(pod, status if self._resizes else {"phase": status["phase"]})
         return Existing(pod, deleted=chance < 0.43)
+
+    def _give_rules(self, drawn: Situation) -> None:
+        random = self._random
+        if random.random() < 0.2:
+            self._rules.give_own(drawn.name, drawn.pod["spec"])
+        for each in drawn.existing:
+            if random.random() < 0.15:
+                self._rules.give_other(drawn.name, each.pod["spec"])
+        if random.random() < 0.15:
+            drawn.far.append(self._rules.far(drawn.name, THERE, NAMESPACE))
 
     def _labels(self) -> Object:
         random = self._random
@@ -161,7 +180,7 @@ class Situations:
             if not is_over(status.phase):
                 needed.update(dict(usage(convert(each.pod["spec"], Workload), status).requests))
                 pods += 1
-        tight = random.choice([*asked, *asked, "pods", "nothing"])
+        tight = random.choice([*asked, "pods", "nothing", "nothing"])
         amounts = {name: amount + random.randrange(amount + 10) for name, amount in needed.items()}
         amounts["pods"] = pods + 1 + random.randrange(5)
         needed["pods"] = pods + 1
@@ -184,8 +203,9 @@ def _pod(name: str, spec: Object, labels: Object) -> Object:
 
 def _pin(pod: Object, node: str) -> None:
     """To its node, whatever else it asks for."""
-    affinity = pod["spec"].setdefault("affinity", builders.node_affinity(required=[{}]))
-    for term in affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]:
+    affinity = pod["spec"].setdefault("affinity", {})
+    own = affinity.setdefault("nodeAffinity", builders.node_affinity(required=[{}])["nodeAffinity"])
+    for term in own["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]:
         term.update(builders.on_node(node))
 
 

@@ -26,8 +26,8 @@ def snapshot(*pods: dict[str, Any], nodes_max: int = 9) -> ListedSnapshot:
 
 
 def taken(node: NodeInfo) -> tuple[int, int, int]:
-    """Pods, milli-CPU, and how many of the pods kube-scheduler has not looked at."""
-    return node.requested.pods, node.requested.amounts.get("cpu", 0), node.queued
+    """Pods, milli-CPU, and how many of the pods are on the way."""
+    return node.requested.pods, node.requested.of("cpu"), node.on_the_way.pods
 
 
 @pytest.mark.parametrize(
@@ -73,17 +73,20 @@ def test_a_node_has_its_allocatable_and_the_limits_of_its_drivers() -> None:
     assert there.node_info("node-z").allocatable == {}
 
 
-def test_pods_repel_and_are_found_by_their_labels() -> None:
-    """Rules between pods see them too, those without a namespace in default."""
-    stray = builders_pods.pod("p", node="node-a", labels={"app": "web"})
-    del stray["metadata"]["namespace"]
+def test_a_bound_pod_repels_and_an_instance_manager_is_known() -> None:
+    """A pod without a namespace is in default."""
     away = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}}
-    there = snapshot(stray, builders_pods.pod("q", node="node-b", away=[away]))
-    (web,) = there.node_info("node-a").pods
-    assert (web.group.namespace, web.group.keys, web.values) == ("default", ("app",), ("web",))
-    assert [pod.on.node for pod in there.node_info("node-b").pods_with_anti_affinity] == ["node-b"]
-    assert [str(term) for term, _ in there.scheduler_cache.existing_terms.about("vms", {"app": "db"})] == ["app=db"]
-    assert there.hostnames == {"host-node-a": 1, "host-node-b": 1}
+    stray = builders_pods.pod("p", node="node-a", labels={"longhorn.io/component": "instance-manager"}, away=[away])
+    del stray["metadata"]["namespace"]
+    there = snapshot(stray, builders_pods.pod("q", node="node-b", labels={"app": "web"}))
+    (manager,) = there.node_info("node-a").labelled
+    assert (manager.namespace, manager.labels) == ("default", {"longhorn.io/component": "instance-manager"})
+    assert not there.node_info("node-b").labelled
+    terms = there.scheduler_cache.existing_terms
+    assert [(str(term), list(nodes)) for term, nodes in terms.near("default", {"app": "db"})] == [
+        ("app=db", ["node-a"])
+    ]
+    assert not list(terms.near("vms", {"app": "db"}))
 
 
 def test_pods_on_a_list_are_known() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 Quantities = dict[str, Any]
 """A v1.ResourceList: name -> quantity; text as API servers write it, or a number from a file."""
@@ -23,11 +23,9 @@ class ResourceRequirements(Struct, rename="camel", frozen=True, kw_only=True, gc
 
 
 class ContainerPort(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.ContainerPort: the fields that take a port of the node."""
+    """v1.ContainerPort: the port of the node that it takes."""
 
     host_port: int | None = None
-    host_ip: str | None = field(name="hostIP", default=None)
-    protocol: str | None = None
 
 
 class VolumeMount(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -90,9 +88,3 @@ class PodCondition(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     reason: str | None = None
     message: str | None = None
     last_transition_time: str | None = None
-
-
-class DeviceShare(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.NodeAllocatableResourceClaimStatus: CPU or memory that a pod gets through a ResourceClaim."""
-
-    resources: Quantities | None = None

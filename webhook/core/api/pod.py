@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.api.affinity import Affinity, NodeAffinity, PodAffinityTerm, TopologySpreadConstraint
-from webhook.core.api.container import Actuated, ContainerStatus, DeviceShare, PodCondition, Quantities, Workload
+from webhook.core.api.container import Actuated, ContainerStatus, PodCondition, Quantities, Workload
 from webhook.core.api.longhorn import near_nodes
 from webhook.core.api.meta import ObjectMeta, Present
 from webhook.core.api.node_selector import NodeSelector
@@ -116,7 +116,7 @@ class PodStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     init_container_statuses: list[ContainerStatus] | None = None
     resources: Actuated | None = None
     allocated_resources: Quantities | None = None
-    node_allocatable_resource_claim_statuses: list[DeviceShare] | None = None
+    node_allocatable_resource_claim_statuses: list[Present] | None = None
 
     @property
     def scheduled(self) -> PodCondition | None:

@@ -27,8 +27,6 @@ def why_no_vm_starts(name: str, view: ClusterView) -> Why | None:
     unhealthy = feasibility.why_unhealthy(node)
     if unhealthy:
         return unhealthy
-    if node.spec and node.spec.unschedulable:
-        return Reason.NODE_CORDONED.why(node=name)
     longhorn = view.get(refs.longhorn_node(name)) if view.has_longhorn_nodes() else None
     lacks = [lack for lack in longhorn_node.lacks_known(longhorn) if lack.need is Need.NFS_CLIENT]
     return longhorn_node.why_not_ready(name, longhorn) or longhorn_node.why_lacking(name, lacks, view)

@@ -133,7 +133,7 @@ class _AffinityPatch:
         """AND the nodes (any of them) into every term that can match. An empty term matches nothing and stays empty.
 
         The terms are ORed, and a requirement names one node: with several nodes each term is copied once for each
-        further node. No term has a requirement on a field yet (plugins.node_affinity.pre_filter).
+        further node. No term has a requirement on a field yet (webhook.core.scheduler.never_required).
         """
         if own.required is None:
             self._add(f"{NODE_AFFINITY}/{REQUIRED}", self._selector())

@@ -142,12 +142,8 @@ def is_instance_manager_seen(name: str, namespace: str, snapshot: AnySnapshot) -
         return False
     wanted = {LABEL_LONGHORN_COMPONENT: INSTANCE_MANAGER, LABEL_LONGHORN_NODE: name}.items()
     return any(
-        pod.on.bound
-        and not pod.on.terminating
-        and pod.group.namespace == namespace
-        and wanted <= dict(zip(pod.group.keys, pod.values, strict=True)).items()
-        for pod in snapshot.node_info(name).pods
-        if LABEL_LONGHORN_NODE in pod.group.keys
+        pod.on.bound and not pod.on.terminating and pod.namespace == namespace and wanted <= (pod.labels or {}).items()
+        for pod in snapshot.node_info(name).labelled
     )
 
 

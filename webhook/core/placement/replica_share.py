@@ -4,23 +4,22 @@ Only a pod that may run on one node alone can be stranded. It must find enough t
 But a replica can't see yet what other replicas decide at this moment. Therefore:
 
 =======================================  ===============================  =================================
-what the pods of the node leave free     no pod is queued for the node    pods are queued for the node
-                                         (see `NodeInfo.queued`)
+what the pods of the node leave free     no pod is on the way to it       a pod is on the way to it, or a
+                                         (see `NodeInfo.on_the_way`)      VM that may only run there waits
 =======================================  ===============================  =================================
-is enough for the share of each replica  the VM may be pinned             the VM may prefer the node
-is not enough for all shares; perhaps    the VM may prefer the node       the VM may prefer the node once all
-not even for this VM                                                      replicas know that several VMs
-                                                                          start together there
+is enough for the share of each replica  the VM may be pinned             the VM may prefer the node [1]_
+is not enough for all shares; perhaps    the VM may prefer the node       neither
+not even for this VM
 =======================================  ===============================  =================================
 
-A replica's share is this pod and the pods that are queued for the node. There must be enough for as many shares as
-there are replicas, beside all pods that are bound to the node, nominated for it or expected there. If each replica
-keeps to its share, all together give away no more than there is. A queued pod counts in the share although a watch has
-shown the pod here: another replica may have used its own share before its watch showed that pod.
+.. [1] Beside VMs that only wait, which have their places, it may be pinned.
 
-While several VMs start together on a node (`SchedulerCache`), no VM is pinned there: kube-scheduler gives the node to
-as many VMs as fit. Before all replicas know of them, a preference beyond the share could take the resources of a
-pinned VM that no watch has shown yet. The same holds while a VM that may run on no other node waits for this one.
+A replica's share is this pod and the pods that are on the way to the node. There must be enough for as many shares as
+there are replicas, beside all pods that count on the node. If each replica keeps to its share, all together give away
+no more than there is. A pod on the way counts in the share although a watch has shown it here: another replica may have
+used its own share before its watch showed that pod. A preference beyond the share could take the resources of a pinned
+VM. Under the assumptions of docs/concepts/full-nodes.md no VM is stranded: tests/modelcheck visits every state of a
+small cluster with them. While pods are on the way to any node, no node is required at all (`why_not_calm`).
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from webhook.core.api.pod import Pod
-from webhook.core.decision import NodeFit
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.plugins.node_resources_fit import insufficient_resources
+from webhook.core.scheduler.matching.label_selector import parse_terms
+from webhook.core.scheduler.plugins.node_resources_fit import why_insufficient
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.state.pod_requests import PODS, Usage, is_over
-from webhook.core.scheduler.state.snapshot import Snapshot, SnapshotUnavailable
+from webhook.core.scheduler.state.pod_requests import is_over
+from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
 
 REPLICA_LABELS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
 """The labels of the webhook's own pods. The Service of manifests/base selects them, so the API server may call each."""
@@ -61,47 +60,37 @@ def _is_replica(pod: Pod) -> bool:
     return bool(pod.spec.node_name) and not over and REPLICA_LABELS.items() <= (pod.metadata.labels or {}).items()
 
 
-def verdict_if_scarce(name: str, why: Why, node: NodeInfo) -> NodeFit:
-    """Return the verdict on a node that has less than the share of each replica, because of `why`.
-
-    The webhook does not even prefer the node while other VMs may need what is left.
-    """
-    if node.queued and not node.known_to_all:
-        contested = Reason.NODE_MAY_FILL_UP.why(node=name, count=node.queued, because=why)
-        return NodeFit(name, contested, preferable=False)
-    if node.waited_for:
-        return NodeFit(name, Reason.PINNED_VM_WAITS.why(node=name, because=why), preferable=False)
-    return NodeFit(name, why)
-
-
-def verdict_if_shared(name: str, usage: Usage, node: NodeInfo, snapshot: Snapshot) -> NodeFit | None:
-    """Return the verdict on a node that has enough for the pod, if other pods on their way there forbid a pin."""
-    if snapshot.replicas > 1:
-        insufficient = next(insufficient_resources(usage, node, _margin(usage, node, snapshot)), None)
-        if insufficient is not None:
-            why = Reason.REPLICA_SHARE_FULL.why(node=name, replicas=snapshot.replicas, **insufficient.names())
-            return verdict_if_scarce(name, why, node)
-    if node.queued:
-        return NodeFit(name, Reason.PODS_NOT_EVALUATED_YET.why(node=name, count=node.queued))
-    return NodeFit(name, Reason.REPLICAS_BEHIND.why(node=name)) if node.starting_together else None
+def why_contested(cycle: CycleState, node: NodeInfo) -> Why | None:
+    """Return why even a preference for the node could take the place of a pod that is to be bound there."""
+    pinned = [pod for pod in node.labelled if pod.on.pinned]
+    count = node.on_the_way.pods + sum(not pod.on.queued for pod in pinned)
+    scarce = why_scarce(cycle, node) if count else None
+    if scarce:
+        return Reason.NODE_MAY_FILL_UP.why(node=node.name, count=count, because=scarce)
+    own = cycle.pod.spec.required_pod_anti_affinity if pinned else ()
+    for term in parse_terms(own, cycle.namespace):
+        if any(term.matches(pod.namespace, pod.labels or {}) for pod in pinned):
+            return Reason.PINNED_VM_WAITS.why(node=node.name, pods=term)
+    return None
 
 
-def why_not_shared(cycle: CycleState) -> Why | None:
-    """Return what the pod needs that can't be divided among replicas, so that two of them could both pin a pod."""
+def why_scarce(cycle: CycleState, node: NodeInfo) -> Why | None:
+    """Return of which resource the node has too little for the share of each replica."""
     snapshot = cycle.snapshot
-    if isinstance(snapshot, SnapshotUnavailable) or snapshot.replicas == 1:
-        return None
-    if cycle.usage.ports:
-        what = "host port"
-    elif cycle.pod.spec.required_pod_anti_affinity:
-        what = "required anti-affinity"
-    else:
-        return None
-    return Reason.REPLICAS_MAY_CONFLICT.why(what=what, replicas=snapshot.replicas)
+    replicas = 1 if isinstance(snapshot, SnapshotUnavailable) else snapshot.replicas
+    return why_insufficient(cycle.usage, node, replicas)
 
 
-def _margin(usage: Usage, node: NodeInfo, snapshot: Snapshot) -> Mapping[str, int]:
-    """Return how much of each resource must be left beside the pod: the other replicas' shares."""
-    others, queued = snapshot.replicas - 1, node.requested_by_queued
-    shares = {resource: others * (amount + queued.amounts.get(resource, 0)) for resource, amount in usage.requests}
-    return {**shares, PODS: others * (1 + queued.pods)}
+def why_not_alone(node: NodeInfo) -> Why | None:
+    """Return that other pods are on the way to the node."""
+    count = node.on_the_way.pods
+    return Reason.PODS_ON_THE_WAY.why(node=node.name, count=count) if count else None
+
+
+def why_not_calm(snapshot: AnySnapshot) -> Why | None:
+    """Return that other pods are on the way to any node.
+
+    While many VMs start, a node can be lost, or taken by others, before kube-scheduler has looked at a pinned VM.
+    """
+    way = {} if isinstance(snapshot, SnapshotUnavailable) else snapshot.scheduler_cache.on_the_way
+    return next((Reason.PODS_ON_THE_WAY.why(node=node, count=count) for node, count in way.items()), None)

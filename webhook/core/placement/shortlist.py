@@ -25,9 +25,10 @@ from webhook.core.api.node_selector import (
     most_nodes,
 )
 from webhook.core.api.pod import Pod
-from webhook.core.placement.feasibility import evaluate, why_undecidable
+from webhook.core.placement.feasibility import evaluate
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.matching.node_selector import expression_holds, field_holds
+from webhook.core.scheduler.never_required import why_never_listed
 from webhook.core.scheduler.plugins.taint_toleration import count_prefer_no_schedule
 from webhook.core.scheduler.state.node_info import NodeInfo
 from webhook.core.scheduler.state.pod_requests import PODS, Usage
@@ -61,7 +62,12 @@ def pick(
     most = most_nodes(required, MAX_TERMS)
     if usable <= SCORED_WHOLE_NODES or 2 * usable <= len(names) or most < LEAST_NODES:
         return ()
-    if isinstance(snapshot, SnapshotUnavailable) or view.has_autoscaler() or view.staleness() or why_undecidable(cycle):
+    if (
+        isinstance(snapshot, SnapshotUnavailable)
+        or view.has_autoscaler()
+        or view.staleness()
+        or why_never_listed(cycle)
+    ):
         return ()
     view = view.without_reads()
     listed: dict[str, int] = {}
@@ -102,8 +108,6 @@ def _displaced(usage: Usage, snapshot: Snapshot, *, assumed: bool) -> int:
 
 def _capacity(usage: Usage, node: NodeInfo) -> int:
     """Return for how many pods of this shape a node that fits one has enough."""
-    if usage.ports:
-        return 1
     has, requested = node.allocatable.get, node.requested.amounts.get
     free = (has(each, 0) - requested(each, 0) for each, _ in usage.requests)
     counts = (left // amount for left, (_, amount) in zip(free, usage.requests, strict=True))

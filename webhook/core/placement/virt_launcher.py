@@ -19,6 +19,7 @@ from webhook.core.evidence.finding import ClaimUse, Finding
 from webhook.core.opt_in import Mode, OptedInBy, OptIn, Policy, opt_in_of_new
 from webhook.core.placement import feasibility, replica_share, shortlist
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why
+from webhook.core.scheduler import never_required
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.view import ClusterView
 
@@ -135,10 +136,10 @@ def _required(
     if not feasible:
         return firm[0].why
     blocked = (
-        feasibility.why_undecidable(cycle)
+        never_required.why_never_required(cycle)
         or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
-        or replica_share.why_not_shared(cycle)
         or _why_other_scheduler(pod, opt_in)
+        or replica_share.why_not_calm(cycle.snapshot)
     )
     if blocked:
         return blocked

@@ -28,6 +28,7 @@ from webhook.core.reasons import Reason
 from webhook.core.reunite.history import unix_seconds
 from webhook.core.reunite.not_yet import NotYet, Rule, why_not_asked
 from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.never_required import why_never_required
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import ClusterView
 
@@ -126,7 +127,7 @@ def _decide_by_nodes(vm: VM, pod: Pod, free: Pod, view: ClusterView) -> RestartV
         return Rule.NOT_EVALUATED.says_no(because=snapshot.problem)
     with snapshot.without([pod]) if isinstance(snapshot, ListedSnapshot) else nullcontext():
         cycle = CycleState(free, vm.row.namespace, snapshot, share_managers.bound_volumes(findings))
-        unknown = feasibility.why_not_evaluated(cycle)
+        unknown = why_never_required(cycle)
         unknown = unknown or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
         if unknown:
             return Rule.NOT_EVALUATED.says_no(because=unknown.sentence)

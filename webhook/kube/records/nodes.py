@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from sys import intern
 from typing import Any, Final
 
-from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.meta import Condition, ObjectMeta
 from webhook.core.api.node import Node, NodeStatus
 from webhook.core.scheduler.state.node_info import allocatable
@@ -52,7 +50,6 @@ class NodeIndex(KeyList):
     """The index over the nodes.
 
     Attributes:
-        hostnames: the number of nodes by their label kubernetes.io/hostname.
         allocatable: node name -> what the node has for pods, by resource.
         usable: how many nodes are Ready and not cordoned.
         from_karpenter: how many nodes Karpenter made.
@@ -60,7 +57,6 @@ class NodeIndex(KeyList):
 
     def __init__(self) -> None:
         super().__init__()
-        self.hostnames: Counter[str] = Counter()
         self.allocatable: dict[str, Mapping[str, int]] = {}
         self.usable = 0
         self.from_karpenter = 0
@@ -71,7 +67,6 @@ class NodeIndex(KeyList):
             self.allocatable[key] = allocatable(new.status.allocatable if new.status else None)
         self.usable += new.usable - (old is not None and old.usable)
         self.from_karpenter += new.from_karpenter - (old is not None and old.from_karpenter)
-        self._count_hostnames(old, new)
         return super().put(key, old, new)
 
     def drop(self, key: str, old: Any) -> None:
@@ -79,14 +74,4 @@ class NodeIndex(KeyList):
         del self.allocatable[key]
         self.usable -= old.usable
         self.from_karpenter -= old.from_karpenter
-        self._count_hostnames(old, None)
         super().drop(key, old)
-
-    def _count_hostnames(self, old: Node | None, new: Node | None) -> None:
-        before, after = (node.metadata.label(HOSTNAME) if node else None for node in (old, new))
-        if after is not None:
-            self.hostnames[after] += 1
-        if before is not None:
-            self.hostnames[before] -= 1
-            if not self.hostnames[before]:
-                del self.hostnames[before]

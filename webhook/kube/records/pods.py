@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from sys import intern
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct, field
 
-from webhook.core.api.affinity import PREFERRED, NodeAffinity, PodAffinityTerm
+from webhook.core.api.affinity import PREFERRED, NodeAffinity
 from webhook.core.api.container import Workload
 from webhook.core.api.kubevirt import HOTPLUG_DISK, LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_NODE, near_nodes
@@ -16,11 +17,13 @@ from webhook.core.api.pod import PodSchedulingGate, PodStatus
 from webhook.core.large_pod import NOT_COMPARED, TERMS_PATH, VOLUMES_PATH
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.scheduler.state.pod_info import (
-    PARTS_NOT_COMPARED,
-    TERMS_NOT_COMPARED,
+    NO_TERMS,
+    PARTS_NOT_READ,
+    TERMS_NOT_READ,
     AntiAffinity,
-    PodHandle,
     PodInfo,
+    anti_affinity,
+    pod_info,
     pod_nodes,
 )
 from webhook.core.scheduler.state.pod_requests import usage
@@ -97,13 +100,12 @@ class DecodedPod(Struct, frozen=True, gc=False):
 
 
 class PodRecord(Struct, frozen=True, gc=False):
-    """40 bytes a pod, a digest of 36 bytes, and its handles in the scheduler cache: nearly always one, without a tuple.
+    """40 bytes a pod, a digest of 36 bytes, and 64 bytes as it counts on a node: nearly always on one, without a tuple.
 
-    A virt-launcher pod that counts by its record has no handles here: the index has them by VirtualMachineInstance.
-    The scheduler cache has the rest. With it a pod of no VM costs about 400 bytes.
+    A virt-launcher pod that counts by its record has none of these here: the index has them by VirtualMachineInstance.
     """
 
-    handles: PodHandle | tuple[PodHandle, ...]
+    pod_infos: PodInfo | tuple[PodInfo, ...]
     virt_launcher: VirtLauncher | None
     digest: int
 
@@ -128,11 +130,10 @@ def transform(wire: WirePod) -> DecodedPod:
         digest = hash(claim_user) if claim_user else 0
         return DecodedPod((), virt_launcher, claim_user, meta.namespace, digest, replica=False)
     taken = share(usage(spec, wire.status))
-    anti_affinity = _anti_affinity(wire)
-    terms = msgspec.json.encode(anti_affinity) if isinstance(anti_affinity, list) else anti_affinity
-    digest = hash((*nodes, taken, frozenset(labels.items()), terms, claim_user))
-    pod_infos = tuple(PodInfo(meta.namespace, taken, labels, anti_affinity, node) for node in nodes)
+    namespace, terms = intern(meta.namespace), _anti_affinity(wire)
+    pod_infos = tuple(pod_info(namespace, taken, terms, share(node), labels) for node in nodes)
     replica = labels.items() >= _REPLICA
+    digest = hash((tuple(map(_digest, pod_infos)), claim_user, replica))
     return DecodedPod(pod_infos, virt_launcher, claim_user, meta.namespace, digest, replica=replica)
 
 
@@ -151,11 +152,18 @@ def _claim_user(wire: WirePod) -> ClaimUser | None:
     return ClaimUser(claims, namespaced_key(meta.namespace, owner) if owner else "")
 
 
-def _anti_affinity(wire: WirePod) -> list[PodAffinityTerm] | AntiAffinity | None:
+def _anti_affinity(wire: WirePod) -> AntiAffinity:
     if wire.not_compared:
-        return TERMS_NOT_COMPARED if TERMS_PATH in wire.not_compared else PARTS_NOT_COMPARED
+        return TERMS_NOT_READ if TERMS_PATH in wire.not_compared else PARTS_NOT_READ
     affinity = wire.spec.affinity
-    return (affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else None) or None
+    terms = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else None
+    return share(anti_affinity(terms, wire.metadata.namespace)) if terms else NO_TERMS
+
+
+def _digest(pod: PodInfo) -> int:
+    """Return a hash of what counts, in which the order of labels does not."""
+    labels = None if pod.labels is None else frozenset(pod.labels.items())
+    return hash((pod.namespace, pod.usage, pod.anti_affinity, pod.on, labels))
 
 
 def to_object(key: str, record: PodRecord | DecodedPod) -> Any:

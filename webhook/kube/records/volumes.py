@@ -16,7 +16,7 @@ from webhook.core.api.storage import (
     VolumeNodeAffinity,
     in_tree_sources,
 )
-from webhook.core.scheduler.plugins.volume_zone import TOPOLOGY_LABELS
+from webhook.core.scheduler.plugins.volumes import TOPOLOGY_LABELS
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.shared import share
 

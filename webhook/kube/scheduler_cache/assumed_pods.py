@@ -18,7 +18,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.pod_info import PodHandle, PodInfo
+from webhook.core.scheduler.state.pod_info import PodInfo
 from webhook.kube.informer.index import Indexer
 from webhook.kube.records.pods import ClaimUser, DecodedPod, PodRecord
 from webhook.kube.records.virt_launchers import VirtLauncher, vm_key
@@ -36,11 +36,10 @@ ANY_NUMBER: Final = maxsize
 
 
 class _Start(Struct):
-    """The unbound pods of one VirtualMachineInstance, by cache key. Only the first of them counts, by `handles`."""
+    """The unbound pods of one VirtualMachineInstance, by cache key. Only the first of them counts."""
 
     pods: dict[str, tuple[PodInfo, ...]]
     counted: tuple[PodInfo, ...] = ()
-    handles: tuple[PodHandle, ...] = ()
 
 
 class Pods:
@@ -75,7 +74,7 @@ class Pods:
         self.replicas: set[str] = set()
         self._namespace, self._longhorn_namespace = namespace, longhorn_namespace
         self._nodes_max = nodes_max
-        self._assumed: dict[Hashable, tuple[PodHandle, ...]] = {}
+        self._assumed: dict[Hashable, tuple[PodInfo, ...]] = {}
         self._starts: dict[tuple[str, str | None], _Start] = {}
 
     def same(self, old: PodRecord, new: DecodedPod) -> bool:
@@ -97,7 +96,7 @@ class Pods:
                 self._starts.setdefault(vmi, _Start({})).pods[key] = pod_infos
                 self.recount(*vmi)
                 pod_infos = ()
-            elif old is None or not old.handles:
+            elif old is None or not old.pod_infos:
                 # The other pod of a live migration belongs to the same VM. It was bound before.
                 self._confirm(*vmi)
         elif new.by_record and new.namespace != self._longhorn_namespace:
@@ -107,8 +106,9 @@ class Pods:
             self.claim_users[key] = new.claim_user
         if new.replica and new.namespace == self._namespace:
             self.replicas.add(key)
-        handles = tuple(map(self.scheduler_cache.add, pod_infos))
-        return PodRecord(handles[0] if len(handles) == 1 else handles, virt_launcher, new.digest)
+        for pod_info in pod_infos:
+            self.scheduler_cache.add(pod_info)
+        return PodRecord(pod_infos[0] if len(pod_infos) == 1 else pod_infos, virt_launcher, new.digest)
 
     def drop(self, key: str, old: PodRecord) -> None:
         """Stop counting a pod."""
@@ -124,8 +124,8 @@ class Pods:
         claim_user = self.claim_users.pop(key, None)
         if claim_user is not None:
             self.by_claim.drop(key, claim_user)
-        for handle in _handles(old):
-            self.scheduler_cache.remove(handle)
+        for pod_info in old.pod_infos if isinstance(old.pod_infos, tuple) else (old.pod_infos,):
+            self.scheduler_cache.remove(pod_info)
 
     def users_of(self, claim: str, most: int) -> dict[str, str]:
         """Return the names of the pods that have this claim, `most` at most, each with its VM as in VolumeUsers."""
@@ -146,9 +146,11 @@ class Pods:
         if counted != start.counted:
             if counted:
                 self._confirm(vmi, uid)
-            for handle in start.handles:
-                self.scheduler_cache.remove(handle)
-            start.counted, start.handles = counted, tuple(map(self.scheduler_cache.add, counted))
+            for pod_info in start.counted:
+                self.scheduler_cache.remove(pod_info)
+            start.counted = counted
+            for pod_info in counted:
+                self.scheduler_cache.add(pod_info)
         if not start.pods:
             del self._starts[vmi, uid]
 
@@ -160,27 +162,24 @@ class Pods:
     def _confirm(self, vmi: str, uid: str | None) -> None:
         """Stop counting the assumed pod of a VirtualMachineInstance, because watches have shown both."""
         owner: Hashable = vmi.partition("/")[0], uid
-        for assumed in self._assumed.pop(owner, ()):
-            self.scheduler_cache.confirm(assumed)
+        self.forget(owner)
 
-    def assume(self, owner: Hashable, pods: Iterable[PodInfo]) -> tuple[PodHandle, ...]:
+    def assume(self, owner: Hashable, pods: Iterable[PodInfo]) -> tuple[PodInfo, ...]:
         """Count a pod that is being created, on each of `pods`' nodes. An owner has one assumed pod: the last."""
         self.forget(owner)
-        assumed = self._assumed[owner] = tuple(map(self.scheduler_cache.add, pods))
+        assumed = self._assumed[owner] = tuple(pods)
+        for pod_info in assumed:
+            self.scheduler_cache.add(pod_info)
         return assumed
 
-    def forget(self, owner: Hashable, only: tuple[PodHandle, ...] | None = None) -> None:
+    def forget(self, owner: Hashable, only: tuple[PodInfo, ...] | None = None) -> None:
         """Stop counting the owner's assumed pod, if there is one; with `only`, only if it is that pod."""
         assumed = self._assumed.get(owner)
         if assumed is not None and (only is None or only is assumed):
             del self._assumed[owner]
-            for handles in assumed:
-                self.scheduler_cache.remove(handles)
+            for pod_info in assumed:
+                self.scheduler_cache.remove(pod_info)
 
 
 def _claims(_: str, record: VirtLauncher | ClaimUser) -> tuple[str, ...]:
     return record.claims
-
-
-def _handles(record: PodRecord) -> tuple[PodHandle, ...]:
-    return record.handles if isinstance(record.handles, tuple) else (record.handles,)

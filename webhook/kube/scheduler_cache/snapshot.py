@@ -19,7 +19,7 @@ from webhook.core.decision import Pin
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_info import NO_AMOUNTS, UNLISTED, NodeInfo
-from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
+from webhook.core.scheduler.state.pod_info import PodNode, anti_affinity, pod_info
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.nodes import NodeIndex
@@ -47,13 +47,6 @@ class CachedSnapshot:
                 f"no pod of this webhook is seen in its namespace (labels {labels}), so its replicas can't be counted"
             )
         return problems
-
-    @property
-    def hostnames(self) -> Mapping[str, int]:
-        """The number of nodes by their label kubernetes.io/hostname."""
-        nodes = self._caches[Kind.NODE].index
-        assert isinstance(nodes, NodeIndex)  # noqa: S101 - for the type checker: kinds.py gives this index to this cache
-        return nodes.hostnames
 
     @property
     def scheduler_cache(self) -> SchedulerCache:
@@ -103,20 +96,19 @@ class CachedSnapshot:
         """
         if pod.spec.scheduling_gates:
             return
-        terms = pod.spec.required_pod_anti_affinity
-        owner = _owner(pod, namespace) or object()
+        owner, labels = _owner(pod, namespace) or object(), pod.metadata.labels
+        terms = anti_affinity(pod.spec.required_pod_anti_affinity, namespace)
         nodes = (
             PodNode(
                 node=node,
                 queued=True,
                 pinned=bool(pin.required),
                 shortlisted=bool(pin.shortlist) and index == 0,
-                is_vm=True,
                 assumed=True,
             )
             for index, node in enumerate(pin.nodes)
         )
-        pod_infos = (PodInfo(namespace, pin.requests, pod.metadata.labels, terms, node) for node in nodes)
+        pod_infos = (pod_info(namespace, pin.requests, terms, node, labels) for node in nodes)
         handles = self._pods.assume(owner, pod_infos)
         asyncio.get_running_loop().call_later(CREATE_HELD_SECONDS, self._pods.forget, owner, handles)
 

@@ -158,14 +158,21 @@ async def test_a_pod_that_is_asked_about_twice_keeps_its_pin(store: ClusterCache
         assert _counted(store) == (1, 1)
 
 
-async def test_a_pod_that_became_too_large_loses_its_pin(store: ClusterCache) -> None:
-    """A sidecar was added by a webhook after us: what was written goes, and the seat is not taken."""
+async def test_a_pod_that_became_too_large_loses_its_pin(store: ClusterCache, cluster: Cluster) -> None:
+    """A sidecar was added by a webhook after us. The seat counts as taken until kube-scheduler has refused the pod."""
     async with running(store):
         first = await admit_function(store, Policy(), lambda _: None)(body(vm("vm")), now() + SOON)
         sidecar = {"name": "sidecar", "resources": {"requests": {"cpu": "1"}}}
         second = await asked_again(store, first, vm("vm"), containers=[*ONE_CPU, sidecar])
         told = second["auditAnnotations"]
         assert (told["again-decision"], told["again-reason"]) == ("preferred", "NoRoom")
+        assert await pinned(store, body(vm("other"))) == [False]
+        refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        described = builders.vm_pod("vm", decided="preferred") | {
+            "status": {"phase": "Pending", "conditions": [refused]}
+        }
+        cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].put(described)
+        await until(lambda: store.caches[Kind.VIRT_LAUNCHER_POD].objects)
         assert await pinned(store, body(vm("other"))) == [True]
 
 
@@ -184,7 +191,7 @@ def _counted(store: ClusterCache) -> tuple[int, int]:
     snapshot = store.view().snapshot()
     assert isinstance(snapshot, CachedSnapshot)
     node = snapshot.node_info(HOME)
-    return node.requested.pods, node.queued
+    return node.requested.pods, node.on_the_way.pods
 
 
 def replica(number: int) -> Object:
@@ -309,8 +316,8 @@ def test_an_assumed_pod_expires() -> None:
         found = []
         for seconds in (0.0, 33.0, 2.0):
             await after(seconds)
-            found.append(snapshot.node_info(HOME).queued + len(snapshot._pods._assumed))
+            found.append(snapshot.node_info(HOME).on_the_way.pods + len(snapshot._pods._assumed))
         return found
 
     with asyncio.Runner(loop_factory=Skipping) as runner:
-        assert runner.run(assumed()) == [1, 1, 0]
+        assert runner.run(assumed()) == [2, 2, 0]

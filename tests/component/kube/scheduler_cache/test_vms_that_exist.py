@@ -64,7 +64,7 @@ class Told:
     @property
     def assumed(self) -> int:
         """The number of pods that count as just placed on the node."""
-        return self.store.view().snapshot().node_info(HOME).queued  # type: ignore[union-attr] # all pods are known
+        return self.store.view().snapshot().node_info(HOME).on_the_way.pods  # type: ignore[union-attr] # all pods are known
 
     @property
     def shown(self) -> int:
@@ -183,14 +183,14 @@ async def test_pods_that_were_listed_before_their_vms_are_counted_again(told: To
     listed(fresh[Kind.CSI_NODE], at=now())
     both = [vm(name, pinned_to=[HOME], decided="required") for name in ("real", "forged")]
     listed(pods, *both, at=now())
-    assert _queued(fresh) == 2
+    assert _on_the_way(fresh) == 2
     real = vm("real")["metadata"]["ownerReferences"][0]["uid"]
     listed(vmis, virtual_machine_instance("real", ["real"], uid=real), at=now())
-    assert _queued(fresh) == 1
+    assert _on_the_way(fresh) == 1
 
 
-def _queued(caches: Caches) -> int:
-    return caches.snapshot(now()).node_info(HOME).queued  # type: ignore[union-attr] # all caches are listed
+def _on_the_way(caches: Caches) -> int:
+    return caches.snapshot(now()).node_info(HOME).on_the_way.pods  # type: ignore[union-attr] # all caches are listed
 
 
 async def test_an_instance_of_the_same_name_that_the_cache_does_not_have_yet_is_read(told: Told) -> None:

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import convert
 from support.models.one_node import OneNodeSnapshot
-from support.models.one_node_pods import APART, asking, coming, cycle, taking, there, verdict
+from support.models.one_node_pods import APART, DB, asking, coming, taking, there, verdict
 
+from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.pod import Pod
-from webhook.core.placement.feasibility import why_undecidable
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
+from webhook.core.scheduler.plugins import inter_pod_affinity
+from webhook.core.scheduler.state.pod_info import anti_affinity
+from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 
-FULL = taking(501)
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+LAUNCHERS = {"labelSelector": {"matchLabels": {"kubevirt.io": "virt-launcher"}}, "topologyKey": "zone"}
+REPELS = anti_affinity([convert({**LAUNCHERS, "topologyKey": DB["topologyKey"]}, PodAffinityTerm)], "vms")
+
+
+def apart(*terms: object) -> dict[str, object]:
+    """Required anti-affinity of the pod under admission."""
+    return {"podAntiAffinity": {REQUIRED: list(terms)}}
+
+
+def pinned(*, queued: bool = True, **labels: str) -> OneNodeSnapshot:
+    """A pinned VM is not bound yet, and there is enough for another pod."""
+    return there(taking(1, bound=False, pinned=True, queued=queued, labels=labels))
+
+
 VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
+    "full of one that is bound": (there(taking(501)), asking(), (Reason.NO_ROOM, True)),
     "full of one that comes": (there(coming(501)), asking(), (Reason.NODE_MAY_FILL_UP, False)),
     "full, and a VM that may go nowhere else waits": (
         there(taking(501), taking(1000, bound=False, pinned=True)),
         asking(),
-        (Reason.PINNED_VM_WAITS, False),
+        (Reason.NODE_MAY_FILL_UP, False),
     ),
     "partly of one that comes": (there(taking(400), coming(101)), asking(), (Reason.NODE_MAY_FILL_UP, False)),
-    "one comes, and there is room for both": (there(coming(500)), asking(), (Reason.PODS_NOT_EVALUATED_YET, True)),
+    "one comes, and there is room for both": (there(coming(500)), asking(), (Reason.PODS_ON_THE_WAY, True)),
     "room for each of two replicas": (there(replicas=2), asking("500m"), (Reason.NODE_FEASIBLE, True)),
     "room for one of two replicas": (there(replicas=2), asking("501m"), (Reason.REPLICA_SHARE_FULL, True)),
     "room for one of two replicas, and one comes": (
@@ -31,7 +49,7 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
     "room for one of two replicas, and one waits for this node alone": (
         there(taking(1, bound=False, pinned=True), replicas=2),
         asking("500m"),
-        (Reason.PINNED_VM_WAITS, False),
+        (Reason.NODE_MAY_FILL_UP, False),
     ),
     "room for each of three replicas": (there(replicas=3), asking("333m"), (Reason.NODE_FEASIBLE, True)),
     "room for two of three replicas": (there(replicas=3), asking("334m"), (Reason.REPLICA_SHARE_FULL, True)),
@@ -49,17 +67,64 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
     "its own share holds both": (
         there(coming(200, assumed=True), replicas=2, has={"pods": 9, "cpu": 1000}),
         asking("300m"),
-        (Reason.PODS_NOT_EVALUATED_YET, True),
+        (Reason.PODS_ON_THE_WAY, True),
     ),
     "one that it avoids comes": (
         there(coming(1, labels={"app": "db"})),
         asking(affinity=APART),
-        (Reason.DEPENDS_ON_UNSCHEDULED_POD, True),
+        (Reason.PODS_ON_THE_WAY, True),
     ),
     "one that it avoids comes, and may go nowhere else": (
-        there(coming(1, labels={"app": "db"}, pinned=True)),
+        pinned(app="db"),
         asking(affinity=APART),
-        (Reason.DEPENDS_ON_UNSCHEDULED_POD, False),
+        (Reason.PINNED_VM_WAITS, False),
+    ),
+    "or its second term avoids it": (
+        pinned(app="db"),
+        asking(affinity=apart(LAUNCHERS, DB)),
+        (Reason.PINNED_VM_WAITS, False),
+    ),
+    "or perhaps avoids it: a label of the namespace decides": (
+        pinned(app="db"),
+        asking(affinity=apart({**DB, "namespaceSelector": {"matchLabels": {"team": "a"}}})),
+        (Reason.PINNED_VM_WAITS, False),
+    ),
+    "it avoids others than the one that may go nowhere else": (
+        pinned(app="web"),
+        asking(affinity=APART),
+        (Reason.PODS_ON_THE_WAY, True),
+    ),
+    "it avoids pods of another namespace": (
+        pinned(app="db"),
+        asking(affinity=apart({**DB, "namespaces": ["others"]})),
+        (Reason.PODS_ON_THE_WAY, True),
+    ),
+    "or perhaps avoids it: its terms do not parse": (
+        pinned(app="db"),
+        asking(affinity=apart({**DB, "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}})),
+        (Reason.PINNED_VM_WAITS, False),
+    ),
+    "one that may go nowhere else, and there is enough": (pinned(app="db"), asking(), (Reason.PODS_ON_THE_WAY, True)),
+    "one that may go nowhere else, and that kube-scheduler has tried": (
+        pinned(queued=False),
+        asking(),
+        (Reason.NODE_FEASIBLE, True),
+    ),
+    "one that kube-scheduler has tried, and that it avoids": (
+        pinned(queued=False, app="db"),
+        asking(affinity=APART),
+        (Reason.PINNED_VM_WAITS, False),
+    ),
+    "full of one that kube-scheduler has tried, and that may go elsewhere": (
+        there(taking(501, bound=False)),
+        asking(),
+        (Reason.NO_ROOM, True),
+    ),
+    "a bound one that avoids it": (there(taking(1, anti_affinity=REPELS)), asking(), (Reason.EXCLUDED_BY_POD, True)),
+    "one that avoids it, and can be bound first": (
+        there(coming(1, anti_affinity=REPELS)),
+        asking(),
+        (Reason.EXCLUDED_BY_POD, True),
     ),
     "a node that was not listed": (there(nodes={}), asking(), (Reason.FREE_RESOURCES_UNKNOWN, True)),
     "a node that was not listed has no resources yet": (
@@ -85,25 +150,17 @@ def test_pods_that_are_not_known() -> None:
 
 
 def test_the_node_s_own_rules_come_first() -> None:
-    """They need no other pod."""
-    found = verdict(there(FULL), asking(nodeSelector={"disk": "nvme"}))
-    assert found.why.reason is Reason.NODE_SELECTOR_MISMATCH
+    """They need no other pod. Yet a pod that is pinned there keeps its place."""
+    for snapshot, preferable in ((there(taking(501)), True), (there(coming(501)), False)):
+        found = verdict(snapshot, asking(nodeSelector={"disk": "nvme"}))
+        assert (found.why.reason, found.preferable) == (Reason.NODE_SELECTOR_MISMATCH, preferable)
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "pod", "reason"),
-    [
-        pytest.param(there(), asking(affinity=APART), None, id="between pods, and they are known"),
-        pytest.param(
-            there(), asking(resourceClaims=[{"name": "gpu"}]), Reason.RESOURCE_CLAIMS, id="devices, beside known pods"
-        ),
-        pytest.param(there(), asking(schedulingGates=[{"name": "quota"}]), Reason.SCHEDULING_GATED, id="a gate"),
-    ],
-)
-def test_what_no_node_can_be_judged_by(snapshot: AnySnapshot, pod: Pod, reason: Reason | None) -> None:
-    """Rules between pods are undecidable only where the pods are not known."""
-    why = why_undecidable(cycle(snapshot, pod))
-    assert (why and why.reason) == reason
+def test_more_terms_than_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them could exclude the pod. The node is preferred."""
+    monkeypatch.setattr(inter_pod_affinity, "TERMS_MAX", 0)
+    found = verdict(there(taking(1, anti_affinity=REPELS)))
+    assert (found.why.reason, found.preferable) == (Reason.TOO_MANY_EXISTING_TERMS, True)
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 3, 5])

@@ -130,7 +130,7 @@ def test_the_node_of_the_only_vm_is_preferred_if_the_pod_can_run_there(scenario:
     """One VM that opts in, on a node that can run the share-manager pod."""
     model, found = Model(scenario), outcome(scenario.pod, scenario)
     labels, spec = scenario.pod["metadata"].get("labels") or {}, scenario.pod["spec"]
-    is_ours = labels.get("longhorn.io/share-manager", VOLUME) == VOLUME and labels and not spec.get("nodeName")
+    is_ours = labels.get("longhorn.io/share-manager") == VOLUME and not spec.get("nodeName")
     if not is_ours or len(model.vms) != 1 or model.asking != model.vms:
         return
     home = model.vms[0]["spec"].get("nodeName")

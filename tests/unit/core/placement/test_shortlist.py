@@ -183,10 +183,10 @@ def test_while_many_nodes_are_unusable_there_is_no_list(
     assert len(picked(cluster(*map(node, NAMES[: nodes - unusable]), *unfit))) == listed
 
 
-def listed_pods(count: int, cpu: str, ports: Sequence[Object] = ()) -> list[Object]:
+def listed_pods(count: int, cpu: str) -> list[Object]:
     """Pods that wait, each on a list of its own, with the VirtualMachineInstances that own them."""
     own = node_affinity(required=map(on_node, ("m0001", "m0002")), preferred={"m0001": 100})
-    containers = [{"name": "x", "resources": {"requests": {"cpu": cpu}}, "ports": list(ports)}]
+    containers = [{"name": "x", "resources": {"requests": {"cpu": cpu}}}]
     names = [f"vm-{index}" for index in range(count)]
     pods = [vm_pod(name, affinity=own, containers=containers, decided="preferred") for name in names]
     return [*pods, *map(virtual_machine_instance, names)]
@@ -208,15 +208,6 @@ def test_a_list_has_room_for_all_that_are_on_their_way(waiting: int, cpu: str, l
     nodes[1]["status"]["allocatable"]["cpu"] = "0"
     view = cluster(*nodes, *listed_pods(waiting, cpu))
     pod = convert(vm_pod("new", containers=[{"name": "x", "resources": {"requests": {"cpu": "1"}}}]), Pod)
-    assert len(picked(view, pod=pod, wished=("m0000",))) == listed
-
-
-@pytest.mark.parametrize(("waiting", "listed"), [(63, LIST), (64, 0)])
-def test_a_node_takes_one_pod_with_a_host_port(waiting: int, listed: int) -> None:
-    """However much the node has left."""
-    port = [{"hostPort": 80}]
-    view = cluster(*map(node, NAMES[:200]), *listed_pods(waiting, "1m", port))
-    pod = convert(vm_pod("new", containers=[{"name": "x", "ports": port}]), Pod)
     assert len(picked(view, pod=pod, wished=("m0000",))) == listed
 
 

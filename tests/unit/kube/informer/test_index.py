@@ -22,7 +22,6 @@ from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 KEYS: Final = ("a", "b", "c", "d")
 NOBODY: Final = "nobody"
-HOST = "kubernetes.io/hostname"
 
 
 def volume(name: str, variant: int) -> dict[str, Any]:
@@ -39,9 +38,8 @@ def launcher(name: str, variant: int) -> dict[str, Any]:
 
 
 def node(name: str, variant: int) -> dict[str, Any]:
-    """A node: of one host or another, in a zone or in none, made by Karpenter or not."""
-    labels = {HOST: f"host-{variant % 3}"}
-    labels |= {} if variant % 4 else {"karpenter.sh/nodepool": "default"}
+    """A node: cordoned or not, made by Karpenter or not."""
+    labels = {} if variant % 4 else {"karpenter.sh/nodepool": "default"}
     return builders.node(name, cordoned=variant < 5, labels=labels)
 
 
@@ -61,8 +59,7 @@ def says(index: Any) -> Any:
     if isinstance(index, Pods):
         return says(index.by_claim)
     if isinstance(index, NodeIndex):
-        counts = [index.usable, index.from_karpenter]
-        return _names(index), counts, index.hostnames
+        return _names(index), index.usable, index.from_karpenter
     assert isinstance(index, Indexer)
     assert index.index_keys(NOBODY) == ()
     assert all(sorted(set(keys)) == sorted(index.index_keys(about)) for about, keys in index._keys.items())

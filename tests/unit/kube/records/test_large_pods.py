@@ -8,21 +8,20 @@ from typing import Any, Final
 import msgspec
 import pytest
 from support.fakes.watching import Driver, lists
-from support.models.cached_pods import HAS, RESOURCE, made_of, pod, seen, vm
+from support.models.cached_pods import RESOURCE, made_of, pod, seen, vm
 from support.models.model_api import event, page
+from support.models.one_node import OneNodeSnapshot
 from support.objects import builders
 from support.objects.builders import Object
 from support.objects.hostile_pods import preferring, repelling, with_labels, with_ports
 
+from webhook.core.api.node import Node
 from webhook.core.api.node_selector import MAX_TERMS
-from webhook.core.api.pod import Pod
 from webhook.core.large_pod import CONTAINERS_MAX, PART_BYTES_MAX, PATCH_BYTES_MAX, LargePod
 from webhook.core.pod_limits import why_field_too_long
-from webhook.core.reasons import Reason
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.plugins import inter_pod_affinity
-from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.pod_info import PARTS_NOT_COMPARED, TERMS_NOT_COMPARED
+from webhook.core.reasons import Reason, Why
+from webhook.core.scheduler.plugins.inter_pod_affinity import excluding, why_excluded
+from webhook.core.scheduler.state.pod_info import PARTS_NOT_READ, TERMS_NOT_READ
 from webhook.kube.client.wire import Decoders, NotJSON, WatchEvent
 from webhook.kube.records.pods import WirePod
 
@@ -108,25 +107,19 @@ def test_a_long_error_ends_a_watch_as_a_short_one_does() -> None:
     assert driver.machine.problem.startswith("expired")
 
 
-def cache_of(*described: Object) -> SchedulerCache:
-    """Return a cache that counts these pods."""
-    return made_of({str(key): each for key, each in enumerate(described)}, {})
+def reasons(snapshot: OneNodeSnapshot) -> list[Reason | None]:
+    """Return why n1 and n2 are not required for a pod, as far as other pods exclude it."""
+    found = excluding("vms", {"app": "db"}, snapshot)
+    assert not isinstance(found, Why)
+    whys = (why_excluded(found, snapshot.node_info(name)) for name in ("n1", "n2"))
+    return [why.reason if why else None for why in whys]
 
 
-def info(*described: Object) -> Any:
-    """Return node n1 with these pods on it."""
-    return cache_of(*described).node_info("n1", HAS, None)
-
-
-def cycle(*described: Object) -> CycleState:
-    """An incoming pod beside these pods."""
-
-    class Snapshot:
-        scheduler_cache = cache_of(*described)
-        hostnames: Final[dict[str, int]] = {}
-
-    incoming = msgspec.convert(builders.virt_launcher_pod(), Pod)
-    return CycleState(incoming, "vms", Snapshot())  # type: ignore[arg-type]
+def snapshot_of(*described: Object) -> OneNodeSnapshot:
+    """Return two nodes with these pods."""
+    nodes = {name: msgspec.convert(builders.node(name), Node) for name in ("n1", "n2")}
+    pods = {str(key): each for key, each in enumerate(described)}
+    return OneNodeSnapshot(scheduler_cache=made_of(pods, {}), nodes=nodes)
 
 
 def test_an_unbound_pod_with_a_long_field_counts_nowhere() -> None:
@@ -148,29 +141,28 @@ def test_a_bound_pod_with_a_long_field_takes_its_requests_and_its_node_is_not_re
     """What the pod excludes from the node is not known. Another node is as it was."""
     described = with_labels(pod("a", node="n1", cpu="250m"), 9_000)
     (found,) = seen(described).pod_infos
-    assert found.anti_affinity is PARTS_NOT_COMPARED
-    node, incoming = info(described), cycle(described)
-    assert node.requested.amounts == {"cpu": 250}
-    assert inter_pod_affinity.pre_filter(incoming) is None
-    why = inter_pod_affinity.filter_node(incoming, node)
-    assert why is not None
-    assert (why.reason, "app" in why.sentence) == (Reason.POD_NOT_COMPARED, False)
-    assert inter_pod_affinity.filter_node(incoming, info()) is None
+    assert found.anti_affinity is PARTS_NOT_READ
+    snapshot = snapshot_of(described)
+    assert snapshot.node_info("n1").requested.amounts == {"cpu": 250}
+    assert reasons(snapshot) == [Reason.POD_NOT_COMPARED, None]
+
+
+def test_on_a_node_without_a_hostname_a_long_field_excludes_as_well() -> None:
+    """What the pod requests is perhaps not read."""
+    snapshot = snapshot_of(with_ports(pod("a", node="n1")))
+    del (snapshot.nodes["n1"].metadata.labels or {})["kubernetes.io/hostname"]
+    assert reasons(snapshot) == [Reason.POD_NOT_COMPARED, None]
 
 
 def test_while_a_bound_pods_terms_are_not_known_no_node_is_required() -> None:
     """They can be over a zone, and about any pod. After the pod is gone all is as before."""
-    described = pod("a", node="n1", affinity=repelling(9_000))
-    (found,) = seen(described).pod_infos
-    assert found.anti_affinity is TERMS_NOT_COMPARED
-    why = inter_pod_affinity.pre_filter(cycle(described))
-    assert why is not None
-    assert why.reason is Reason.POD_NOT_COMPARED
-    scheduler_cache = cache_of(described)
-    (handle,) = scheduler_cache.node_info("n1", HAS, None).pods
-    assert (handle.anti_affinity, scheduler_cache.not_compared) == (TERMS_NOT_COMPARED, 1)
-    scheduler_cache.remove(handle)
-    assert scheduler_cache.not_compared == 0
+    (found,) = seen(pod("a", node="n1", affinity=repelling(9_000))).pod_infos
+    assert found.anti_affinity is TERMS_NOT_READ
+    snapshot = snapshot_of()
+    snapshot.scheduler_cache.add(found)
+    assert reasons(snapshot) == [Reason.POD_NOT_COMPARED, Reason.POD_NOT_COMPARED]
+    snapshot.scheduler_cache.remove(found)
+    assert reasons(snapshot) == [None, None]
 
 
 def test_a_pod_for_which_a_node_was_required_is_read_whole() -> None:

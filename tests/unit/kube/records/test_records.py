@@ -20,7 +20,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
-from webhook.core.scheduler.plugins.volume_zone import TOPOLOGY_LABELS
+from webhook.core.scheduler.plugins.volumes import TOPOLOGY_LABELS
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders, NotJSON
 

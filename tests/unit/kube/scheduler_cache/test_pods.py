@@ -8,8 +8,6 @@ import pytest
 from support.models.cached_pods import APART, NODES, PIN, Object, made_of, on, pod, recorded, seen, unrecorded_vm, vm
 from support.objects import builders
 
-from webhook.core.api.affinity import PodAffinityTerm
-from webhook.core.api.meta import LabelSelector
 from webhook.core.observe.past_decision import Decided
 from webhook.kube.records.pods import to_object
 from webhook.kube.scheduler_cache.assumed_pods import Pods
@@ -47,8 +45,7 @@ PLACES: Final[dict[str, tuple[Object, tuple[int, int, int, bool]]]] = {
     "one that forges a record, and is no VM's": (recorded(pod("a", affinity=PIN)), NOTHING),
     "a VM's that the webhook did not write into": (unrecorded_vm("a", affinity=PIN), NOTHING),
     "or left as it was": (recorded(unrecorded_vm("a", affinity=PIN), Decided.UNCHANGED), NOTHING),
-    "one that is larger than the node takes nothing": (vm("a", affinity=PIN, cpu="9"), NOTHING),
-    "nor after it was refused": (vm("a", affinity=PIN, cpu="9") | REFUSED, NOTHING),
+    "one that is larger than the node": (vm("a", affinity=PIN, cpu="9"), (1, 1, 9000, True)),
     "preferring": (vm("a", affinity=LIKES), (1, 1, 250, False)),
     "preferring, and refused": (vm("a", affinity=LIKES) | REFUSED, NOTHING),
     "preferring, and no VM": (pod("a", affinity=LIKES), NOTHING),
@@ -96,10 +93,8 @@ def test_a_terminating_pod_counts_as_bound() -> None:
 def test_what_repels_is_kept() -> None:
     """The required anti-affinity of any pod on a node."""
     (counts,) = seen(pod("a", node="n1", affinity=APART)).pod_infos
-    term = PodAffinityTerm(
-        label_selector=LabelSelector(match_labels={"app": "db"}), topology_key="kubernetes.io/hostname"
-    )
-    assert counts.anti_affinity == [term]
+    (term,) = counts.anti_affinity.terms
+    assert (str(term), term.namespaces, term.topology_key) == ("app=db", ("vms",), "kubernetes.io/hostname")
 
 
 BASE: Final = {"node": "n1", "labels": {"app": "db"}}
@@ -109,7 +104,8 @@ CHANGES: Final[dict[str, tuple[Object, bool]]] = {
     "over": ({"phase": "Failed"}, False),
     "node": ({"node": "n0"}, False),
     "deletion": ({"deleting": True}, False),
-    "labels": ({"labels": {"app": "web"}}, False),
+    "labels that no rule asks a bound pod for": ({"labels": {"app": "web"}}, True),
+    "that it is an instance manager": ({"labels": {"longhorn.io/component": "instance-manager"}}, False),
     "requests": ({"cpu": "1"}, False),
     "anti-affinity": ({"affinity": APART}, False),
 }
@@ -123,6 +119,15 @@ def test_only_what_counts_makes_a_pod_another(change: Object, same: bool) -> Non
     new = seen(pod("a", **{**BASE, **change}))
     assert index.same(record, new) is same
     assert (index.put("a", record, new) is record) is same
+
+
+def test_the_labels_of_a_pinned_vm_count() -> None:
+    """Anti-affinity of others can be about them before the VM is bound. Their order tells nothing."""
+    first, *others = (
+        seen(vm("a", affinity=PIN, labels=dict(labels))).digest
+        for labels in ([("a", "1"), ("b", "2")], [("b", "2"), ("a", "1")], [("a", "1"), ("b", "3")])
+    )
+    assert [first == other for other in others] == [True, False]
 
 
 def test_a_vm_that_changes_is_another() -> None:

@@ -73,9 +73,8 @@ class Cache:
         self.records[key] = self.index.put(key, old, new)
         assert changed or self.records[key] is old, "an equal pod is not counted again"
         self.pods[key] = described
-        was_bound = old is not None and bool(
-            old.handles
-        )  # as the VM's other pod in a live migration: that shows nothing new
+        # As the VM's other pod in a live migration: that shows nothing new.
+        was_bound = old is not None and bool(old.pod_infos)
         if changed and new.virt_launcher and (new.by_record or not was_bound):
             self.assumed.pop(owner_of(described), None)
 

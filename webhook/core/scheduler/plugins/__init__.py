@@ -1,3 +1,3 @@
-"""One module for each plugin of kube-scheduler that the webhook answers for, under its upstream name
-(webhook.core.scheduler.registry).
+"""What kube-scheduler's plugins have against one node, for a plain pod. Of all other rules
+webhook.core.scheduler.never_required has a table.
 """

@@ -6,55 +6,29 @@ kube-scheduler's own configuration are not known: the webhook counts them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Final
 
-from msgspec import Struct
-
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.node_info import MORE_THAN_ANY, NO_AMOUNTS, NodeInfo
+from webhook.core.scheduler.state.node_info import MORE_THAN_ANY, NodeInfo
 from webhook.core.scheduler.state.pod_requests import CPU, PODS, Usage
 
 _IN_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
 _MEBIBYTE: Final = 2**20
 
 
-class InsufficientResource(Struct, frozen=True):
-    """A resource of which the node has too little left. Amounts are milli-CPU or whole units."""
+def why_insufficient(usage: Usage, node: NodeInfo, replicas: int) -> Why | None:
+    """Return of which resource the node has too little for the pod, or for the share of each of `replicas`.
 
-    resource: str
-    asked: int
-    used: int
-    allocatable: int
-
-    def names(self) -> dict[str, str]:
-        """Return the amounts as texts, for the sentence of a reason."""
-        amounts = {name: amount_text(self.resource, getattr(self, name)) for name in ("asked", "used", "allocatable")}
-        return {"resource": self.resource, **amounts}
-
-
-def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
-    """Reject a node that has too little of a resource left beside its pods."""
-    insufficient = next(insufficient_resources(cycle.usage, node), None)
-    return None if insufficient is None else Reason.NO_ROOM.why(node=node.name, **insufficient.names())
-
-
-def insufficient_resources(
-    usage: Usage, node: NodeInfo, margin: Mapping[str, int] = NO_AMOUNTS
-) -> Iterator[InsufficientResource]:
-    """Return every resource of which the node has too little for one pod more, the number of pods first.
-
-    `margin` is how much of a resource must stay free beside the pod: milli-CPU or whole units.
+    The share of a replica is the pod and the pods on the way to the node (webhook.core.placement.replica_share).
     """
-    allocatable, requested = node.allocatable, node.requested
-    if requested.pods + 1 > allocatable.get(PODS, 0) - margin.get(PODS, 0):
-        yield InsufficientResource(PODS, 1, requested.pods, allocatable.get(PODS, 0))
-    amounts = requested.amounts
-    for resource, amount in usage.requests:
-        total, used, kept = allocatable.get(resource, 0), amounts.get(resource, 0), margin.get(resource, 0)
-        if amount > total - used - kept:
-            yield InsufficientResource(resource, amount, used, total)
+    for reason, others in ((Reason.NO_ROOM, 0), (Reason.REPLICA_SHARE_FULL, replicas - 1)):
+        for resource, amount in ((PODS, 1), *usage.requests):
+            used, allocatable = node.requested.of(resource), node.allocatable.get(resource, 0)
+            if used + amount + others * (amount + node.on_the_way.of(resource)) > allocatable:
+                amounts = {"asked": amount, "used": used, "allocatable": allocatable}
+                texts = {name: amount_text(resource, each) for name, each in amounts.items()}
+                return reason.why(node=node.name, resource=resource, replicas=replicas, **texts)
+    return None
 
 
 def amount_text(resource: str, amount: int) -> str:

@@ -16,8 +16,6 @@ from webhook.core.api.node import Node, Taint
 from webhook.core.api.pod import Toleration
 from webhook.core.api.quantity import parse_int64
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.node_info import NodeInfo
 
 _AVOIDED: Final = "PreferNoSchedule"
 _REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")
@@ -35,30 +33,28 @@ DRAIN_TAINTS: Final = frozenset(
 """Taints of nodes that the cluster is about to lose."""
 
 
-def filter_node(cycle: CycleState, node: NodeInfo) -> Why | None:
+def why_repelled(tolerations: Iterable[Toleration], node: Node) -> Why | None:
     """Reject a node with one of DRAIN_TAINTS, or a taint NoSchedule or NoExecute that the pod does not tolerate."""
-    spec = node.node.spec
-    if not (spec and spec.taints):
-        return None
-    for taint in spec.taints:
+    taints = (node.spec.taints if node.spec else None) or ()
+    for taint in taints:
         if taint.key in DRAIN_TAINTS:
-            return Reason.NODE_LEAVING.why(node=node.name, taint=taint_text(taint))
-    untolerated = find_untolerated(spec.taints, cycle.pod.spec.tolerations or ())
+            return Reason.NODE_LEAVING.why(node=node.metadata.name, taint=taint_text(taint))
+    untolerated = find_untolerated(taints, tolerations)
     if untolerated is None:
         return None
-    return Reason.TAINT_NOT_TOLERATED.why(node=node.name, taint=taint_text(untolerated))
+    return Reason.TAINT_NOT_TOLERATED.why(node=node.metadata.name, taint=taint_text(untolerated))
 
 
-def why_perhaps_drained(cycle: CycleState, node: NodeInfo) -> Why | None:
+def why_perhaps_drained(tolerations: Iterable[Toleration], node: Node) -> Why | None:
     """Return the taint NoSchedule or NoExecute that only tolerations without a key cover.
 
     Such a toleration covers the taint of any drain, and what key a cluster drains by is not known (KubeVirt's
     configuration.migrations.nodeDrainTaintKey).
     """
-    tolerations = cycle.pod.spec.tolerations or ()
     named = [each for each in tolerations if each.key]
-    taint = find_untolerated((node.node.spec.taints if node.node.spec else None) or (), named)
-    return Reason.TAINT_TOLERATED_WITHOUT_KEY.why(node=node.name, taint=taint_text(taint)) if taint else None
+    taint = find_untolerated((node.spec.taints if node.spec else None) or (), named)
+    text = taint_text(taint) if taint else None
+    return Reason.TAINT_TOLERATED_WITHOUT_KEY.why(node=node.metadata.name, taint=text) if text else None
 
 
 def count_prefer_no_schedule(node: Node, tolerations: Iterable[Toleration]) -> int:

@@ -1,8 +1,8 @@
-"""ExistingTerms: the required anti-affinity of pods on nodes over other topologies than kubernetes.io/hostname.
+"""ExistingTerms: the required anti-affinity of the pods that count on nodes.
 
-Such a term can reject the incoming pod on nodes where its own pod is not. Each different term is stored once, under the
-namespaces that it is about, with the nodes of the pods that have it.
-Invariant: after any calls of `add` and `remove` there are only the terms of the pods that are left.
+Each different term is stored once for each namespace that it is about, with the nodes of the pods that have it. Most
+terms ask for one value of a label. Such a term is found by that label: a lookup does not grow with the cluster's terms.
+Invariant: after any calls of `count` there are only the terms of the pods that are left.
 """
 
 from __future__ import annotations
@@ -12,51 +12,41 @@ from typing import Final
 
 from webhook.core.scheduler.matching.label_selector import Term
 
-Place = tuple[str, bool]
-"""A node, and whether a pod is bound to it. Otherwise the pod is expected there."""
+_Key = tuple[str, str, str]  # namespace, key and value of a label
 
 _ANY: Final = ""  # stands for any namespace, because no namespace has an empty name
+_NO_LABEL: Final = ("", "")
 
 
 class ExistingTerms:
-    """All different terms, each with the number of pods at each place that have it."""
+    """All different terms, each with the number of pods on each node that have it."""
 
     def __init__(self) -> None:
-        self._namespaces: dict[str, dict[Term, dict[Place, int]]] = {}
+        self._terms: dict[_Key, dict[Term, dict[str, int]]] = {}
 
-    def add(self, terms: Iterable[Term], place: Place) -> None:
-        """Count one pod more that has these terms."""
-        for namespace, term in _by_namespace(terms):
-            places = self._namespaces.setdefault(namespace, {}).setdefault(term, {})
-            places[place] = places.get(place, 0) + 1
-
-    def remove(self, terms: Iterable[Term], place: Place) -> None:
-        """Count one pod less that has these terms."""
-        for namespace, term in _by_namespace(terms):
-            found = self._namespaces[namespace]
-            places = found[term]
-            places[place] -= 1
-            if not places[place]:
-                del places[place]
-            if not places:
+    def count(self, terms: Iterable[Term], node: str, change: int) -> None:
+        """Count pods on a node that have these terms: one more (`change` 1), or one less (-1)."""
+        for key, term in _by_key(terms):
+            found = self._terms.setdefault(key, {})
+            nodes = found.setdefault(term, {})
+            nodes[node] = nodes.get(node, 0) + change
+            if not nodes[node]:
+                del nodes[node]
+            if not nodes:
                 del found[term]
             if not found:
-                del self._namespaces[namespace]
+                del self._terms[key]
 
-    def count(self, namespace: str) -> int:
-        """Return how many terms can be about pods of this namespace."""
-        return len(self._namespaces.get(namespace, ())) + len(self._namespaces.get(_ANY, ()))
-
-    def about(self, namespace: str, labels: Mapping[str, str]) -> Iterator[tuple[Term, Collection[Place]]]:
-        """Return the terms that are about such a pod, or can be, by the labels of its namespace; and their places."""
+    def near(self, namespace: str, labels: Mapping[str, str]) -> Iterator[tuple[Term, Collection[str]]]:
+        """Yield every term that is about such a pod with its nodes, and some that are not."""
         for name in (namespace, _ANY):
-            for term, places in self._namespaces.get(name, {}).items():
-                if term.matches(namespace, labels) is not False:
-                    yield term, places
+            for label in (_NO_LABEL, *labels.items()):
+                yield from self._terms.get((name, *label), {}).items()
 
 
-def _by_namespace(terms: Iterable[Term]) -> Iterator[tuple[str, Term]]:
-    """Return each term with each namespace that it is about."""
+def _by_key(terms: Iterable[Term]) -> Iterator[tuple[_Key, Term]]:
     for term in terms:
-        for namespace in term.scope.names if term.scope.others is False else (_ANY,):
-            yield namespace, term
+        asked = (each for each in term.selector.requirements if each.wanted and len(each.values) == 1)
+        label = next(((each.key, each.values[0]) for each in asked), _NO_LABEL)
+        for namespace in term.namespaces or (_ANY,):
+            yield (namespace, *label), term

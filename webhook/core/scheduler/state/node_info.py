@@ -16,8 +16,8 @@ from webhook.core.api.container import Quantities
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.node import Node
 from webhook.core.api.quantity import UNREADABLE, amounts, units
-from webhook.core.scheduler.state.pod_info import PodHandle
-from webhook.core.scheduler.state.pod_requests import CPU, PODS, HostPort, Usage, is_counted
+from webhook.core.scheduler.state.pod_info import PodInfo
+from webhook.core.scheduler.state.pod_requests import CPU, PODS, Usage, is_counted
 
 CSIDrivers = Mapping[str, int | None]
 """The CSI drivers of a node, each with the most volumes that can be attached there; None for no limit."""
@@ -30,17 +30,16 @@ UNLISTED: Final = Node(metadata=ObjectMeta())
 
 
 class NodeRequests:
-    """What the pods of one node request together: their number, the amounts of resources, and host ports.
+    """What pods request together: their number, and the amounts of resources.
 
     The caller takes a pod off with the values with which it added the pod.
     """
 
-    __slots__ = ("amounts", "pods", "ports")
+    __slots__ = ("amounts", "pods")
 
     def __init__(self) -> None:
         self.pods = 0
         self.amounts: dict[str, int] = {}
-        self.ports: dict[HostPort, int] = {}
 
     def add(self, usage: Usage, count: int = 1) -> None:
         """Count `count` pods that request `usage` each; with a negative `count`, as many no longer."""
@@ -48,12 +47,10 @@ class NodeRequests:
         amounts = self.amounts
         for resource, amount in usage.requests:
             amounts[resource] = amounts.get(resource, 0) + count * amount
-        for port in usage.ports:
-            taken = self.ports.get(port, 0) + count
-            if taken:
-                self.ports[port] = taken
-            else:
-                del self.ports[port]  # NodePorts compares with every key, so none may stay with a count of zero
+
+    def of(self, resource: str) -> int:
+        """Return what is requested of a resource, or the number of pods."""
+        return self.pods if resource == PODS else self.amounts.get(resource, 0)
 
 
 NO_REQUESTS: Final = NodeRequests()
@@ -65,28 +62,18 @@ class NodeInfo(Struct, frozen=True):
     Attributes:
         node: the Node object.
         allocatable: what the node has for pods: milli-CPU or whole units by resource.
-        requested: what its pods request, with the pods that will probably be bound to it.
+        requested: what its pods request, with those that will probably be bound to it.
         csi_drivers: the CSI drivers in its CSINode (`csi_drivers_of`); None if no CSINode is known.
-        queued: the number of pods that will probably be bound to it, and that kube-scheduler has not tried yet.
-        waited_for: whether a VM that may run on no other node waits for this one.
-        starting_together: whether VMs start together there, or another replica may think so (see `SchedulerCache`).
-        known_to_all: whether VMs start together on this node, and every replica knows of it.
-        requested_by_queued: what the pods of `queued` request; a part of `requested`.
-        pods: its pods, as terms between pods see them.
-        pods_with_anti_affinity: those of them that have required anti-affinity.
+        on_the_way: what the pods request that kube-scheduler has not tried yet; a part of `requested`.
+        labelled: those of its pods whose labels are kept (`PodInfo.labels`), with each pinned VM that is not bound.
     """
 
     node: Node
     allocatable: Mapping[str, int] = NO_AMOUNTS
     requested: NodeRequests = NO_REQUESTS
     csi_drivers: CSIDrivers | None = None
-    queued: int = 0
-    waited_for: bool = False
-    starting_together: bool = False
-    known_to_all: bool = False
-    requested_by_queued: NodeRequests = NO_REQUESTS
-    pods: Sequence[PodHandle] = ()
-    pods_with_anti_affinity: Sequence[PodHandle] = ()
+    on_the_way: NodeRequests = NO_REQUESTS
+    labelled: Sequence[PodInfo] = ()
 
     @property
     def name(self) -> str:

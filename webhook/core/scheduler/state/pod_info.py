@@ -1,23 +1,23 @@
-"""PodInfo, PodHandle: a pod as it counts on one node: that to which it is bound, or probably will be.
+"""PodInfo: a pod as it counts on one node: that to which it is bound, or probably will be.
 
-A pod that is bound to no node yet takes resources of a node if the webhook has written the node into its affinity. In
-this way a replica of the webhook sees what another replica has written. Nobody else's pod counts before it is bound or
-nominated: anybody may create pods, with any labels and any affinity.
+A pod that is not bound yet counts on a node if kube-scheduler has nominated it for the node, or if the webhook has
+written the node into its affinity. So a replica of the webhook sees what another replica has written. Nobody else's pod
+counts before it is bound: anybody may create pods, with any labels and any affinity.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
-from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
 from webhook.core.api.affinity import NodeAffinity, PodAffinityTerm
+from webhook.core.api.kubevirt import HOSTNAME
+from webhook.core.api.longhorn import INSTANCE_MANAGER, LABEL_LONGHORN_COMPONENT
 from webhook.core.api.node_selector import MAX_TERMS, PreferredSchedulingTerm, named_nodes, pinned_nodes
 from webhook.core.api.pod import PodSchedulingGate, PodStatus
-from webhook.core.scheduler.matching.label_selector import Term
-from webhook.core.scheduler.matching.pod_matcher import PodGroup
+from webhook.core.scheduler.matching.label_selector import Selector, Term, parse_terms
 from webhook.core.scheduler.state.pod_requests import Usage, is_over
 
 
@@ -26,14 +26,13 @@ class PodNode(Struct, frozen=True, kw_only=True, weakref=True):
 
     Attributes:
         node: its name.
-        bound: the pod is bound to the node. Otherwise it is expected there.
+        bound: the pod is bound to the node.
         nominated: kube-scheduler has chosen the node for the pod, and waits until another pod has left it.
         terminating: the pod is bound, and being deleted.
-        queued: the pod is new, and kube-scheduler has not tried to schedule it yet.
+        queued: the pod is on the way to the node: kube-scheduler has not tried to schedule it yet.
         pinned: the pod is a VM's, and may run on no other node, or only on a few that it prefers equally.
         shortlisted: the pod may run on the nodes of a short list only. Set for one of the nodes that it prefers.
-        is_vm: the pod is a virt-launcher pod with a record of the webhook.
-        assumed: no watch has shown the pod yet: this replica has answered for it, and it is a virt-launcher pod.
+        assumed: no watch has shown the pod yet: this replica has answered for it.
     """
 
     node: str
@@ -43,7 +42,6 @@ class PodNode(Struct, frozen=True, kw_only=True, weakref=True):
     queued: bool = False
     pinned: bool = False
     shortlisted: bool = False
-    is_vm: bool = False
     assumed: bool = False
 
     @property
@@ -51,53 +49,46 @@ class PodNode(Struct, frozen=True, kw_only=True, weakref=True):
         """Whether only the webhook's record brings the pod to the node."""
         return not (self.bound or self.nominated)
 
-    @property
-    def shown(self) -> bool:
-        """Whether a watch has shown this VM's pod, and the pod is queued."""
-        return self.is_vm and self.queued and not self.assumed
+
+class AntiAffinity(Struct, frozen=True, weakref=True):
+    """The required anti-affinity terms of a pod; pods with equal terms can share one object."""
+
+    terms: tuple[Term, ...] = ()
 
 
-class PodInfo(Struct, frozen=True):
-    """A pod on one of the nodes on which it counts. `anti_affinity` are its required terms, or why there are none."""
-
-    namespace: str
-    usage: Usage
-    labels: Mapping[str, str] | None
-    anti_affinity: Sequence[PodAffinityTerm] | AntiAffinity | None
-    on: PodNode
-
-
-class AntiAffinity(Struct, frozen=True, eq=False, weakref=True):
-    """Required anti-affinity; pods with equal terms share one object. `wide`: those over another key than hostname."""
-
-    terms: tuple[Term, ...]
-    wide: tuple[Term, ...]
-
-
-NO_TERMS: Final = AntiAffinity((), ())
-PARTS_NOT_COMPARED: Final = AntiAffinity((), ())
-"""Of a bound pod of which a field was too long to be read (webhook.core.large_pod). It has no such terms."""
-TERMS_NOT_COMPARED: Final = AntiAffinity((), ())
+NO_TERMS: Final = AntiAffinity()
+PARTS_NOT_READ: Final = AntiAffinity((Term(Selector(), (), HOSTNAME, unread=True),))
+"""Of a bound pod with a field that was too long to be read (webhook.core.large_pod): it can exclude all there."""
+TERMS_NOT_READ: Final = AntiAffinity((Term(Selector(), (), "", unread=True),))
 """Of a bound pod whose terms were too long to be read: they can be about any pod, over any topology."""
 
 
-class PodHandle(Struct, frozen=True, eq=False, gc=False):
-    """What `SchedulerCache.add` returns; `confirm` and `remove` take it.
+def anti_affinity(terms: Iterable[PodAffinityTerm], namespace: str) -> AntiAffinity:
+    """Return the required anti-affinity of a pod in `namespace`."""
+    parsed = parse_terms(terms, namespace)
+    return AntiAffinity(parsed) if parsed else NO_TERMS
 
-    `values`: those of the labels whose keys `group` has. `answer`: the number of an assumed pod, else 0.
+
+class PodInfo(Struct, frozen=True, gc=False):
+    """A pod on one of the nodes on which it counts.
+
+    `labels`: those of a pinned pod, for others' rules can be about it before it is bound; and those of Longhorn's
+    instance managers. None for any other pod.
     """
 
-    on: PodNode
+    namespace: str
     usage: Usage
-    group: PodGroup
-    values: tuple[str, ...]
     anti_affinity: AntiAffinity
-    answer: int
+    on: PodNode
+    labels: Mapping[str, str] | None = None
 
-    @property
-    def expected(self) -> PodNode | None:
-        """How the pod counts if it is not bound; None if it is."""
-        return None if self.on.bound else self.on
+
+def pod_info(
+    namespace: str, usage: Usage, anti_affinity: AntiAffinity, on: PodNode, labels: Mapping[str, str] | None
+) -> PodInfo:
+    """Return the pod as it counts on one node, with its labels if they are kept."""
+    kept = on.pinned or (on.bound and (labels or {}).get(LABEL_LONGHORN_COMPONENT) == INSTANCE_MANAGER)
+    return PodInfo(namespace, usage, anti_affinity, on, (labels or {}) if kept else None)
 
 
 class Spec(Protocol):
@@ -133,24 +124,22 @@ def pod_nodes(
     take hours. A pod that kube-scheduler has nominated for a node counts there: for other pods of its priority or a
     lower one it is as good as bound (framework/runtime/framework.go, RunFilterPluginsWithNominatedPods).
 
-    A pod that prefers more nodes than the webhook ever names counts nowhere, because each of them costs memory.
-
     Any other pod counts only if it is `recorded`: the webhook's record says that the webhook has written terms into it.
     A preference counts until kube-scheduler has evaluated the pod. A pod that may run on named nodes only counts until
-    it is bound. The caller sees to it that the pod's owner exists (`PodNode.by_record`).
+    it is bound. The caller sees to it that the pod's owner exists (`PodNode.by_record`). A pod that prefers more nodes
+    than the webhook ever names counts nowhere, because each of them costs memory.
     """
     if is_over(status.phase if status else None):
         return ()
     if spec.node_name:
-        return _bound(spec.node_name, terminating=terminating)
+        return (PodNode(node=spec.node_name, bound=True, terminating=terminating),)
     if spec.scheduling_gates:
         return ()
     node_affinity = spec.node_affinity
     named = named_nodes(node_affinity.required) if node_affinity else frozenset()
     if status and status.nominated_node_name:
         nominated = status.nominated_node_name
-        pinned = is_vm and recorded and named == {nominated}
-        return (PodNode(node=nominated, nominated=True, pinned=pinned, is_vm=is_vm and recorded),)
+        return (PodNode(node=nominated, nominated=True, pinned=is_vm and recorded and named == {nominated}),)
     queued = not (status and status.scheduled)
     if not recorded or not (queued or named):
         return ()
@@ -165,21 +154,9 @@ def pod_nodes(
             queued=queued,
             pinned=is_vm and equally,
             shortlisted=bool(named) and not equally and index == 0,
-            is_vm=is_vm,
         )
         for index, name in enumerate(sorted(nodes))
     )
-
-
-_bound_pods: Final[WeakValueDictionary[tuple[str, bool], PodNode]] = WeakValueDictionary()
-
-
-def _bound(node: str, *, terminating: bool) -> tuple[PodNode]:
-    """Return what the bound pods of a node have in common."""
-    found = _bound_pods.get((node, terminating))
-    if found is None:
-        found = _bound_pods[node, terminating] = PodNode(node=node, bound=True, terminating=terminating)
-    return (found,)
 
 
 def _preferred(terms: Sequence[PreferredSchedulingTerm]) -> frozenset[str]:

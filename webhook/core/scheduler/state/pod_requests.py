@@ -1,48 +1,30 @@
-"""What one pod takes of a node: its requests and host ports, each as kube-scheduler reads it from the pod.
+"""What one pod takes of a node: an estimate of its requests that is never too low.
 
-A pod is reduced once to a `Usage`, which all pods of the same shape can share. webhook.core.scheduler.state.node_info
-adds the usages of a node up. Invariant: nothing here raises, and an amount that can't be read counts as more than any
-node has.
+kube-scheduler counts a pod by rules that change with its version: restartable init containers, pod-level resources,
+and what is reported of a resize. Here the largest amount counts that spec or status name, resource by resource.
+webhook.core.scheduler.state.node_info adds the usages of a node up. Invariants: no version of kube-scheduler counts
+more than this for a pod; nothing here raises; an amount that can't be read counts as more than any node has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
 from webhook.core.api.container import Container, ContainerStatus, Workload
 from webhook.core.api.meta import LABEL_KEY_MAX_CHARS
 from webhook.core.api.pod import PodStatus
-from webhook.core.api.quantity import amounts, units
+from webhook.core.api.quantity import UNREADABLE, amounts, units
 
 CPU: Final = "cpu"
 PODS: Final = "pods"
-
 _BASIC: Final = (CPU, "memory", "ephemeral-storage")
-ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - the scheduler's DefaultBindAllHostIP; nothing is bound here
 _OVER: Final = ("Succeeded", "Failed")
 
-_Amounts = dict[str, int]  # resource -> thousandths; several may share one, so none is changed
-
-
-class HostPort(NamedTuple):
-    """A port of the node that a container takes."""
-
-    protocol: str
-    port: int
-    address: str
-
-    def clashes(self, other: HostPort) -> bool:
-        """Whether one node can't give both (pkg/scheduler/framework/types.go, HostPortInfo.CheckConflict).
-
-        Addresses are compared as they are written; `::` is an address like any other.
-        """
-        if (self.port, self.protocol) != (other.port, other.protocol):
-            return False
-        return self.address == other.address or ANY_ADDRESS in (self.address, other.address)
+_Amounts = dict[str, int]  # resource -> thousandths
 
 
 class Usage(Struct, frozen=True, weakref=True):
@@ -53,12 +35,6 @@ class Usage(Struct, frozen=True, weakref=True):
     """
 
     requests: tuple[tuple[str, int], ...] = ()
-    ports: tuple[HostPort, ...] = ()
-
-    def fits(self, allocatable: Mapping[str, int]) -> bool:
-        """Whether a node with `allocatable` would have enough for the pod if no other pod was there."""
-        has = allocatable.get
-        return has(PODS, 0) > 0 and all(amount <= has(name, 0) for name, amount in self.requests)
 
 
 def is_over(phase: str | None) -> bool:
@@ -71,19 +47,55 @@ def is_over(phase: str | None) -> bool:
 
 
 def usage(spec: Workload, status: PodStatus | None = None) -> Usage:
-    """Return what a pod takes. A pod without a status is not scheduled yet: it takes what its spec requests.
+    """Return what a pod takes at most (component-helpers resource/helpers.go, PodRequests).
 
-    As NodeInfo adds a pod up (pkg/scheduler/framework/types.go, CalculateResource and updateUsedPorts) and as
-    NodeResourcesFit asks for one (plugins/noderesources/fit.go, computePodResourceRequest).
+    A container that ends before the others start takes nothing beside them. Those that run on take their amounts from
+    then on, and here from the beginning. Validation lets no pod-level request be below the sum of its containers. What
+    a pod gets of CPU or memory by claims of devices is not read: it counts as more than any node has.
     """
-    asked = _pod_requests(spec, status)
-    requests = [
-        (name, amount if name == CPU else units(amount))
-        for name, amount in asked.items()
-        if amount and is_counted(name)
-    ]
-    requests.sort()
-    return Usage(tuple(requests), tuple(_host_ports(spec)))
+    total: _Amounts = {}
+    initial: _Amounts = {}
+    beside: _Amounts = {}
+    statuses: Mapping[str | None, ContainerStatus] = {}
+    if status:
+        reported = (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
+        statuses = {each.name: each for each in reported}
+    for container in spec.containers or ():
+        _add(total, _requests(container, statuses))
+    for container in spec.init_containers or ():
+        if container.restarts:
+            _add(beside, _requests(container, statuses))
+        else:
+            _raise(initial, _requests(container, statuses))
+    _raise(total, initial)
+    _add(total, beside)
+    _raise(total, amounts(spec.resources.requests if spec.resources else None))
+    if status:
+        _raise_to_status(total, status)
+    _add(total, amounts(spec.overhead))
+    if status and status.node_allocatable_resource_claim_statuses:  # Kubernetes 1.36 and 1.37 name them differently
+        total |= dict.fromkeys((CPU, "memory"), UNREADABLE)
+    counted = ((name, amount if name == CPU else units(amount)) for name, amount in total.items() if is_counted(name))
+    return Usage(tuple(sorted((name, amount) for name, amount in counted if amount)))
+
+
+def _requests(container: Container, statuses: Mapping[str | None, ContainerStatus]) -> _Amounts:
+    """Return the largest amounts of one container. Without a request its limit counts (defaults.go, SetDefaults_Pod).
+
+    kube-apiserver writes that default. A file may not have it yet.
+    """
+    resources = container.resources
+    most = amounts(resources.limits) | amounts(resources.requests) if resources else {}
+    status = statuses.get(container.name)
+    if status is not None:
+        _raise_to_status(most, status)
+    return most
+
+
+def _raise_to_status(most: _Amounts, status: PodStatus | ContainerStatus) -> None:
+    """Raise the amounts to those that are in effect, and to those that kubelet has admitted."""
+    _raise(most, amounts(status.resources.requests if status.resources else None))
+    _raise(most, amounts(status.allocated_resources))
 
 
 def is_counted(resource: str) -> bool:
@@ -103,111 +115,11 @@ def _is_counted(resource: str) -> bool:
     return "kubernetes.io/" in resource or ("/" in resource and not resource.startswith("requests."))
 
 
-def _pod_requests(spec: Workload, status: PodStatus | None) -> _Amounts:
-    """component-helpers resource/helpers.go, PodRequests: the containers' sum, overruled by the pod's own, overhead.
-
-    What a resize changes is counted in another way since Kubernetes 1.37. Where the two ways differ, the larger amount
-    counts: 1.37 takes the largest of the pod's sums, and earlier versions the sum of the containers' largest amounts.
-    Only 1.37 counts what is reported of the whole pod although the pod has no request of its own, and what is reported
-    of an init container.
-    """
-    total = _containers_requests(spec, status)
-    own = amounts(spec.resources.requests if spec.resources else None)
-    asked = own
-    if status and status.resources:
-        reported = _most(amounts(status.resources.requests), amounts(status.allocated_resources))
-        total = _most(total, reported)
-        asked = reported if _is_infeasible(status) else _most(reported, own)
-    total = total | {name: asked[name] for name in own if _is_pod_level(name) and name in asked}
-    if spec.overhead:
-        total = _sum(total, amounts(spec.overhead))
-    return total
-
-
-def _is_pod_level(resource: str) -> bool:
-    return resource in (CPU, "memory") or resource.startswith("hugepages-")
-
-
-def _containers_requests(spec: Workload, status: PodStatus | None) -> _Amounts:
-    """component-helpers resource/helpers.go, AggregateContainerRequests.
-
-    Containers and sidecars run together. Each init container runs beside the sidecars that come before it in the list.
-    """
-    statuses = _statuses(status)
-    total: _Amounts = {}
-    for container in spec.containers or ():
-        total = _sum(total, _requests(container, statuses, status))
-    if spec.init_containers:
-        sidecars: _Amounts = {}
-        initial: _Amounts = {}
-        for container in spec.init_containers:
-            asked = _requests(container, statuses, status)
-            if container.restarts:
-                total = _sum(total, asked)
-                sidecars = asked = _sum(sidecars, asked)
-            else:
-                asked = _sum(_most(asked, _requests(container, {}, None)), sidecars)
-            initial = _most(initial, asked)
-        total = _most(total, initial)
-    for share in (status.node_allocatable_resource_claim_statuses if status else None) or ():
-        total = _sum(total, amounts(share.resources))
-    return total
-
-
-def _statuses(status: PodStatus | None) -> Mapping[str | None, ContainerStatus]:
-    if status is None:
-        return {}
-    return {each.name: each for each in (*(status.container_statuses or ()), *(status.init_container_statuses or ()))}
-
-
-def _requests(
-    container: Container, statuses: Mapping[str | None, ContainerStatus], status: PodStatus | None
-) -> _Amounts:
-    """Return one container's requests. While it is resized: the largest of its actual, allocated and new requests."""
-    resources = container.resources
-    spec = amounts(resources.requests) if resources else {}
-    if resources and resources.limits:  # as kube-apiserver has it (defaults.go, SetDefaults_Pod); a file may not yet
-        spec = amounts(resources.limits) | spec
-    reported = statuses.get(container.name)
-    if reported is None or status is None:
-        return spec
-    actual = reported.resources.requests if reported.resources else None
-    most = _most(amounts(actual), amounts(reported.allocated_resources))
-    is_refused = reported.resources is not None and _is_infeasible(status)  # before 1.37 both are needed
-    return most if is_refused else _most(most, spec)
-
-
-def _is_infeasible(status: PodStatus) -> bool:
-    """Whether the node can never grant the resize, so that the new request does not count."""
-    for condition in status.conditions or ():
-        if condition.type == "PodResizePending":
-            return condition.reason == "Infeasible"
-    return False
-
-
-def _host_ports(spec: Workload) -> Iterator[HostPort]:
-    """pkg/scheduler/util/utils.go, GetHostPorts: of sidecars and containers."""
-    sidecars = (container for container in spec.init_containers or () if container.restarts)
-    for container in (*sidecars, *(spec.containers or ())):
-        for port in container.ports or ():
-            if port.host_port and port.host_port > 0:
-                yield HostPort(port.protocol or "TCP", port.host_port, port.host_ip or ANY_ADDRESS)
-
-
-def _sum(one: _Amounts, other: _Amounts) -> _Amounts:
-    if not (one and other):
-        return one or other
-    total = one.copy()
-    for name, amount in other.items():
+def _add(total: _Amounts, more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
         total[name] = total.get(name, 0) + amount
-    return total
 
 
-def _most(one: _Amounts, other: _Amounts) -> _Amounts:
-    if not (one and other):
-        return one or other
-    most = one.copy()
+def _raise(most: _Amounts, other: Mapping[str, int]) -> None:
     for name, amount in other.items():
-        if amount > most.get(name, -1):
-            most[name] = amount
-    return most
+        most[name] = max(most.get(name, 0), amount)

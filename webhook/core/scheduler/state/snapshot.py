@@ -5,7 +5,6 @@ Upstream: SharedLister and its NodeInfoLister in pkg/scheduler/framework/listers
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -17,11 +16,6 @@ from webhook.core.scheduler.state.node_info import NodeInfo
 
 class Snapshot(Protocol):
     """Every node, and every pod that is bound to a node or will probably be bound to one."""
-
-    @property
-    def hostnames(self) -> Mapping[str, int]:
-        """The number of nodes by their label kubernetes.io/hostname."""
-        ...
 
     @property
     def scheduler_cache(self) -> SchedulerCache:

@@ -7,16 +7,7 @@ from msgspec import convert
 from support.models import scheduler_model
 
 from webhook.core.api.affinity import PodAffinityTerm
-from webhook.core.api.meta import LabelSelector
-from webhook.core.scheduler.matching.label_selector import (
-    NOTHING,
-    Scope,
-    Selector,
-    Term,
-    conjunction,
-    parse_selector,
-    parse_terms,
-)
+from webhook.core.scheduler.matching.label_selector import Selector, Term, parse_terms
 
 Object = dict[str, Any]
 LABELS = {"app": "db", "tier": ""}
@@ -27,11 +18,14 @@ def expression(key: str, operator: str | None, *values: str) -> Object:
     return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
 
 
-def selector(described: Object | None) -> Selector:
-    """A selector that parses."""
-    parsed = parse_selector(convert(described, LabelSelector | None))
-    assert parsed is not None
-    return parsed
+def terms(described: Object | None, **more: Any) -> tuple[Term, ...]:
+    """The term of a pod in `vms` with this selector; none if it selects no pod."""
+    return parse_terms([convert({"labelSelector": described, "topologyKey": "zone", **more}, PodAffinityTerm)], "vms")
+
+
+def selector(described: Object) -> Selector:
+    """A selector that is there."""
+    return terms(described)[0].selector
 
 
 @pytest.mark.parametrize(
@@ -58,7 +52,7 @@ def selector(described: Object | None) -> Selector:
 )
 def test_it_matches_as_upstream(described: Object | None, *, expected: bool) -> None:
     """LabelSelectorAsSelector: absent is nothing, empty is everything, the rest is ANDed."""
-    assert selector(described).matches(LABELS) is expected
+    assert any(term.matches("vms", LABELS) for term in terms(described)) is expected
     assert scheduler_model.matches(described, LABELS) is expected
 
 
@@ -74,13 +68,10 @@ def test_it_matches_as_upstream(described: Object | None, *, expected: bool) -> 
         pytest.param({"matchLabels": {"app": "db"}, **expression("app", "Bogus")}, id="one part of two"),
     ],
 )
-def test_what_does_not_parse(described: Object) -> None:
-    """The whole selector is unreadable, for what is wrong with one part; so are the terms of a pod that has it."""
-    assert parse_selector(convert(described, LabelSelector)) is None
-    terms = [{"topologyKey": "zone"}, {"topologyKey": "zone", "labelSelector": described}]
-    assert parse_terms(convert(terms, list[PodAffinityTerm]), "vms") is None
-    terms[1] = {"topologyKey": "zone", "namespaceSelector": described}
-    assert parse_terms(convert(terms, list[PodAffinityTerm]), "vms") is None
+def test_what_does_not_parse_is_left_out(described: Object) -> None:
+    """kube-scheduler ignores all terms of a pod that has one. Here the term can be meant for more pods."""
+    assert terms(described)[0].matches("vms", {"app": "db", "tier": "x"})
+    assert not [term for term in terms(described) if not term.selector.matches({"app": "db"})]
 
 
 _VALUES = st.sampled_from(["", "a", "b"])
@@ -100,13 +91,10 @@ _SELECTORS = st.none() | st.fixed_dictionaries(
 )
 
 
-@given(described=_SELECTORS, other=_SELECTORS, labels=_LABELS)
-def test_it_agrees_with_the_model(described: Object | None, other: Object | None, labels: dict[str, str]) -> None:
-    """Any selector matches what its JSON says, and a conjunction what both say."""
-    matches = scheduler_model.matches(described, labels)
-    assert selector(described).matches(labels) is matches
-    both = conjunction([selector(described), selector(other)])
-    assert both.matches(labels) is (matches and scheduler_model.matches(other, labels))
+@given(described=_SELECTORS, labels=_LABELS)
+def test_it_agrees_with_the_model(described: Object | None, labels: dict[str, str]) -> None:
+    """Any selector matches what its JSON says."""
+    assert any(term.matches("vms", labels) for term in terms(described)) is scheduler_model.matches(described, labels)
 
 
 def test_equal_however_written() -> None:
@@ -123,16 +111,9 @@ def _one(key: str, value: str) -> list[Object]:
     return found
 
 
-def test_a_conjunction_of_nothing_in_particular() -> None:
-    """No selectors match everything; one that matches nothing leaves nothing."""
-    assert conjunction([]) == Selector()
-    assert conjunction([selector({"matchLabels": {"a": "1"}}), NOTHING]) == NOTHING
-
-
 @pytest.mark.parametrize(
     ("described", "text"),
     [
-        pytest.param(None, "nothing", id="absent"),
         pytest.param({}, "any", id="empty"),
         pytest.param({"matchLabels": {"b": "2", "a": "1"}}, "a=1, b=2", id="labels"),
         pytest.param(expression("a", "NotIn", "1"), "a!=1", id="not one value"),
@@ -142,10 +123,10 @@ def test_a_conjunction_of_nothing_in_particular() -> None:
         pytest.param(expression("a", "DoesNotExist"), "!a", id="not there"),
     ],
 )
-def test_it_reads_as_kubectl_writes_it(described: Object | None, text: str) -> None:
+def test_it_reads_as_kubectl_writes_it(described: Object, text: str) -> None:
     """The text of a selector, for sentences."""
     assert str(selector(described)) == text
-    assert str(Term(selector(described), Scope(()), "zone")) == text
+    assert str(terms(described)[0]) == text
 
 
 TEAM = "team"
@@ -159,17 +140,14 @@ TEAM = "team"
         pytest.param(["other"], None, False, True, id="by name"),
         pytest.param(["vms", "other"], None, True, True, id="by names"),
         pytest.param(None, {}, True, True, id="an empty selector: all"),
-        pytest.param(None, {"matchLabels": {TEAM: "a"}}, None, None, id="by a label: not known"),
-        pytest.param(["vms"], {"matchLabels": {TEAM: "a"}}, True, None, id="by name or by a label"),
-        pytest.param(None, expression(TEAM, "DoesNotExist"), None, None, id="without a label: not known"),
+        pytest.param(None, {"matchLabels": {TEAM: "a"}}, True, True, id="by a label: can be any"),
+        pytest.param(["vms"], {"matchLabels": {TEAM: "a"}}, True, True, id="by name or by a label"),
+        pytest.param(None, expression(TEAM, "DoesNotExist"), True, True, id="without a label: can be any"),
     ],
 )
 def test_the_namespaces_of_a_term(
-    namespaces: list[str] | None, namespace_selector: Object | None, *, at_home: bool | None, abroad: bool | None
+    namespaces: list[str] | None, namespace_selector: Object | None, *, at_home: bool, abroad: bool
 ) -> None:
-    """Names and selector are ORed. A selector with requirements can't be evaluated."""
-    term = {"namespaces": namespaces, "namespaceSelector": namespace_selector, "labelSelector": {}}
-    found = parse_terms([convert(term, PodAffinityTerm)], "vms")
-    assert found
-    assert (found[0].scope.covers("vms"), found[0].scope.covers("other")) == (at_home, abroad)
-    assert found[0].matches("other", LABELS) is abroad
+    """Names and selector are ORed. The labels of namespaces are not known."""
+    [term] = terms({}, namespaces=namespaces, namespaceSelector=namespace_selector)
+    assert (term.matches("vms", LABELS), term.matches("other", LABELS)) == (at_home, abroad)

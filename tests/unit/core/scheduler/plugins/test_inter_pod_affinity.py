@@ -1,17 +1,22 @@
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, Final
 
 import pytest
-from support.models.plugin_runner import UNKNOWN, PluginRunner, add
-from support.models.scheduler_model import REQUIRED, Object, Situation, refusals
+from support.models.plugin_runner import PluginRunner, add, cycle_of, excluded, snapshot
+from support.models.scheduler_model import REQUIRED, Object, Situation
 from support.objects import builders
 
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.plugins.inter_pod_affinity import EXISTING_PLACES_MAX, EXISTING_TERMS_MAX
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.plugins.inter_pod_affinity import NODES_MAX, TERMS_MAX
+from webhook.core.scheduler.state.cache import SchedulerCache
+from webhook.core.scheduler.state.pod_info import PARTS_NOT_READ, TERMS_NOT_READ, AntiAffinity, PodInfo, PodNode
+from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 
-HOST = "kubernetes.io/hostname"
-NAMESPACES = {name: {"kubernetes.io/metadata.name": name} for name in ("vms", "other")}
-NODES = (
+HOST: Final = "kubernetes.io/hostname"
+NODES: Final = (
     builders.node("n1", labels={HOST: "h1", "zone": "a", "rack": "1"}),
     builders.node("n2", labels={HOST: "h2", "zone": "a", "rack": "2"}),
     builders.node("twin-1", labels={HOST: "twin"}),
@@ -19,220 +24,160 @@ NODES = (
     builders.node("bare", labels={HOST: None}),
 )
 del NODES[-1]["metadata"]["labels"][HOST]
-DB = {"matchLabels": {"app": "db"}}
-UNREADABLE = {"matchExpressions": [{"key": "app", "operator": "In"}]}
-BY_TEAM = {"namespaceSelector": {"matchLabels": {"team": "a"}}}
+DB: Final = {"matchLabels": {"app": "db"}}
+BY_TEAM: Final = {"namespaceSelector": {"matchLabels": {"team": "a"}}}
+UNREADABLE: Final = {"matchExpressions": [{"key": "app", "operator": "In"}]}
 
 
-def term(key: str = HOST, selector: Object | None = DB, **fields: Any) -> Object:
-    """A PodAffinityTerm; without more said, for pods labelled app=db on the same node."""
-    return {"topologyKey": key, "labelSelector": selector, **fields}
+def pod(node: str | None = None, *, app: str = "db", apart: Any = ()) -> Object:
+    """A pod, on a node or not, with required anti-affinity."""
+    metadata = {"namespace": "vms", "labels": {"app": app}}
+    return {"metadata": metadata, "spec": {"nodeName": node, "affinity": {"podAntiAffinity": {REQUIRED: list(apart)}}}}
 
 
-def pod(node: str | None = None, *, app: str | None = "db", near: Any = (), apart: Any = ()) -> Object:
-    """A pod, on a node or not, with required terms."""
-    kinds = {"podAffinity": near, "podAntiAffinity": apart}
-    return {
-        "metadata": {"namespace": "vms", "labels": {} if app is None else {"app": app}},
-        "spec": {"nodeName": node, "affinity": {kind: {REQUIRED: list(terms)} for kind, terms in kinds.items()}},
-    }
+def keeper(node: str, *terms: Object, **fields: Any) -> Object:
+    """A pod with required anti-affinity; without more said, it wants no pod labelled app=db on its node."""
+    term = {"topologyKey": HOST, "labelSelector": DB, **fields}
+    return pod(node, app="keeper", apart=[*terms, term])
 
 
-def why_not(incoming_pod: Object, *there: Object, candidate: str = "n1", expected: Sequence[Object] = ()) -> Why | None:
-    """What is ruled; the model must not say otherwise of what is settled, if nothing is merely expected."""
-    situation = Situation(NODES, there, NAMESPACES, incoming_pod, candidate)
-    ruled = PluginRunner(situation, expected=expected).inter_pod_affinity()
-    if not expected:
-        refused = bool(refusals(situation, pinned=False))
-        assert (ruled and ruled.reason in UNKNOWN) or (ruled is not None) is refused
-    return ruled
+def runner(*there: Object, candidate: str = "n1", incoming: Object | None = None) -> PluginRunner:
+    """The plugin, asked about a pod labelled app=db."""
+    return PluginRunner(Situation(NODES, there, {}, incoming or pod(), candidate))
 
 
-def cause(ruled: Why | None) -> Reason | None:
+def reason(why: Why | None) -> Reason | None:
     """Why the node is not accepted, None if it is."""
-    return ruled and ruled.reason
+    return why.reason if why else None
 
 
-NEAR, SELFISH = pod(app="web", near=[term()]), pod(near=[term()])
-
-
-@pytest.mark.parametrize(
-    ("incoming_pod", "there", "why"),
-    [
-        pytest.param(SELFISH, [], Reason.POD_AFFINITY_UNMET, id="perhaps the first of its kind"),
-        pytest.param(pod(near=[term(namespaces=["other"])]), [], Reason.POD_AFFINITY_UNMET, id="never the first"),
-        pytest.param(pod(near=[term(**BY_TEAM)]), [pod("n1")], Reason.NAMESPACES_UNKNOWN, id="if its namespace counts"),
-        pytest.param(pod(near=[term(namespaces=["vms"], **BY_TEAM)]), [pod("n1")], None, id="whatever else counts"),
-        pytest.param(
-            pod(near=[term("zone")]),
-            [pod("n2")],
-            Reason.INTER_POD_AFFINITY,
-            id="over zones, though one is there",
-        ),
-    ],
-)
-def test_required_affinity(incoming_pod: Object, there: list[Object], why: Reason | None) -> None:
-    """The incoming pod must have, on the node, a pod that matches all terms."""
-    assert cause(why_not(incoming_pod, *there)) is why
-
-
-APART = pod(apart=[term()])
+EXCLUDED, PERHAPS = Reason.EXCLUDED_BY_POD, Reason.MAY_BE_EXCLUDED_BY_POD
 
 
 @pytest.mark.parametrize(
-    ("incoming_pod", "there", "why"),
+    ("there", "candidate", "expected"),
     [
-        pytest.param(APART, [pod("bare")], None, id="on a node without the label"),
-        pytest.param(APART, [pod("gone")], None, id="on a node that is not known"),
+        pytest.param(keeper("n1"), "n1", EXCLUDED, id="on the same node"),
+        pytest.param(keeper("n2"), "n1", None, id="on another node"),
+        pytest.param(keeper("twin-2"), "twin-1", EXCLUDED, id="on another node of the same hostname"),
+        pytest.param(keeper("bare"), "bare", None, id="on a node without the label"),
+        pytest.param(keeper("n2", topologyKey="zone"), "n1", EXCLUDED, id="in the same zone"),
+        pytest.param(keeper("n2", topologyKey="rack"), "n1", None, id="in another rack"),
+        pytest.param(keeper("n1", topologyKey="disk"), "n1", None, id="over what the node has not"),
+        pytest.param(keeper("twin-1", topologyKey="zone"), "n1", None, id="over zones, on a node without a zone"),
+        pytest.param(keeper("gone"), "n1", PERHAPS, id="on a node that is not known"),
+        pytest.param(keeper("gone", topologyKey="zone"), "n1", PERHAPS, id="over zones, on a node not known"),
+        pytest.param(keeper("gone", topologyKey="disk"), "n1", None, id="over what the node has not, elsewhere"),
+        pytest.param(keeper("n1", labelSelector={"matchLabels": {"app": "web"}}), "n1", None, id="about others"),
+        pytest.param(keeper("n1", labelSelector={}), "n1", EXCLUDED, id="about all"),
+        pytest.param(keeper("n1", labelSelector=None), "n1", None, id="about none"),
+        pytest.param(keeper("n1", namespaces=["other"]), "n1", None, id="about another namespace"),
+        pytest.param(keeper("n1", namespaceSelector={}), "n1", EXCLUDED, id="about all namespaces"),
+        pytest.param(keeper("n1", **BY_TEAM), "n1", EXCLUDED, id="about namespaces by labels, which are not known"),
+        pytest.param(keeper("n2", **BY_TEAM), "n1", None, id="the same on another node"),
+        pytest.param(keeper("n1", namespaces=["other"], **BY_TEAM), "n1", EXCLUDED, id="by name or by labels"),
         pytest.param(
-            pod(apart=[term(**BY_TEAM)]), [pod("n1")], Reason.NAMESPACES_UNKNOWN, id="if its namespace counts"
+            keeper("n1", {"topologyKey": HOST, "labelSelector": UNREADABLE}), "n1", EXCLUDED, id="what does not parse"
         ),
-        pytest.param(pod(apart=[term(**BY_TEAM)]), [pod("n2")], None, id="apart, whichever namespaces count"),
         pytest.param(
-            pod(apart=[term("disk")]), [pod("n1")], Reason.INTER_POD_AFFINITY, id="over what the node has not"
+            keeper("n1", {"topologyKey": "disk", "labelSelector": DB}), "n1", EXCLUDED, id="by one of two terms"
         ),
     ],
 )
-def test_required_anti_affinity(incoming_pod: Object, there: list[Object], why: Reason | None) -> None:
-    """The incoming pod must have, on the node, no pod that matches a term."""
-    assert cause(why_not(incoming_pod, *there)) is why
+def test_anti_affinity_of_those_there(there: Object, candidate: str, expected: Reason | None) -> None:
+    """A bound pod can keep away an incoming pod that has no rules itself. What is not known counts as against it."""
+    assert reason(runner(there, candidate=candidate).inter_pod_affinity()) is expected
 
 
-def keeper(node: str, **fields: Any) -> Object:
-    """A pod that wants no db on its node."""
-    return pod(node, app="keeper", apart=[term(**fields)])
+def test_the_rules_of_the_incoming_pod_are_not_asked_for() -> None:
+    """A pod with required terms of its own is never required on a node."""
+    apart = pod(apart=[{"topologyKey": HOST, "labelSelector": DB}])
+    assert runner(pod("n1"), incoming=apart).inter_pod_affinity() is None
+
+
+def unread(node: str, terms: AntiAffinity) -> PluginRunner:
+    """The plugin, with a bound pod of which a field was too long to be read."""
+    asked = runner()
+    asked.scheduler_cache.add(PodInfo("other", Usage(), terms, PodNode(node=node, bound=True)))
+    return asked
 
 
 @pytest.mark.parametrize(
-    ("incoming_pod", "there", "why"),
+    ("node", "terms", "candidate", "which"),
     [
-        pytest.param(pod(), keeper("n1", selector=UNREADABLE), None, id="what does not parse is ignored"),
-        pytest.param(pod(), keeper("n1", **BY_TEAM), Reason.NAMESPACES_UNKNOWN, id="if the namespace counts"),
-        pytest.param(pod(), keeper("n2", **BY_TEAM), None, id="on another node, if the namespace counts"),
-        pytest.param(
-            pod(), keeper("gone", key="zone"), Reason.MAY_BE_EXCLUDED_BY_POD, id="over zones, on a node not known"
-        ),
-        pytest.param(pod(), keeper("gone", key="disk"), None, id="over what the node has not, on a node not known"),
-        pytest.param(pod(), keeper("n1", key="disk"), None, id="over what the node has not"),
-        pytest.param(pod(), keeper("n2", key="zone"), Reason.EXCLUDED_BY_POD, id="in the same zone"),
-        pytest.param(pod(), keeper("n2", key="rack"), None, id="in another rack"),
-        pytest.param(pod(), keeper("twin-1", key="zone"), None, id="over zones, on a node without a zone"),
-        pytest.param(
-            pod(), keeper("n2", key="zone", **BY_TEAM), Reason.NAMESPACES_UNKNOWN, id="over zones, perhaps about it"
-        ),
+        pytest.param("n1", PARTS_NOT_READ, "n1", "node n1", id="a part, on the same node"),
+        pytest.param("n2", PARTS_NOT_READ, "n1", None, id="a part, on another node"),
+        pytest.param("n2", PARTS_NOT_READ, "bare", "node bare", id="a part, and the node has no hostname"),
+        pytest.param("n1", TERMS_NOT_READ, "n1", "some node", id="its terms, on the same node"),
+        pytest.param("n2", TERMS_NOT_READ, "n1", "some node", id="its terms, on another node"),
+        pytest.param("gone", TERMS_NOT_READ, "bare", "some node", id="its terms, on a node that is not known"),
     ],
 )
-def test_anti_affinity_of_those_there(incoming_pod: Object, there: Object, why: Reason | None) -> None:
-    """A pod on a node can keep away an incoming pod that has no rules itself."""
-    assert cause(why_not(incoming_pod, there)) is why
+def test_a_pod_that_was_not_read(node: str, terms: AntiAffinity, candidate: str, which: str | None) -> None:
+    """It can exclude every pod: those on its node, or those on any node if its terms were not read."""
+    asked = unread(node, terms)
+    asked.candidate = candidate
+    why = asked.inter_pod_affinity()
+    assert reason(why) is (Reason.POD_NOT_COMPARED if which else None)
+    assert which is None or (why is not None and f"a pod on {which} has more than " in why.sentence)
 
 
-@pytest.mark.parametrize(
-    ("incoming_pod", "coming", "why"),
-    [
-        pytest.param(APART, pod("n1"), Reason.DEPENDS_ON_UNSCHEDULED_POD, id="where it would be in the way"),
-        pytest.param(APART, pod("n2"), None, id="where it would not"),
-        pytest.param(pod(), keeper("n1"), Reason.DEPENDS_ON_UNSCHEDULED_POD, id="with rules against the incoming pod"),
-        pytest.param(pod(), keeper("n2"), None, id="with rules, elsewhere"),
-        pytest.param(
-            pod(), keeper("n2", key="zone"), Reason.DEPENDS_ON_UNSCHEDULED_POD, id="with rules over the zone of both"
-        ),
-        pytest.param(pod(), keeper("n2", key="rack"), None, id="with rules over another rack"),
-        pytest.param(NEAR, pod("n1"), Reason.DEPENDS_ON_UNSCHEDULED_POD, id="where it would be wanted"),
-        pytest.param(
-            pod(apart=[term(**BY_TEAM)]),
-            pod("n1"),
-            Reason.NAMESPACES_UNKNOWN,
-            id="if its namespace counts",
-        ),
-    ],
-)
-def test_a_pod_that_is_expected(incoming_pod: Object, coming: Object, why: Reason | None) -> None:
-    """A pod that is not bound yet is no reason to allow what it alone would allow, nor to risk what it would refuse."""
-    assert cause(why_not(incoming_pod, expected=[coming])) is why
+def test_a_pod_that_was_not_read_on_a_node_that_is_not_known() -> None:
+    """It may be on this node."""
+    assert reason(unread("gone", PARTS_NOT_READ).inter_pod_affinity()) is PERHAPS
 
 
-def test_a_pod_that_is_leaving_counts() -> None:
-    """A terminating pod has its place until it is gone, for the scheduler too."""
-    leaving = pod("n1")
-    leaving["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
-    assert why_not(NEAR, leaving) is None
-    assert cause(why_not(APART, leaving)) is Reason.POD_ANTI_AFFINITY
+def test_only_so_many_terms_of_others_are_compared() -> None:
+    """Past the bound there is no answer, though none of them is about the pod. Terms that ask for one value of a label
+    are found by that value, and cost nothing.
+    """
+    asked = runner()
+
+    def add_keeper(*names: str) -> None:
+        selector = {"matchExpressions": [{"key": "app", "operator": "In", "values": list(names)}]}
+        add(asked.scheduler_cache, keeper("n1", labelSelector=selector))
+
+    for number in range(TERMS_MAX):
+        add_keeper(str(number))
+        add_keeper(str(number), "other")
+    assert asked.inter_pod_affinity() is None
+    add_keeper("one", "more")
+    why = asked.inter_pod_affinity()
+    assert why
+    assert (why.reason, f"at most {TERMS_MAX} required" in why.sentence) == (Reason.TOO_MANY_EXISTING_TERMS, True)
 
 
-@pytest.mark.parametrize(
-    ("incoming_pod", "why"),
-    [
-        pytest.param(APART, None, id="apart"),
-        pytest.param(NEAR, Reason.TOPOLOGY_LABEL_MISSING, id="near"),
-    ],
-)
-def test_a_node_without_a_hostname(incoming_pod: Object, why: Reason | None) -> None:
-    """No pod is in the same topology as such a node."""
-    assert cause(why_not(incoming_pod, pod("bare"), keeper("bare"), candidate="bare")) is why
-
-
-@pytest.mark.parametrize("incoming_pod", [pod(), APART, NEAR], ids=["no rules", "apart", "near"])
-def test_two_nodes_with_one_hostname(incoming_pod: Object) -> None:
-    """They are one topology, so that the pods of one of them decide nothing."""
-    assert cause(why_not(incoming_pod, candidate="twin-1")) is Reason.HOSTNAME_NOT_UNIQUE
-    assert (
-        cause(why_not(incoming_pod, pod("twin-2"), keeper("twin-2"), candidate="twin-1")) is Reason.HOSTNAME_NOT_UNIQUE
-    )
-
-
-@pytest.mark.parametrize(
-    ("incoming_pod", "which"),
-    [
-        pytest.param(pod(near=[term(selector={}, matchLabelKeys=["app"])]), "affinity", id="near its own kind"),
-        pytest.param(pod(apart=[term(mismatchLabelKeys=["app"])]), "anti-affinity", id="apart from its own kind"),
-    ],
-)
-def test_label_keys_are_not_decided(incoming_pod: Object, which: str) -> None:
-    """Kubernetes 1.30 drops the keys after admission, and a later one merges them. So no pod on the node rejects."""
-    assert cause(why_not(incoming_pod, pod("n1"), pod("n1", app="web"))) is Reason.MATCH_LABEL_KEYS
-    runner = PluginRunner(Situation(NODES, (), NAMESPACES, incoming_pod, "n2"))
-    assert runner.pre_filter() == Reason.MATCH_LABEL_KEYS.why(which=which)
-
-
-@pytest.mark.parametrize(("node", "key"), [("n1", HOST), ("n2", "zone")])
-def test_only_so_many_terms_of_others_are_compared(node: str, key: str) -> None:
-    """Past the bound there is no answer, though none of them is about the pod."""
-    runner = PluginRunner(Situation(NODES, (), NAMESPACES, pod(), "n1"))
-    for number in range(EXISTING_TERMS_MAX):
-        add(runner.scheduler_cache, keeper(node, key=key, selector={"matchLabels": {"app": str(number)}}))
-    assert runner.inter_pod_affinity() is None
-    add(runner.scheduler_cache, keeper(node, key=key, selector={"matchLabels": {"app": "one more"}}))
-    told = runner.inter_pod_affinity()
-    assert told
-    assert (told.reason, "1001" in told.sentence) == (Reason.TOO_MANY_EXISTING_TERMS, True)
-
-
-def test_only_so_many_places_of_wide_terms_are_compared() -> None:
+def test_only_so_many_nodes_are_compared() -> None:
     """Each is a node of a pod whose term is about the incoming pod."""
-    runner = PluginRunner(Situation(NODES, (), NAMESPACES, pod(), "n1"))
-    for number in range(EXISTING_PLACES_MAX):
-        add(runner.scheduler_cache, keeper(f"gone-{number}", key="disk"))
-    assert runner.inter_pod_affinity() is None
-    add(runner.scheduler_cache, keeper("one more", key="disk"))
-    assert cause(runner.inter_pod_affinity()) is cause(runner.pre_filter()) is Reason.TOO_MANY_EXISTING_TERMS
+    asked = runner()
+    for number in range(NODES_MAX):
+        add(asked.scheduler_cache, keeper(f"gone-{number}", topologyKey="disk"))
+    assert asked.inter_pod_affinity() is None
+    add(asked.scheduler_cache, keeper("one more", topologyKey="disk"))
+    assert reason(asked.inter_pod_affinity()) is Reason.TOO_MANY_EXISTING_TERMS
+
+
+def test_the_terms_are_looked_up_once_for_all_nodes() -> None:
+    """A pod under admission compares with the pods of one moment."""
+    asked = runner(keeper("n1"))
+    nodes = snapshot(asked.nodes, asked.scheduler_cache)
+    cycle = cycle_of(pod(), nodes)
+    assert [reason(excluded(cycle, nodes, name)) for name in ("n1", "n2")] == [EXCLUDED, None]
+    assert cycle.excluding is cycle.excluding
+    without = CycleState(cycle.pod, "vms", SnapshotUnavailable("for a test"))
+    assert without.excluding == ()
+    gone = snapshot(asked.nodes, SchedulerCache())
+    assert excluded(cycle_of(pod(), gone), gone, "n1") is None
 
 
 def test_a_sentence_names_its_evidence() -> None:
     """Node, topology and pods are in it."""
-    told = why_not(pod(), keeper("n1"))
-    assert told
-    assert told.sentence == (
-        f"a pod in the same {HOST} as node n1 has a required anti-affinity that excludes this pod (app=db)"
+    why = runner(keeper("n1")).inter_pod_affinity()
+    assert why
+    assert why.sentence == (
+        f"a pod that is, or will be, in the same {HOST} as node n1 has a required anti-affinity that can be meant "
+        "for this pod (app=db)"
     )
-    told = why_not(pod(), keeper("gone", key="zone"))
-    assert told
-    assert "over zone, which node n1 has, that can exclude this pod (app=db)" in told.sentence
-
-
-def test_bound_and_expected_pods_differ() -> None:
-    """A term of an expected pod is not taken for one of a bound pod, which goes at another time."""
-    runner = PluginRunner(Situation(NODES, [keeper("n1")], NAMESPACES, pod(), "n1"))
-    coming = add(runner.scheduler_cache, keeper("n1"), bound=False)
-    runner.scheduler_cache.remove(coming)
-    assert cause(runner.inter_pod_affinity()) is Reason.EXCLUDED_BY_POD
+    why = runner(keeper("gone", topologyKey="zone")).inter_pod_affinity()
+    assert why
+    assert "over zone, which node n1 has, that can exclude this pod (app=db)" in why.sentence

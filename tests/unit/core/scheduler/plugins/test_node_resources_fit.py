@@ -1,126 +1,147 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from webhook.core.api.quantity import UNREADABLE
-from webhook.core.scheduler.plugins.node_ports import find_taken
-from webhook.core.scheduler.plugins.node_resources_fit import (
-    InsufficientResource,
-    amount_text,
-    insufficient_resources,
-)
+from webhook.core.reasons import Reason
+from webhook.core.scheduler.plugins.node_resources_fit import amount_text, why_insufficient
 from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo, NodeRequests, allocatable
-from webhook.core.scheduler.state.pod_requests import ANY_ADDRESS, HostPort, Usage
+from webhook.core.scheduler.state.pod_requests import Usage
 
-KVM = "devices.kubevirt.io/kvm"
-HAS = {"pods": 3, "cpu": 4000, "memory": 2**30, KVM: 2}
-SSH, ELSEWHERE = HostPort("TCP", 22, ANY_ADDRESS), HostPort("TCP", 22, "10.0.0.1")
+KVM: Final = "devices.kubevirt.io/kvm"
+HAS: Final = {"pods": 3, "cpu": 4000, "memory": 2**30, KVM: 2}
 
 
-def asking(*ports: HostPort, **amounts: int) -> Usage:
+def asking(**amounts: int) -> Usage:
     """A pod's usage; `kvm` is a device."""
     named = {KVM if name == "kvm" else name: amount for name, amount in amounts.items()}
-    return Usage(tuple(sorted(named.items())), ports)
+    return Usage(tuple(sorted(named.items())))
 
 
 def loaded(*pods: Usage) -> NodeRequests:
-    """A node with these pods."""
+    """What these pods request together."""
     load = NodeRequests()
     for pod in pods:
         load.add(pod)
     return load
 
 
-EMPTY = loaded()
-TWO = loaded(asking(cpu=1500, memory=2**29), asking(cpu=1500, kvm=1))
+EMPTY: Final = loaded()
+TWO: Final = loaded(asking(cpu=1500, memory=2**29), asking(cpu=1500, kvm=1))
 
 
 @pytest.mark.parametrize(
     ("asked", "has", "load", "missing"),
     [
-        pytest.param(asking(), HAS, EMPTY, [], id="asks for nothing"),
-        pytest.param(asking(cpu=1000, memory=2**29, kvm=1), HAS, TWO, [], id="just what is left"),
-        pytest.param(asking(cpu=1001), HAS, TWO, ["cpu"], id="a thousandth of a CPU too much"),
-        pytest.param(asking(memory=2**29 + 1), HAS, TWO, ["memory"], id="a byte too much"),
-        pytest.param(asking(kvm=2), HAS, TWO, [KVM], id="a device too much"),
-        pytest.param(asking(cpu=4001, kvm=3), HAS, TWO, ["cpu", KVM], id="more than one thing"),
-        pytest.param(asking(**{"hugepages-2Mi": 1}), HAS, EMPTY, ["hugepages-2Mi"], id="what the node has not"),
-        pytest.param(asking(), HAS, loaded(asking(), asking(), asking()), ["pods"], id="no place for a pod"),
-        pytest.param(asking(), {}, EMPTY, ["pods"], id="a node of which nothing is known"),
-        pytest.param(asking(cpu=1), {"pods": 1}, EMPTY, ["cpu"], id="a node that tells the number of pods alone"),
-        pytest.param(asking(memory=1), HAS, loaded(asking(cpu=9000)), [], id="overfull of what it does not ask for"),
-        pytest.param(asking(cpu=1), HAS, loaded(asking(cpu=UNREADABLE)), ["cpu"], id="beside an unreadable amount"),
-        pytest.param(asking(memory=1), HAS, loaded(asking(cpu=UNREADABLE)), [], id="unreadable, and not asked for"),
-        pytest.param(asking(cpu=UNREADABLE), HAS, EMPTY, ["cpu"], id="an unreadable amount"),
+        pytest.param(asking(), HAS, EMPTY, None, id="asks for nothing"),
+        pytest.param(asking(cpu=1000, memory=2**29, kvm=1), HAS, TWO, None, id="just what is left"),
+        pytest.param(asking(cpu=1001), HAS, TWO, "cpu", id="a thousandth of a CPU too much"),
+        pytest.param(asking(memory=2**29 + 1), HAS, TWO, "memory", id="a byte too much"),
+        pytest.param(asking(kvm=2), HAS, TWO, KVM, id="a device too much"),
+        pytest.param(asking(cpu=4001, kvm=3), HAS, TWO, "cpu", id="more than one thing: the first by name"),
+        pytest.param(asking(**{"hugepages-2Mi": 1}), HAS, EMPTY, "hugepages-2Mi", id="what the node has not"),
+        pytest.param(asking(), HAS, loaded(asking(), asking(), asking()), "pods", id="no place for a pod"),
+        pytest.param(asking(), {}, EMPTY, "pods", id="a node of which nothing is known"),
+        pytest.param(asking(cpu=1), {"pods": 1}, EMPTY, "cpu", id="a node that tells the number of pods alone"),
+        pytest.param(asking(memory=1), HAS, loaded(asking(cpu=9000)), None, id="overfull of what it does not ask for"),
+        pytest.param(asking(cpu=1), HAS, loaded(asking(cpu=UNREADABLE)), "cpu", id="beside an unreadable amount"),
+        pytest.param(asking(memory=1), HAS, loaded(asking(cpu=UNREADABLE)), None, id="unreadable, and not asked for"),
+        pytest.param(asking(cpu=UNREADABLE), HAS, EMPTY, "cpu", id="an unreadable amount"),
     ],
 )
 def test_a_pod_fits_where_everything_it_asks_for_is_left(
-    asked: Usage, has: Mapping[str, int], load: NodeRequests, missing: list[str]
+    asked: Usage, has: Mapping[str, int], load: NodeRequests, missing: str | None
 ) -> None:
     """Each resource by itself; what a pod does not request never rejects it, except the number of pods."""
-    found = insufficient_resources(asked, NodeInfo(UNLISTED, has, load))
-    assert [each.resource for each in found] == missing
-    assert find_taken(asked, load) is None
+    why = why_insufficient(asked, NodeInfo(UNLISTED, has, load), 1)
+    assert (why and (why.reason, why.names["resource"])) == (missing and (Reason.NO_ROOM, missing))
 
 
 @pytest.mark.parametrize(
-    ("margin", "missing"),
+    ("replicas", "cpu", "on_the_way", "expected"),
     [
-        pytest.param({}, [], id="none"),
-        pytest.param({"cpu": 1000}, [], id="all that would be left"),
-        pytest.param({"cpu": 1001}, ["cpu"], id="more than would be left"),
-        pytest.param({"memory": 2**40}, [], id="of what is not asked for"),
-        pytest.param({"pods": 1}, ["pods"], id="of places"),
+        pytest.param(1, 1000, EMPTY, None, id="one replica"),
+        pytest.param(3, 1000, EMPTY, None, id="room for the share of each of three"),
+        pytest.param(4, 1000, EMPTY, (Reason.REPLICA_SHARE_FULL, "cpu"), id="for three of four"),
+        pytest.param(2, 3001, EMPTY, (Reason.NO_ROOM, "cpu"), id="for none"),
+        pytest.param(2, 1000, asking(cpu=1000), None, id="the pod on the way is in the other share, too"),
+        pytest.param(3, 500, asking(cpu=1000), (Reason.REPLICA_SHARE_FULL, "cpu"), id="and in that of each other"),
+        pytest.param(2, 1, asking(memory=9), None, id="it asks for something else"),
+        pytest.param(9, 1, EMPTY, (Reason.REPLICA_SHARE_FULL, "pods"), id="places of pods"),
     ],
 )
-def test_a_margin_stays_free_of_the_pods_that_ask(margin: Mapping[str, int], missing: list[str]) -> None:
-    """It is taken off what the node has."""
-    node = NodeInfo(UNLISTED, {"pods": 2, "cpu": 3000}, loaded(asking(cpu=1000)))
-    found = insufficient_resources(asking(cpu=1000), node, margin)
-    assert [each.resource for each in found] == missing
+def test_there_is_room_for_the_share_of_each_replica(
+    replicas: int, cpu: int, on_the_way: Usage | NodeRequests, expected: tuple[Reason, str] | None
+) -> None:
+    """A share is the pod and what is on the way. That there is no room at all comes first."""
+    coming = loaded(on_the_way) if isinstance(on_the_way, Usage) else on_the_way
+    node = NodeInfo(UNLISTED, {"pods": 9, "cpu": 4000}, loaded(asking(cpu=1000)), on_the_way=coming)
+    why = why_insufficient(asking(cpu=cpu), node, replicas)
+    assert (why and (why.reason, why.names["resource"])) == expected
 
 
-@pytest.mark.parametrize(
-    ("wanted", "taken", "clashes"),
-    [
-        pytest.param(SSH, SSH, True, id="the same"),
-        pytest.param(SSH, ELSEWHERE, True, id="every address, and one is taken"),
-        pytest.param(ELSEWHERE, SSH, True, id="one address, and every one is taken"),
-        pytest.param(ELSEWHERE, HostPort("TCP", 22, "10.0.0.2"), False, id="another address"),
-        pytest.param(HostPort("TCP", 22, "::"), ELSEWHERE, False, id="an address that the scheduler takes for one"),
-        pytest.param(HostPort("UDP", 22, ANY_ADDRESS), SSH, False, id="another protocol"),
-        pytest.param(HostPort("TCP", 23, ANY_ADDRESS), SSH, False, id="another port"),
-    ],
+def test_a_refusal_names_what_is_missing() -> None:
+    """For a sentence about it."""
+    why = why_insufficient(asking(cpu=500), NodeInfo(UNLISTED, HAS, loaded(asking(cpu=3800))), 1)
+    assert why
+    assert {name: why.names[name] for name in ("resource", "asked", "used", "allocatable")} == {
+        "resource": "cpu",
+        "asked": "500m",
+        "used": "3800m",
+        "allocatable": "4000m",
+    }
+
+
+RESOURCES: Final = ("cpu", "memory", "example.com/gpu")
+USAGES: Final = st.dictionaries(st.sampled_from(RESOURCES), st.integers(1, 10)).map(lambda each: asking(**each))
+NODES: Final = st.fixed_dictionaries(
+    {"pods": st.integers(0, 20)}, optional={name: st.integers(0, 60) for name in RESOURCES}
 )
-def test_a_host_port_is_had_once(wanted: HostPort, taken: HostPort, clashes: bool) -> None:  # noqa: FBT001 - a column
-    """By address, and 0.0.0.0 is all of them."""
-    assert find_taken(asking(wanted), loaded(asking(taken))) == (wanted if clashes else None)
-    assert not list(insufficient_resources(asking(wanted), NodeInfo(UNLISTED, HAS, loaded(asking(taken)))))
 
 
-def test_a_pod_does_not_stand_in_its_own_way() -> None:
-    """Two containers of it with one port are the API server's matter."""
-    assert find_taken(asking(SSH, SSH), EMPTY) is None
+def enough(asked: Usage, pods: Iterable[Usage], has: Mapping[str, int]) -> bool:
+    """Whether a node has enough for these pods of what one of them asks for."""
+    together: Counter[str] = Counter()
+    for pod in pods:
+        together.update({"pods": 1, **dict(pod.requests)})
+    return all(together[name] <= has.get(name, 0) for name in ("pods", *dict(asked.requests)))
 
 
-def test_what_pods_took_is_free_once_they_are_gone() -> None:
-    """A port that two pods have on one node is taken until both are gone."""
-    pod = asking(SSH, cpu=4000, memory=5)
-    load = loaded(asking(cpu=500))
-    load.add(pod)
-    load.add(pod)
-    load.add(pod, -1)
-    found = list(insufficient_resources(pod, NodeInfo(UNLISTED, HAS, load)))
-    assert found == [InsufficientResource("cpu", 4000, 4500, 4000)]
-    assert find_taken(pod, load) == SSH
-    load.add(pod, -1)
-    assert (load.pods, load.ports) == (1, {})
-    more = asking(SSH, cpu=3500)
-    assert not list(insufficient_resources(more, NodeInfo(UNLISTED, HAS, load)))
-    assert find_taken(more, load) is None
+@given(
+    bound=st.lists(USAGES, max_size=3),
+    coming=st.lists(USAGES, max_size=2),
+    asked=USAGES,
+    has=NODES,
+    replicas=st.integers(1, 4),
+)
+def test_a_pod_fits_if_and_only_if_all_shares_together_do(
+    bound: list[Usage], coming: list[Usage], asked: Usage, has: dict[str, int], replicas: int
+) -> None:
+    """As far as it asks: every other replica may have given away as much as this one, and this one does not know."""
+    node = NodeInfo(UNLISTED, has, loaded(*bound, *coming), on_the_way=loaded(*coming))
+    there = [*bound, *coming, asked]
+    others = [*coming, asked] * (replicas - 1)
+    why = why_insufficient(asked, node, replicas)
+    expected = Reason.NO_ROOM if not enough(asked, there, has) else Reason.REPLICA_SHARE_FULL
+    assert (why and why.reason) is (None if enough(asked, [*there, *others], has) else expected)
+
+
+@given(data=st.data(), pods=st.lists(USAGES, max_size=8))
+def test_a_load_is_that_of_the_pods_that_are_left(data: st.DataObject, pods: list[Usage]) -> None:
+    """Whichever went, in whatever order: nothing is left behind, and nothing goes with them."""
+    going = data.draw(st.lists(st.sampled_from(range(len(pods))), unique=True) if pods else st.just([]))
+    load = loaded(*pods)
+    for index in going:
+        load.add(pods[index], -1)
+    fresh = loaded(*data.draw(st.permutations([pod for index, pod in enumerate(pods) if index not in going])))
+    for resource in ("pods", *RESOURCES):
+        assert load.of(resource) == fresh.of(resource)
 
 
 @pytest.mark.parametrize(
@@ -165,9 +186,3 @@ def test_a_node_has_what_it_tells_readably(quantities: dict[str, Any] | None, ha
 def test_an_amount_is_written_as_kubernetes_writes_it(resource: str, amount: int, text: str) -> None:
     """Bytes in mebibytes if that is exact."""
     assert amount_text(resource, amount) == text
-
-
-def test_a_refusal_names_what_is_missing() -> None:
-    """For a sentence about it."""
-    found = InsufficientResource("cpu", 500, 3800, 4000)
-    assert found.names() == {"resource": "cpu", "asked": "500m", "used": "3800m", "allocatable": "4000m"}

@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.models.plugin_input import cycle_of, node_of
 from support.objects import builders
 
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Toleration
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.plugins import taint_toleration
-from webhook.core.scheduler.plugins.taint_toleration import count_prefer_no_schedule
+from webhook.core.scheduler.plugins.taint_toleration import count_prefer_no_schedule, why_perhaps_drained, why_repelled
 
 KEY_A = [{"key": "a", "operator": "Exists"}]
 EVERYTHING = [{"operator": "Exists"}]
@@ -26,15 +24,59 @@ LEAVING = [
 ]
 
 
+def node(*taints: str) -> Node:
+    """A node with these taints."""
+    return convert(builders.node("n1", taints=taints), Node)
+
+
+def read(tolerations: list[Any]) -> list[Toleration]:
+    """Tolerations as they are decoded."""
+    return convert(tolerations, list[Toleration])
+
+
 @pytest.mark.parametrize("key", LEAVING)
 @pytest.mark.parametrize("effect", ["NoSchedule", "PreferNoSchedule"])
 def test_a_node_that_is_being_drained_is_rejected_whatever_the_pod_tolerates(key: str, effect: str) -> None:
     """Before a taint that the pod does not tolerate."""
     taint = f"{key}:{effect}"
     leaving = Reason.NODE_LEAVING.why(node="n1", taint=taint)
-    node = node_of(builders.node("n1", taints=["x:NoSchedule", taint]))
-    assert taint_toleration.filter_node(cycle_of(tolerations=EVERYTHING), node) == leaving
-    assert taint_toleration.filter_node(cycle_of(), node) == leaving
+    assert why_repelled(read(EVERYTHING), node("x:NoSchedule", taint)) == leaving
+    assert why_repelled([], node("x:NoSchedule", taint)) == leaving
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "taints", "reason", "named"),
+    [
+        pytest.param([], [], None, None, id="no taints"),
+        pytest.param([], ["b:PreferNoSchedule"], None, None, id="one that only prefers"),
+        pytest.param(KEY_A, ["a=x:NoExecute"], None, None, id="tolerated by its key"),
+        pytest.param(
+            KEY_A, ["a:NoSchedule", "b=x:NoExecute"], Reason.TAINT_NOT_TOLERATED, "b=x:NoExecute", id="not tolerated"
+        ),
+        pytest.param(
+            EVERYTHING,
+            ["b:PreferNoSchedule", "b:NoSchedule"],
+            Reason.TAINT_TOLERATED_WITHOUT_KEY,
+            "b:NoSchedule",
+            id="tolerated without a key",
+        ),
+        pytest.param([*EVERYTHING, *KEY_A], ["a:NoSchedule"], None, None, id="tolerated both ways"),
+    ],
+)
+def test_a_taint_must_be_tolerated_by_its_key(
+    tolerations: list[Any], taints: list[str], reason: Reason | None, named: str | None
+) -> None:
+    """A toleration without a key covers the taint of any drain, so that it makes a node doubtful."""
+    expected = None if reason is None else reason.why(node="n1", taint=named)
+    read_ = read(tolerations)
+    assert (why_repelled(read_, node(*taints)) or why_perhaps_drained(read_, node(*taints))) == expected
+
+
+def test_a_node_without_a_spec_has_no_taints() -> None:
+    """As one that was just made."""
+    bare = convert({**builders.node("n1"), "spec": None}, Node)
+    assert why_repelled([], bare) is why_perhaps_drained([], bare) is None
+    assert count_prefer_no_schedule(bare, []) == 0
 
 
 @pytest.mark.parametrize(
@@ -48,6 +90,4 @@ def test_a_node_that_is_being_drained_is_rejected_whatever_the_pod_tolerates(key
 )
 def test_the_taints_that_only_prefer_are_counted(tolerations: list[Any], taints: list[str], count: int) -> None:
     """As kube-scheduler counts them for its score."""
-    node = convert(builders.node("n1", taints=taints), Node)
-    assert count_prefer_no_schedule(node, convert(tolerations, list[Toleration])) == count
-    assert count_prefer_no_schedule(convert({**builders.node("n1"), "spec": None}, Node), []) == 0
+    assert count_prefer_no_schedule(node(*taints), read(tolerations)) == count

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 from msgspec import convert
-from support.objects.workloads import GIB, Object, asks, box, port
+from support.objects.workloads import GIB, Object, asks, box, resize, told
 
 from webhook.core.api.container import Workload
 from webhook.core.api.quantity import UNREADABLE, units
-from webhook.core.scheduler.state.pod_requests import ANY_ADDRESS, HostPort, Usage, is_counted, usage
+from webhook.core.scheduler.state.pod_requests import Usage, is_counted, is_over, usage
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ from webhook.core.scheduler.state.pod_requests import ANY_ADDRESS, HostPort, Usa
         ),
         pytest.param(
             {"containers": [box(cpu="1")], "initContainers": [box(cpu="4"), box(cpu="2", always=True)]},
-            {"cpu": 4000},
-            id="an init container before a sidecar",
+            {"cpu": 6000},
+            id="an init container before a sidecar: as if beside it",
         ),
         pytest.param(
             {"containers": [box(cpu="1")], "overhead": {"cpu": "250m", "memory": "1Gi"}},
@@ -61,19 +61,19 @@ from webhook.core.scheduler.state.pod_requests import ANY_ADDRESS, HostPort, Usa
             id="overhead besides the largest",
         ),
         pytest.param(
-            {"containers": [box(cpu="4", memory="1Gi")], "resources": {"requests": {"cpu": "2"}}},
-            {"cpu": 2000, "memory": GIB},
-            id="the pod's own overrule its containers'",
+            {"containers": [box(cpu="2", memory="1Gi")], "resources": {"requests": {"cpu": "4"}}},
+            {"cpu": 4000, "memory": GIB},
+            id="the pod's own, and what is not among them",
+        ),
+        pytest.param(
+            {"containers": [box(cpu="4")], "resources": {"requests": {"cpu": "2"}}},
+            {"cpu": 4000},
+            id="its containers', if they are more",
         ),
         pytest.param(
             {"containers": [box()], "resources": {"requests": {"cpu": "2"}}, "overhead": {"cpu": "1"}},
             {"cpu": 3000},
             id="and overhead is added",
-        ),
-        pytest.param(
-            {"containers": [box(**{"example.com/x": "1"})], "resources": {"requests": {"example.com/x": "5"}}},
-            {"example.com/x": 1},
-            id="the pod's own are cpu, memory and huge pages",
         ),
         pytest.param(
             {"containers": [box(**{"hugepages-2Mi": "4Mi"})], "resources": {"requests": {"hugepages-2Mi": "8Mi"}}},
@@ -109,26 +109,61 @@ def test_a_pod_asks_for_what_its_containers_need_together(spec: Object, requests
     assert asks(spec) == requests
 
 
+SIDECAR = {"initContainers": [box("s", always=True, cpu="1")]}
+INIT = {"initContainers": [box("i", cpu="1")]}
+OWN = {"containers": [box()], "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}
+ONE, NINE = {"containers": [box(cpu="1")]}, {"containers": [box(cpu="9")]}
+
+
 @pytest.mark.parametrize(
-    ("spec", "ports"),
+    ("spec", "status", "cpu"),
     [
-        pytest.param({"containers": [{"ports": None}, box(ports=[port(None), port(0)])]}, (), id="none of the node's"),
-        pytest.param({"containers": [box(ports=[port(80)])]}, (HostPort("TCP", 80, ANY_ADDRESS),), id="defaults"),
+        pytest.param(ONE, {}, 1000, id="no status of containers"),
+        pytest.param(ONE, {"containerStatuses": [{"name": "c"}]}, 1000, id="tells nothing"),
+        pytest.param(ONE, {"containerStatuses": [told(cpu="2")]}, 2000, id="not yet smaller"),
+        pytest.param(NINE, {"containerStatuses": [told(cpu="2")]}, 9000, id="soon larger"),
+        pytest.param(ONE, {"containerStatuses": [told(cpu="2", allocated={"cpu": "4"})]}, 4000, id="promised more"),
+        pytest.param(ONE, {"containerStatuses": [told("d", cpu="2")]}, 1000, id="another's"),
         pytest.param(
-            {"containers": [box(ports=[port(53, "UDP", "::1"), port(53)]), box(ports=[port(1)])]},
-            (HostPort("UDP", 53, "::1"), HostPort("TCP", 53, ANY_ADDRESS), HostPort("TCP", 1, ANY_ADDRESS)),
-            id="of all containers",
+            ONE,
+            {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "4"}}]},
+            4000,
+            id="allocated, and no report of what it has",
         ),
         pytest.param(
-            {"initContainers": [box(ports=[port(1)]), box(ports=[port(2)], always=True)]},
-            (HostPort("TCP", 2, ANY_ADDRESS),),
-            id="of sidecars, not of init containers",
+            NINE,
+            {"containerStatuses": [told(cpu="2", allocated={"cpu": "1"})], "conditions": resize("Infeasible")},
+            9000,
+            id="a resize that the node refuses counts, too",
+        ),
+        pytest.param(SIDECAR, {"initContainerStatuses": [told("s", cpu="5")]}, 5000, id="a sidecar is resized"),
+        pytest.param(INIT, {"initContainerStatuses": [told("i", cpu="5")]}, 5000, id="an init container has more"),
+        pytest.param(OWN, {"resources": {"requests": {"cpu": "3"}}}, 3000, id="the pod's own"),
+        pytest.param(OWN, {"allocatedResources": {"cpu": "4"}}, 4000, id="the pod's own, promised"),
+        pytest.param(
+            ONE,
+            {"resources": {"requests": {"cpu": "3"}}, "allocatedResources": {"cpu": "2"}},
+            3000,
+            id="the whole pod has more",
+        ),
+        pytest.param(
+            {**ONE, "overhead": {"cpu": "1"}},
+            {"resources": {"requests": {"cpu": "3"}}},
+            4000,
+            id="and its overhead, beside that",
+        ),
+        pytest.param(
+            {**ONE, **INIT},
+            {"nodeAllocatableResourceClaimStatuses": [{"resources": {"cpu": "2"}}, {"resources": {"cpu": "4"}}]},
+            UNREADABLE,
+            id="by claims of devices, which are not read",
         ),
     ],
 )
-def test_a_pod_takes_the_host_ports_of_what_stays_running(spec: Object, ports: tuple[HostPort, ...]) -> None:
-    """An init container has ended before anybody else comes."""
-    assert usage(convert(spec, Workload)).ports == ports
+def test_a_pod_on_a_node_takes_the_largest_amount(spec: Object, status: Object, cpu: int) -> None:
+    """What it asks for, is promised or has."""
+    memory = units(UNREADABLE) if cpu == UNREADABLE else GIB if spec is OWN else None
+    assert asks(spec, status) == {"cpu": cpu, **({"memory": memory} if memory else {})}
 
 
 def test_pods_of_one_shape_have_one_usage() -> None:
@@ -149,3 +184,12 @@ def test_pods_of_one_shape_have_one_usage() -> None:
 def test_a_resource_counts_if_the_scheduler_counts_it(resource: str, counted: bool) -> None:  # noqa: FBT001 - a column
     """Others may stand in a node's or a pod's list, and never refuse anybody."""
     assert is_counted(resource) is counted
+
+
+@pytest.mark.parametrize(
+    ("phase", "over"),
+    [("Running", False), ("Pending", False), ("Unknown", False), (None, False), ("Succeeded", True), ("Failed", True)],
+)
+def test_a_pod_that_is_over_counts_nowhere(phase: str | None, over: bool) -> None:  # noqa: FBT001 - a column
+    """What is over runs no more."""
+    assert is_over(phase) is over
