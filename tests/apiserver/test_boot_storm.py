@@ -26,6 +26,7 @@ ROUNDS: Final = range(size("STORM_ROUNDS"))
 SEATS_OF_25_VMS: Final = 2  # on each of five nodes: 200 for 500 VMs
 STORM: Final = Storm(vms=VMS, seats=VMS * SEATS_OF_25_VMS // 25)
 WORKERS: Final = 10  # of virt-controller
+LANES: Final = 4  # in which others create pods
 AT_ONCE: Final = (WORKERS, 50)
 WHOLE: Final = 500  # VMs
 
@@ -101,6 +102,30 @@ def test_nodes_that_are_lost_or_taken_amid_the_storm(number: int, at_once: int, 
     _show(f"nodes lost amid {at_once} at once, round {number}", STORM, outcome)
     _nobody_waits(outcome)
     assert outcome.at_home[STORM.home_names[-1]] >= STORM.seats * _taken(at_once, 2)
+
+
+@each_round
+def test_a_storm_beside_pods_that_the_webhook_never_sees(number: int, booting: Booting) -> None:
+    """The outcome says how many VMs end stuck: such a pod can take a place before the webhook sees it there."""
+    started = threading.Event()
+
+    def others(lane: int) -> None:
+        started.wait()
+        for index in range(lane, VMS // 2, LANES):
+            booting.api.create(filler(f"deployed-{number}-{index}", None, "tests-high"))
+
+    lanes = [threading.Thread(target=others, args=(lane,)) for lane in range(LANES)]
+    for lane in lanes:
+        lane.start()
+    with booting.served():
+        started.set()
+        outcome = booting.start(WORKERS, until=lambda outcome: not outcome.waiting)
+    for lane in lanes:
+        lane.join()
+    _show(f"beside {VMS // 2} pods of others, {WORKERS} at once, round {number}", booting.storm, outcome)
+    booting.stop_vms()
+    booting.stop_others("deployed-")
+    assert outcome.waiting == []
 
 
 @each_round

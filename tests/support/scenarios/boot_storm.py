@@ -87,6 +87,12 @@ class Booting:
         """Delete the VMs' pods."""
         self._delete_pods(builders.NAMESPACE)
 
+    def stop_others(self, prefix: str) -> None:
+        """Delete the pods of others that came amid a storm."""
+        for pod in self.api.items("v1", "Pod", "default"):
+            if pod["metadata"]["name"].startswith(f"filler-{prefix}"):
+                self.api.delete({"apiVersion": "v1", "kind": "Pod", **pod}, gracePeriodSeconds="0")
+
     def _delete_pods(self, namespace: str) -> None:
         path = f"/api/v1/namespaces/{namespace}/pods"
         self.api.call("DELETE", path, parameters={"gracePeriodSeconds": "0"})

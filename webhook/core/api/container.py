@@ -1,4 +1,4 @@
-"""What a pod requests of a node, as it is on the wire: its containers, their requests and host ports, and their status.
+"""What a pod requests of a node, as it is on the wire: its containers with requests, and what their status names.
 
 The structs alone; `webhook.core.scheduler.state.pod_requests` adds the requests up. PodSpec inherits from `Workload`.
 Quantities are parsed later and one by one, so that a wrong one does not lose the pod.

@@ -51,7 +51,7 @@ class SchedulerCache:
 
     def __init__(self) -> None:
         self.existing_terms = ExistingTerms()
-        self.on_the_way: Counter[str] = Counter()  # pods that kube-scheduler has not tried yet, by node
+        self.on_the_way: Counter[str] = Counter()  # by node: those that are queued
         self._nodes: dict[str, _NodePods] = {}
         self._shortlisted: tuple[Counter[Usage], Counter[Usage]] = (Counter(), Counter())  # shown, assumed
 

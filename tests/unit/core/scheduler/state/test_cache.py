@@ -151,7 +151,7 @@ def told(cache: SchedulerCache) -> list[object]:
     for node in ("n1", "n2"):
         info = cache.node_info(node, HAS, None)
         found += [total(info.requested), total(info.on_the_way), sorted(info.labelled, key=repr)]
-    return [*found, cache._nodes.keys(), cache.existing_terms._terms]
+    return [*found, cache._nodes.keys(), cache.existing_terms._terms, dict(cache.on_the_way)]
 
 
 @given(data=st.data(), pods=PODS)
