@@ -17,19 +17,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 HERE: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 import aiohttp  # noqa: E402 - a script finds its neighbours after it has said where they are
 from load import Load, Slice  # noqa: E402
-from sample import SAMPLE_CLAIMS, sample_pod, sample_review  # noqa: E402
+from sample import sample_review  # noqa: E402
 from stages import stages  # noqa: E402
 from support.drivers import serving  # noqa: E402
 from support.drivers.http_calls import request  # noqa: E402
-from support.objects.builders import NAMESPACE  # noqa: E402
-from support.objects.owners import owner_of  # noqa: E402
 
 from webhook.objects.manifests import Manifests  # noqa: E402
 
@@ -74,7 +72,7 @@ class Contender(NamedTuple):
 def contenders(directory: Path, request: bytes, plan: Plan, cpu: int) -> Iterator[list[Contender]]:
     """Both servers on one core, connected."""
     pair = serving.issue(directory)
-    manifests = serving.write_cluster(directory / "cluster.json", [*serving.cluster(), *_owner()])
+    manifests = serving.write_cluster(directory / "cluster.json", serving.cluster())
     flags = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file, "--manifests", manifests)
     with serving.serving(*flags, log=directory / "webhook.log", cpu=cpu) as server:
         webhook = contender("webhook", server.process, server.port, pair.trust, requests=[request], plan=plan)
@@ -84,11 +82,6 @@ def contenders(directory: Path, request: bytes, plan: Plan, cpu: int) -> Iterato
         with serving.spawned(command, log, cpu=cpu) as process:
             port = serving.port_of(serving.until_logged(process, log, "serving")["listen"])
             yield [webhook, contender("constant", process, port, pair.trust, requests=[request], plan=plan)]
-
-
-def _owner() -> list[Any]:
-    """The VirtualMachineInstance of the pod in `sample_review`."""
-    return owner_of(sample_pod(SAMPLE_CLAIMS), NAMESPACE)
 
 
 def contender(

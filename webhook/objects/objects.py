@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -212,6 +213,7 @@ def _is_other_config_map(kind: APIResource[Any], document: Document) -> bool:
     return kind is CONFIG_MAP and name != CLUSTER_AUTOSCALER_STATUS
 
 
+@cache
 def _key(kind: APIResource[Any]) -> str:
     """Pods of all parts are stored together."""
     return POD.title if kind.kind == _PODS else kind.title
