@@ -64,7 +64,7 @@ _STEERED: Final = Told("preferred", "ConsumerOnNode")
 LAUNCHER: Final = {
     "selects another node": Told("preferred", "ShareManagerPod", "NodeSelectorMismatch"),
     "takes more room than is left": Told("preferred", "ShareManagerPod", "NoRoom"),
-    "gates the pod": Told("preferred", "ShareManagerPod", "SchedulingGated"),
+    "gates the pod": Told("preferred", "ShareManagerPod", "RuleNotEvaluated"),
     "drops our affinity": _PINNED,
     "annotates the pod": _PINNED._replace(again=False),
 }

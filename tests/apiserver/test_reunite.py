@@ -130,7 +130,7 @@ def test_a_plan_of_status_says_the_same(
     assert "moved-reunite-1: from node node-b to node node-a" in once()[1]
     control_plane.api.create(unfriendly("node-a"))
     try:
-        why = "a pod in the same kubernetes.io/hostname as node node-a has a required anti-affinity that excludes this"
+        why = "a pod that is, or will be, in the same kubernetes.io/hostname as node node-a has a required"
         offered, out = planned()
         assert (offered, f"no live migration: {why}" in out) == ([], True)
         assert f"NotPlaceable: {why}" in once()[1]

@@ -80,6 +80,15 @@ def _kubevirt(kind: str, name: str) -> Object:
     }
 
 
+_TRIED: Final = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulerError",
+    "message": "for a test",
+    "lastTransitionTime": "2026-01-02T03:04:05Z",
+}
+
+
 class VirtController:
     """What virt-controller does with a VM whose pod is gone: it starts the VM again, and counts a failed start.
 
@@ -101,9 +110,21 @@ class VirtController:
     def __enter__(self) -> Self:
         for vm in self.runs:
             self._api.create(vm.machine)
-            self._start(vm)
+            self._api.create(vm.instance())
+            self._until_alone(vm)
+            self.runs[vm] += 1
+            created = self._api.create(vm.launcher(1))
+            self._api.patch(created, {"status": {"conditions": [_TRIED]}}, subresource="status")
         self._thread.start()
         return self
+
+    def _until_alone(self, vm: VM) -> None:
+        """Until the webhook knows that kube-scheduler has tried the pods of the VMs before this one."""
+
+        def is_required() -> bool:
+            return decision(self._api.create(vm.launcher(1), dryRun="All")).startswith("required")
+
+        until(is_required, f"no pod on the way beside that of {vm.name}")
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
