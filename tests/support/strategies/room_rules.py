@@ -51,7 +51,7 @@ class Rules:
                 disk = {"targetPortal": "192.0.2.1:3260", "iqn": "iqn.2026-11.com.example:old", "lun": 0}
                 spec.setdefault("volumes", []).append({"name": "inline", "iscsi": disk})
             case _:
-                spec["containers"][0].setdefault("ports", []).append({"containerPort": 80, "hostPort": 5901})
+                spec["containers"][0].setdefault("ports", []).append({"containerPort": 5901, "hostPort": 5901})
 
     def give_other(self, name: str, spec: Object) -> None:
         """Required anti-affinity to a pod on a node, which can be about the pod that asks."""
