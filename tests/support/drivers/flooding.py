@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import socket
 from collections.abc import Iterator
@@ -21,9 +22,9 @@ HALF: Final = b"GET /healthz HTTP/1.1\r\n" + 2 * (b"X: " + b"x" * 8_000 + b"\r\n
 
 @contextmanager
 def files(count: int) -> Iterator[None]:
-    """Permit this process, and those that it starts, so many open files."""
+    """Permit this process, and those that it starts, so many open files beside those that it has already."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count + len(os.listdir("/proc/self/fd")), hard))
     try:
         yield
     finally:
