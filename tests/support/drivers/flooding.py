@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import socket
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ HALF: Final = b"GET /healthz HTTP/1.1\r\n" + 2 * (b"X: " + b"x" * 8_000 + b"\r\n
 def files(count: int) -> Iterator[None]:
     """Permit this process, and those that it starts, so many open files beside those that it has already."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (count + len(os.listdir("/proc/self/fd")), hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count + sum(1 for _ in Path("/proc/self/fd").iterdir()), hard))
     try:
         yield
     finally:

@@ -80,13 +80,7 @@ def _kubevirt(kind: str, name: str) -> Object:
     }
 
 
-_TRIED: Final = {
-    "type": "PodScheduled",
-    "status": "False",
-    "reason": "SchedulerError",
-    "message": "for a test",
-    "lastTransitionTime": "2026-01-02T03:04:05Z",
-}
+_TRIED: Final = {"type": "PodScheduled", "status": "False", "lastTransitionTime": "2026-01-02T03:04:05Z"}
 
 
 class VirtController:
@@ -111,20 +105,16 @@ class VirtController:
         for vm in self.runs:
             self._api.create(vm.machine)
             self._api.create(vm.instance())
-            self._until_alone(vm)
+            until(lambda vm=vm: self._is_alone(vm), f"no pod on the way beside that of {vm.name}")
             self.runs[vm] += 1
-            created = self._api.create(vm.launcher(1))
-            self._api.patch(created, {"status": {"conditions": [_TRIED]}}, subresource="status")
+            tried = {"status": {"conditions": [_TRIED]}}
+            self._api.patch(self._api.create(vm.launcher(1)), tried, subresource="status")
         self._thread.start()
         return self
 
-    def _until_alone(self, vm: VM) -> None:
-        """Until the webhook knows that kube-scheduler has tried the pods of the VMs before this one."""
-
-        def is_required() -> bool:
-            return decision(self._api.create(vm.launcher(1), dryRun="All")).startswith("required")
-
-        until(is_required, f"no pod on the way beside that of {vm.name}")
+    def _is_alone(self, vm: VM) -> bool:
+        """Whether the webhook knows that kube-scheduler has tried the pods of the VMs before this one."""
+        return decision(self._api.create(vm.launcher(1), dryRun="All")).startswith("required")
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
