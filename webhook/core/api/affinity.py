@@ -23,6 +23,8 @@ class PodAffinityTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_de
     namespaces: list[str] | None = None
     topology_key: str | None = None
     namespace_selector: LabelSelector | None = None
+    match_label_keys: list[str] | None = None
+    mismatch_label_keys: list[str] | None = None
 
 
 class InterPodTerms(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -33,10 +35,16 @@ class InterPodTerms(Struct, rename="camel", frozen=True, kw_only=True, omit_defa
 
 
 class TopologySpreadConstraint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.TopologySpreadConstraint: that it is a hard one, and the label whose values are the topology domains."""
+    """v1.TopologySpreadConstraint: how many more of the selected pods one domain may have than another."""
 
+    max_skew: int | None = None
     topology_key: str | None = None
     when_unsatisfiable: str | None = None
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: list[str] | None = None
 
 
 class NodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
