@@ -85,26 +85,6 @@ def test_a_replica_ends_and_one_starts_amid_the_storm(
 
 
 @each_round
-@pytest.mark.parametrize("at_once", [WORKERS, in_soak(50)], ids=lambda many: f"{many} at once")
-def test_nodes_that_are_lost_or_taken_amid_the_storm(number: int, at_once: int, installed: Installed) -> None:
-    """Nobody waits for them, and the one that nothing happened to is filled by its own.
-
-    A VM that is pinned in calm, and whose node is lost before kube-scheduler has looked at it, would wait: amid a storm
-    nobody is pinned.
-    """
-    with Booting(installed, STORM) as booting, booting.served() as replicas:
-
-        def amid(api: Api) -> None:
-            _disturb(api)
-            until(lambda: all(map(_knows, replicas.health_ports)), "nodes of both replicas")
-
-        outcome = booting.start(at_once, amid=amid)
-    _show(f"nodes lost amid {at_once} at once, round {number}", STORM, outcome)
-    _nobody_waits(outcome)
-    assert outcome.at_home[STORM.home_names[-1]] >= STORM.seats * _taken(at_once, 2)
-
-
-@each_round
 def test_a_storm_beside_pods_that_the_webhook_never_sees(number: int, booting: Booting) -> None:
     """The outcome says how many VMs end stuck: such a pod can take a place before the webhook sees it there."""
     started = threading.Event()
@@ -129,6 +109,26 @@ def test_a_storm_beside_pods_that_the_webhook_never_sees(number: int, booting: B
 
 
 @each_round
+@pytest.mark.parametrize("at_once", [WORKERS, in_soak(50)], ids=lambda many: f"{many} at once")
+def test_nodes_that_are_lost_or_taken_amid_the_storm(number: int, at_once: int, installed: Installed) -> None:
+    """Nobody waits for them, and the one that nothing happened to is filled by its own.
+
+    A VM that is pinned in calm, and whose node is lost before kube-scheduler has looked at it, would wait: amid a storm
+    nobody is pinned.
+    """
+    with Booting(installed, STORM) as booting, booting.served() as replicas:
+
+        def amid(api: Api) -> None:
+            _disturb(api)
+            until(lambda: all(map(_knows, replicas.health_ports)), "nodes of both replicas")
+
+        outcome = booting.start(at_once, amid=amid)
+    _show(f"nodes lost amid {at_once} at once, round {number}", STORM, outcome)
+    _nobody_waits(outcome)
+    assert outcome.at_home[STORM.home_names[-1]] >= STORM.seats * _taken(at_once, 2)
+
+
+@each_round
 @pytest.mark.parametrize("nodes", [150, in_soak(1000)], ids=lambda many: f"{many} nodes")
 def test_a_storm_in_a_large_cluster(number: int, nodes: int, installed: Installed) -> None:
     """Where kube-scheduler scores a sample of the nodes, a preference comes with a short list of them."""
@@ -149,7 +149,7 @@ def _taken(at_once: int, replicas: int) -> float:
     """
     if at_once == WORKERS:
         return 0.98 if VMS >= WHOLE else 0.9
-    return 0.7 if VMS >= WHOLE else 1 / replicas
+    return 0.5 if VMS >= WHOLE else 1 / replicas
 
 
 def _nobody_waits(outcome: Outcome) -> None:
