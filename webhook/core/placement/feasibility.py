@@ -55,11 +55,12 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
         or (_unread(refs.longhorn_node(name), view) if longhorn is NoObject.UNAVAILABLE else None)
         or node_affinity.why_terms_mismatch(spec, info)
     )
-    is_known = beside_pods is not None and beside_pods.node is not UNLISTED
-    contested = replica_share.why_contested(cycle, beside_pods) if beside_pods and is_known else None
+    known = None if beside_pods is None or beside_pods.node is UNLISTED else beside_pods
+    scarce = replica_share.why_scarce(cycle, known) if known else None
+    contested = replica_share.why_contested(cycle, known, scarce) if known else None
     if contested:
         return NodeFit(name, why or contested, preferable=False)
-    why = why or _why_not_beside_pods(name, cycle, beside_pods)
+    why = why or scarce or _why_not_beside_pods(name, cycle, known)
     fit = NodeFit(name, why or Reason.NODE_FEASIBLE.why(node=name))
     if not fit.fits or longhorn_node.is_share_manager(cycle.pod):
         return fit  # nothing is required for a share-manager pod, whatever is doubtful
@@ -85,15 +86,12 @@ def why_unhealthy(node: Node) -> Why | None:
 
 
 def _why_not_beside_pods(name: str, cycle: CycleState, node: NodeInfo | None) -> Why | None:
-    """Return what the pods of the node have against the pod, of a node that nothing about the node itself rejects."""
+    """Return what the pods of a node that has room have against the pod; or that they are not known (`node` None)."""
     snapshot = cycle.snapshot
     if isinstance(snapshot, SnapshotUnavailable):
         return Reason.FREE_RESOURCES_UNKNOWN.why(node=name, problem=snapshot.problem)
-    if node is None or node.node is UNLISTED:
+    if node is None:
         return Reason.FREE_RESOURCES_UNKNOWN.why(node=name, problem="the node was not listed yet")
-    scarce = replica_share.why_scarce(cycle, node)
-    if scarce:
-        return scarce
     if isinstance(cycle.excluding, Why):
         return cycle.excluding
     excluded = inter_pod_affinity.why_excluded(cycle.excluding, node)

@@ -60,12 +60,14 @@ def _is_replica(pod: Pod) -> bool:
     return bool(pod.spec.node_name) and not over and REPLICA_LABELS.items() <= (pod.metadata.labels or {}).items()
 
 
-def why_contested(cycle: CycleState, node: NodeInfo) -> Why | None:
-    """Return why even a preference for the node could take the place of a pod that is to be bound there."""
+def why_contested(cycle: CycleState, node: NodeInfo, scarce: Why | None) -> Why | None:
+    """Return why even a preference for the node could take the place of a pod that is to be bound there.
+
+    `scarce` is what `why_scarce` has found.
+    """
     pinned = [pod for pod in node.labelled if pod.on.pinned]
     count = node.on_the_way.pods + sum(not pod.on.queued for pod in pinned)
-    scarce = why_scarce(cycle, node) if count else None
-    if scarce:
+    if scarce and count:
         return Reason.NODE_MAY_FILL_UP.why(node=node.name, count=count, because=scarce)
     own = cycle.pod.spec.required_pod_anti_affinity if pinned else ()
     for term in parse_terms(own, cycle.namespace):

@@ -37,7 +37,7 @@ class CycleState:
 
     @cached_property
     def excluding(self) -> Sequence[Excluding] | Why:
-        """Where required anti-affinity of bound pods can exclude the pod; or why that is not compared."""
+        """Where required anti-affinity of pods on nodes can exclude the pod; or why that is not compared."""
         if isinstance(self.snapshot, SnapshotUnavailable):
             return ()
         return excluding(self.namespace, self.pod.metadata.labels or {}, self.snapshot)

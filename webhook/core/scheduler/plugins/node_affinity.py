@@ -27,7 +27,6 @@ def why_labels_mismatch(spec: PodSpec, node: NodeInfo) -> Why | None:
 
 def why_terms_mismatch(spec: PodSpec, node: NodeInfo) -> Why | None:
     """Reject a node that no term of the pod's required node affinity matches."""
-    required = spec.required_node_affinity
-    if required is None or matches_node_selector(required, node.labels, node.name):
+    if matches_node_selector(spec.required_node_affinity, node.labels, node.name):
         return None
     return Reason.NODE_AFFINITY_MISMATCH.why(node=node.name)
