@@ -89,23 +89,15 @@ control-plane: $(VENV)/.dev ## Build the programs of a control plane, kubectl an
 	@$(BIN)/python tests/controlplane/build.py
 
 .PHONY: lint
-lint: house ## Lint, types, import contracts, spelling, dependencies, workflows, names, prose and sizes
+lint: $(VENV)/.dev ## Lint, types, import contracts, spelling, dependencies, workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	MYPYPATH=tests $(BIN)/mypy .ci/release
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/codespell
 	$(BIN)/deptry webhook certs
 	$(BIN)/zizmor --offline --quiet --persona=auditor .github
-
-.PHONY: house
-house: $(VENV)/.dev ## Sizes of modules and folders, names, prose (IN="webhook/core docs" for a part)
-	$(BIN)/mypy .ci/house
-	$(BIN)/mypy .ci/audit
-	$(BIN)/mypy .ci/image
-	$(BIN)/mypy .ci/site
-	MYPYPATH=tests $(BIN)/mypy .ci/release
-	$(BIN)/python .ci/house $(IN)
 
 .PHONY: workflows-lint
 workflows-lint: $(VENV)/.dev ## Lint the workflows in .github with zizmor and actionlint, which Go builds from its module (needs Go 1.25)
@@ -114,7 +106,8 @@ workflows-lint: $(VENV)/.dev ## Lint the workflows in .github with zizmor and ac
 
 .PHONY: audit
 audit: $(VENV)-audit/.audit ## Ask the Python package index for known vulnerabilities of all that is locked (needs the internet)
-	@$(VENV)-audit/bin/python .ci/audit
+	@for lock in requirements*.lock; do echo "$$lock"; \
+		$(VENV)-audit/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner=off -r "$$lock"; done
 
 .PHONY: bench
 bench: $(VENV)/.dev ## Measure: admissions, the caches of a large cluster, pod CREATEs, cold starts (BENCH=caches for one part)
@@ -134,7 +127,13 @@ lock: ## Renew the hash-locked requirements (needs uv)
 
 .PHONY: docs
 docs: $(VENV)-docs/.docs ## Build the documentation site into dist/site/html; a broken link fails
-	@$(VENV)-docs/bin/python .ci/site
+	@rm -rf dist/site && mkdir -p dist/site/source
+	@cp .ci/site/zensical.toml dist/site
+	@cp -R ./*.md LICENSE docs .ci/site/extra.css "$$($(VENV)-docs/bin/python -c \
+		'import mermaidx; print(mermaidx.__path__[0])')/assets/mermaid.js" dist/site/source
+	@for page in tests/*/README.md; do mkdir -p "dist/site/source/$${page%/*}" && cp "$$page" "dist/site/source/$$page"; done
+	@$(VENV)-docs/bin/zensical build --strict --clean -f dist/site/zensical.toml
+	@echo 'See it: python3 -m http.server --directory dist/site/html'
 
 .PHONY: release
 release: $(VENV)/.dev ## Write the files of a release into dist (IMAGE=REGISTRY/kubevirt-coschedule DIGEST=sha256:...; UNRELEASED=1 to try it; KEEP=1 before the commit of a version)
@@ -142,10 +141,23 @@ release: $(VENV)/.dev ## Write the files of a release into dist (IMAGE=REGISTRY/
 	@PYTHONPATH=tests $(BIN)/python .ci/release --image '$(IMAGE)' --digest '$(DIGEST)' --unreleased '$(UNRELEASED)' \
 		--keep '$(KEEP)'
 
+# The first builder that works: the client of docker can be there without its daemon.
+BUILDER ?= $(shell for b in docker podman buildah; do $$b info >/dev/null 2>&1 && echo $$b && break; done)
+# With podman and buildah each file of the image has this time: two builds of one commit give the same bytes. Docker with
+# the containerd image store refuses to change the times of files in an image that it loads (buildx, issue 2733).
+EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct))
+IMAGE_NAME = $(or $(IMAGE),kubevirt-coschedule:$(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' webhook/__init__.py))
+
 .PHONY: image
 image: ## Build the image with docker, podman or buildah (BUILDER=buildah chooses; PYTHON_IMAGE=... is another base, IMAGE=... another name)
-	@$(PYTHON) .ci/image $(if $(BUILDER),--builder '$(BUILDER)') $(if $(PYTHON_IMAGE),--base '$(PYTHON_IMAGE)') \
-		$(if $(IMAGE),--name '$(IMAGE)')
+	@test -n '$(BUILDER)' || { echo 'error: none of docker, podman, buildah works; install one of them' >&2; exit 2; }
+	@test -n '$(EPOCH)' || { echo 'error: git tells no time of a commit; set SOURCE_DATE_EPOCH, in seconds' >&2; exit 2; }
+	$(if $(filter docker,$(BUILDER)),SOURCE_DATE_EPOCH=$(EPOCH),env -u SOURCE_DATE_EPOCH) $(BUILDER) build \
+		$(if $(filter docker,$(BUILDER)),,--layers --timestamp $(EPOCH)) $(if $(NO_CACHE),--no-cache) \
+		$(if $(PYTHON_IMAGE),--build-arg 'PYTHON_IMAGE=$(PYTHON_IMAGE)') \
+		$(if $(findstring @,$(PYTHON_IMAGE)),--build-arg 'BASE_DIGEST=$(lastword $(subst @, ,$(PYTHON_IMAGE)))') \
+		--build-arg "REVISION=$$(git describe --always --abbrev=40 --dirty --exclude='*' || echo unknown)" \
+		--tag '$(IMAGE_NAME)' .
 
 .PHONY: clean
 clean: ## Remove what was made

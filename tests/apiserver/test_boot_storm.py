@@ -85,7 +85,8 @@ def test_a_replica_ends_and_one_starts_amid_the_storm(
 
 
 @each_round
-def test_a_storm_beside_pods_that_the_webhook_never_sees(number: int, booting: Booting) -> None:
+@pytest.mark.parametrize("at_once", [WORKERS, in_soak(1)], ids=lambda many: f"{many} at once")
+def test_a_storm_beside_pods_that_the_webhook_never_sees(number: int, at_once: int, booting: Booting) -> None:
     """The outcome says how many VMs end stuck: such a pod can take a place before the webhook sees it there."""
     started = threading.Event()
 
@@ -99,10 +100,10 @@ def test_a_storm_beside_pods_that_the_webhook_never_sees(number: int, booting: B
         lane.start()
     with booting.served():
         started.set()
-        outcome = booting.start(WORKERS, until=lambda outcome: not outcome.waiting)
+        outcome = booting.start(at_once, until=lambda outcome: not outcome.waiting)
     for lane in lanes:
         lane.join()
-    _show(f"beside {VMS // 2} pods of others, {WORKERS} at once, round {number}", booting.storm, outcome)
+    _show(f"beside {VMS // 2} pods of others, {at_once} at once, round {number}", booting.storm, outcome)
     booting.stop_vms()
     booting.stop_others("deployed-")
     assert outcome.waiting == []

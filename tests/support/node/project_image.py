@@ -1,4 +1,4 @@
-"""The project's image, built by `.ci/image` with buildah, without a daemon, on a base of Debian's packages.
+"""The project's image, built by `make image` with buildah, without a daemon, on a base of Debian's packages.
 
 The base stands for the Python image of the Dockerfile: it has the same Python, and no bytecode of the standard library.
 The base is made once, and stays in the cache beside the layers.
@@ -37,7 +37,7 @@ def name() -> str:
 
 
 def build(checkout: Path = ROOT, *words: str) -> None:
-    """Build the image of a checkout, with these words for `.ci/image` besides.
+    """Build the image of a checkout, with these words for `make image` besides.
 
     Raises:
         NotBuilt: there is no kubectl to render the manifests.
@@ -48,8 +48,8 @@ def build(checkout: Path = ROOT, *words: str) -> None:
     if run(["buildah", "inspect", "--type=image", BASE]).returncode:
         _make_base()
     sys.stderr.write("Building the image\n")
-    named = ["--builder=buildah", f"--base={BASE}", f"--name={name()}"]
-    done(run([sys.executable, str(checkout / ".ci" / "image"), *named, *words]))
+    named = ["BUILDER=buildah", f"PYTHON_IMAGE={BASE}", f"IMAGE={name()}"]
+    done(run(["make", "-C", str(checkout), "image", *named, *words]))
 
 
 def archive(file: Path) -> Path:
