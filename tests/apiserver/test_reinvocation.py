@@ -19,9 +19,9 @@ from support.control_plane.vm_starts import Starting
 from support.drivers.serving import Serving
 from support.models.pod_changes import plain
 from support.objects import builders, builders_pods
+from support.objects.patches import add
 from support.scenarios.admitting import Admission, admission_lines, until, until_watched
 
-from webhook.core.patch.json_patch import add
 from webhook.core.reasons import LABEL_CO_SCHEDULE
 
 LABEL: Final = "tests/disk"

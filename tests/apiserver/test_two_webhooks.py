@@ -20,9 +20,10 @@ from support.control_plane.kube_api import Api, Object
 from support.control_plane.later_webhook import EARLIER, LATER, Later, later_webhook
 from support.control_plane.vm_starts import Starting
 from support.objects import builders
+from support.objects.patches import add
 from support.scenarios.admitting import Admission, until, until_watched
 
-from webhook.core.patch.json_patch import Operation, add
+from webhook.core.patch.json_patch import Operation
 
 HOME, AWAY = "node-a", "node-b"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

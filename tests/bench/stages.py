@@ -25,16 +25,19 @@ _ROUNDS: Final = 50  # short, so that the best of many repeats meets a quiet mom
 def stages(body: bytes, view: ClusterView, repeats: int) -> Iterator[tuple[str, float]]:
     """(stage, microseconds), the best of `repeats`."""
     request = admission_review.decode(body)
-    pod = request.pod()
+    pod, _ = request.pod()
+    places = json_patch.places_of(pod)
     decision = virt_launcher.place_virt_launcher(pod, request.namespace or "", view, Policy())
-    operations = decision_patch.for_decision(pod, decision)
+    after = decision_patch.carried_out(pod, places, decision)
+    assert isinstance(after, json_patch.Places)
+    operations = json_patch.operations(places, after)
     answer = admit.admit(body, view, Policy())
     audit = answer.audit_annotations
     measured: dict[str, Callable[[], Any]] = {
         "decode the review": lambda: admission_review.decode(body).pod(),
         "decide": lambda: virt_launcher.place_virt_launcher(pod, request.namespace or "", view, Policy()),
-        "build the patch": lambda: decision_patch.for_decision(pod, decision),
-        "prove the patch": lambda: json_patch.apply(json_patch.tree_of(pod), operations),
+        "write it into the affinity": lambda: decision_patch.carried_out(pod, places, decision),
+        "build the patch": lambda: json_patch.operations(places, after),
         "encode the answer": lambda: admission_review.encode(request.uid, operations, audit_annotations=audit),
         "all of core": lambda: admit.admit(body, view, Policy()),
         "record and log line": _log_line(answer),

@@ -13,13 +13,13 @@ from support.objects import corpus
 from support.objects.builders import DECISION, WRITTEN
 from support.objects.corpus import Case
 from support.objects.embedded import policy as policy_of
+from support.objects.patches import reverted
 
 from webhook.core import admit
 from webhook.core.admit import Answer, Entry, PodCreation
 from webhook.core.decision import Leave, decision_sentence
 from webhook.core.observe.past_decision import Decided, past_decision
 from webhook.core.opt_in import Mode
-from webhook.core.patch import unpatch
 from webhook.core.patch.applied_patch import owner_uid
 from webhook.core.patch.json_patch import Operation
 from webhook.core.reasons import Reason
@@ -46,9 +46,8 @@ def test_each_row_of_the_corpus_shows_its_decision_and_does_not_carry_it_out(ent
         assert audited.decision.findings == plain.decision.findings
         text, after = told_and_rest(case, audited.operations)
         assert text == f"unchanged: {audited.decision.why}"[:1024]
-        pod = read(case.review, entry).pod
-        reverting = unpatch.revert_operations(pod, owner_uid(pod.metadata.owner_references))
-        assert after == told_and_rest(case, reverting)[1], case.name
+        owner = owner_uid(read(case.review, entry).pod.metadata.owner_references)
+        assert after == split(reverted(case.pod, owner))[1], case.name
     assert told >= TOLD_AT_LEAST[entry]
 
 
@@ -80,7 +79,11 @@ def read(review: Any, entry: Entry) -> PodCreation:
 
 def told_and_rest(case: Case, operations: Sequence[Operation]) -> tuple[str | None, Any]:
     """Return the row's pod after these operations: the decision's annotation, and the rest without the record."""
-    pod = jsonpatch.apply_patch(case.pod, [dict(each) for each in operations])
+    return split(jsonpatch.apply_patch(case.pod, [dict(each) for each in operations]))
+
+
+def split(pod: Any) -> tuple[str | None, Any]:
+    """Return the annotation of the decision of a pod, and the rest without the record."""
     annotations = pod["metadata"].pop("annotations", None) or {}
     annotations.pop(WRITTEN, None)
     return annotations.pop(DECISION, None), (annotations, pod)

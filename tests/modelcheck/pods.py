@@ -12,15 +12,13 @@ from typing import Any, Final, NamedTuple
 import jsonpatch
 import msgspec
 from support.fakes.views import cluster
-from support.objects import builders
+from support.objects import builders, patches
 
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Pin
-from webhook.core.patch import decision_patch
 from webhook.core.patch.json_patch import Operation
 from webhook.core.placement.replica_share import REPLICA_LABELS
-from webhook.core.reasons import Why
 from webhook.kube.records import pods as pod_records
 from webhook.kube.records.pods import DecodedPod, WirePod
 from webhook.objects.manifests import Manifests
@@ -139,9 +137,7 @@ def _patch(vm: int, shape: Shape, terms: Terms) -> Sequence[Operation]:
     """Return the patch that writes these terms into the pod of this VM. Its record names the VM."""
     if terms == NO_TERMS:
         return ()
-    operations = decision_patch.for_decision(asked(vm, shape), _decisions[shape, terms])
-    assert not isinstance(operations, Why)
-    return operations
+    return patches.for_decision(asked(vm, shape), _decisions[shape, terms])
 
 
 @cache

@@ -18,7 +18,7 @@ The rules, by their numbers. Code, tests and documents use these numbers and no 
    Otherwise kube-scheduler is asked to prefer the node. For a share-manager pod it is always a preference. A webhook
    that only audits writes the decision into the pod's annotation, and nothing else.
 9. What an earlier answer wrote into the pod is removed first, and so are the webhook's annotations if a user copied
-   them. A pod that already carries the result gets no patch (`patch.unpatch`).
+   them. A pod that already carries the result gets no patch (`patch.decision_patch`).
 
 An admission has three results: BadReview for a body that is not an AdmissionReview, the pod unchanged, or the pod with
 a patch. The webhook never rejects a pod.
@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from webhook.core import opt_in, owner, pod_limits
@@ -40,8 +40,8 @@ from webhook.core.api.meta import NAMESPACE_MAX_CHARS
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, Pin, audited, outcome
 from webhook.core.opt_in import Policy, not_a_pod_creation
-from webhook.core.patch import decision_patch, json_patch, unpatch
-from webhook.core.patch.json_patch import NotApplicable, Operation
+from webhook.core.patch import decision_patch, json_patch
+from webhook.core.patch.json_patch import NotApplicable, Operation, Places
 from webhook.core.placement import share_manager
 from webhook.core.placement.share_manager import steer_share_manager
 from webhook.core.placement.virt_launcher import place_virt_launcher
@@ -95,16 +95,17 @@ class Entry(Enum):
 class PodCreation(Struct, frozen=True):
     """A pod that is being created; the API server called the path of `entry` for it.
 
-    `pod` is the pod in the request. `before` is that pod without what an earlier answer of the webhook wrote into it,
-    and `reverting` are the operations that lead from `pod` to `before`. Until the pod's owner is found, the record of
-    that answer is not believed: only the webhook's annotations go.
+    `pod` is the pod in the request, and `places` what the webhook changes of it. `before` and `places_before` are the
+    same objects if no earlier answer wrote anything; else what the pod was without it. Until the pod's owner is found,
+    the record of that answer is not believed: only the webhook's annotations go.
     """
 
     request: AdmissionRequest
     entry: Entry
     pod: Pod
+    places: Places
     before: Pod
-    reverting: Sequence[Operation]
+    places_before: Places
 
     @property
     def namespace(self) -> str:
@@ -127,9 +128,10 @@ def read(body: bytes, entry: Entry) -> PodCreation | Answer:
     found = _pod_in(body)
     if isinstance(found, Answer):
         return found
-    request, pod = found
-    before, reverting = unpatch.without_applied_patch(pod, owner="")
-    return PodCreation(request, entry, pod, before, reverting)
+    request, pod, affinity = found
+    places = Places(pod.metadata.annotations, admission_review.every_field(affinity))
+    before, places_before = decision_patch.without_applied_patch(pod, places, owner="")
+    return PodCreation(request, entry, pod, places, before, places_before)
 
 
 def failed(body: bytes, why: Why) -> Answer:
@@ -138,8 +140,8 @@ def failed(body: bytes, why: Why) -> Answer:
     return found if isinstance(found, Answer) else unchanged(found[0], why, found[1])
 
 
-def _pod_in(body: bytes) -> tuple[AdmissionRequest, Pod] | Answer:
-    """Return the request with its pod, both bounded; or the answer as in `read`."""
+def _pod_in(body: bytes) -> tuple[AdmissionRequest, Pod, Raw] | Answer:
+    """Return the request with its pod, both bounded, and the pod's affinity as JSON; or the answer as in `read`."""
     request = admission_review.decode(body)
     if len(request.namespace or "") > NAMESPACE_MAX_CHARS:
         too_long = Reason.TEXT_TOO_LONG.why(what="the namespace", most=NAMESPACE_MAX_CHARS)
@@ -148,11 +150,11 @@ def _pod_in(body: bytes) -> tuple[AdmissionRequest, Pod] | Answer:
     if why:
         return unchanged(request, why)
     try:
-        pod = request.pod()
+        pod, affinity = request.pod()
     except TextTooLong as text:
         return unchanged(request, Reason.TEXT_TOO_LONG.why(what=text.what, most=text.most))
     why = pod_limits.why_too_large(pod) or pod_limits.why_field_too_long(request.object)
-    return unchanged(request, why, pod) if why else (request, pod)
+    return unchanged(request, why, pod) if why else (request, pod, affinity)
 
 
 def answer(creation: PodCreation, view: ClusterView, policy: Policy) -> Answer:
@@ -170,45 +172,48 @@ def _without_owner(creation: PodCreation, why: Why) -> Answer:
 
     Exception: an earlier answer stays in the pod if its owner could not be read.
     """
-    if why.reason.columns.unread and creation.reverting:
+    if why.reason.columns.unread and creation.before is not creation.pod:
         return unchanged(creation.request, why, creation.pod)
     decision = Leave(why=why)
-    return proven_answer(creation, decision, decision_patch.annotated(creation.before, decision))
+    return _answered(creation, decision, decision_patch.annotated(creation.pod, creation.places_before, decision))
 
 
 def _with_owner(creation: PodCreation, uid: str, view: ClusterView, policy: Policy) -> Answer:
     """Return the answer for a pod whose owner, the object with this uid, the cluster has (rules 3 to 9)."""
-    if creation.reverting:
-        before, reverting = unpatch.without_applied_patch(creation.pod, uid)
-        creation = replace(creation, before=before, reverting=reverting)
+    if creation.before is not creation.pod:
+        before, places_before = decision_patch.without_applied_patch(creation.pod, creation.places, uid)
+        creation = replace(creation, before=before, places_before=places_before)
     decision = creation.entry.decide(creation.before, creation.namespace, view, policy)
     return replace(_carried_out(creation, decision, policy), of_owner=creation)
 
 
 def _carried_out(creation: PodCreation, decision: Decision, policy: Policy) -> Answer:
-    operations = decision_patch.for_decision(creation.before, decision)
-    if isinstance(operations, Why):
-        decision, operations = Leave(why=operations), []
+    places = creation.places_before
+    after = decision_patch.carried_out(creation.before, places, decision)
+    if isinstance(after, Why):
+        decision, after = Leave(why=after), places
     elif policy.audit and isinstance(decision, Pin):
         decision = audited(decision)
-        operations = decision_patch.for_leave(creation.before, decision)
-    return proven_answer(creation, decision, operations)
+        after = decision_patch.annotated(creation.before, places, decision)
+    return _answered(creation, decision, after)
 
 
-def proven_answer(creation: PodCreation, decision: Decision, adding: Sequence[Operation]) -> Answer:
-    """Return the answer that removes what an earlier answer wrote into the pod, and writes what is right now.
+def _answered(creation: PodCreation, decision: Decision, after: Places) -> Answer:
+    """Return the answer that makes `after` of the pod: without what an earlier answer wrote, with what is right now.
 
-    All operations are applied to a copy of the pod first. If one does not apply, the pod stays unchanged. If the pod
-    already carries the result, the answer has no operations.
+    If the pod already carries the result, the answer has no operations.
     """
-    operations = [*creation.reverting, *adding]
-    after = json_patch.tree_of(creation.pod)
+    if creation.before is not creation.pod and creation.places.meaning == after.meaning:
+        after = creation.places
+    return proven_answer(creation, decision, after, json_patch.operations(creation.places, after))
+
+
+def proven_answer(creation: PodCreation, decision: Decision, after: Places, operations: Sequence[Operation]) -> Answer:
+    """Return the answer with the operations. If they are not proven to make `after`, the pod stays unchanged."""
     try:
-        json_patch.apply(after, operations)
+        json_patch.prove(creation.places, after, operations)
     except NotApplicable as problem:
         return unchanged(creation.request, Reason.PATCH_DOES_NOT_APPLY.why(problem=problem), creation.pod)
-    if creation.reverting and unpatch.is_same(json_patch.tree_of(creation.pod), after):
-        operations = []
     return _encode(creation.request, creation.pod, decision, operations)
 
 
@@ -219,19 +224,16 @@ def unchanged(request: AdmissionRequest, why: Why, pod: Pod | None = None) -> An
 
 def _encode(request: AdmissionRequest, pod: Pod | None, decision: Decision, operations: Sequence[Operation]) -> Answer:
     audit_annotations = _audit_annotations(decision)
-    body = admission_review.encode(
-        request.uid, operations, audit_annotations=_keyed(audit_annotations, pod), warnings=_warnings(decision)
-    )
+    warnings = [decision.why.sentence] if decision.why.reason.columns.wrong_value else []
+    keyed = _keyed(audit_annotations, pod)
+    body = admission_review.encode(request.uid, operations, audit_annotations=keyed, warnings=warnings)
     return Answer(body, request, pod, decision, operations, audit_annotations)
 
 
 def _audit_annotations(decision: Decision) -> dict[str, str]:
     """Return what the API server adds to its audit log: decision, reason, sentence, nodes."""
-    audit_annotations = {
-        "decision": outcome(decision),
-        "reason": decision.why.reason.code,
-        "because": decision.why.sentence,
-    }
+    why = decision.why
+    audit_annotations = {"decision": outcome(decision), "reason": why.reason.code, "because": why.sentence}
     if not isinstance(decision, Leave):
         audit_annotations["node"] = ",".join(decision.nodes)
     return audit_annotations
@@ -244,7 +246,3 @@ def _keyed(audit_annotations: Mapping[str, str], pod: Pod | None) -> Mapping[str
     """
     again = pod is not None and pod.metadata.annotation(ANNOTATION_DECISION) is not None
     return {f"{AGAIN}{key}": value for key, value in audit_annotations.items()} if again else audit_annotations
-
-
-def _warnings(decision: Decision) -> list[str]:
-    return [decision.why.sentence] if decision.why.reason.columns.wrong_value else []

@@ -17,7 +17,7 @@ from webhook.core.api import admission_review
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName, ObjectMeta
 from webhook.core.api.pod import Pod
-from webhook.core.patch.unpatch import as_created
+from webhook.core.patch.decision_patch import as_created
 from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.explain.derive.share_manager import derive_share_manager
 from webhook.explain.derive.virt_launcher import ASSUMED_UID, derive_virt_launcher

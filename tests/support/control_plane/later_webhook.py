@@ -11,9 +11,10 @@ from support.control_plane.installed import Installed, free_port
 from support.control_plane.kube_api import Object
 from support.fakes.failing_webhooks import HttpAnswer, patched, reviewed, webhook_server
 from support.objects import builders
+from support.objects.patches import add
 from support.scenarios.admitting import until
 
-from webhook.core.patch.json_patch import Operation, add
+from webhook.core.patch.json_patch import Operation
 
 _HOST: Final = "127.0.0.3"  # the API server speaks HTTP/2 to 127.0.0.1
 _PROBE: Final = "probed"

@@ -12,7 +12,7 @@ from support.scenarios import cold_start
 from support.scenarios.cold_start import created, explain, explained
 
 from webhook.core.api.pod import Pod
-from webhook.core.patch.unpatch import as_created
+from webhook.core.patch.decision_patch import as_created
 from webhook.objects.fields import as_fields
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -9,30 +9,18 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import replace
 
-from webhook.core.api.meta import (
-    LABEL_KEY_MAX_CHARS,
-    LABEL_VALUE_MAX_CHARS,
-    NAME_MAX_CHARS,
-    NAMESPACE_MAX_CHARS,
-    UID_MAX_CHARS,
-    ObjectMeta,
-    OwnerReference,
-)
-from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, Volume
+from webhook.core.api.affinity import Affinity
+from webhook.core.api.pod import AdmittedPod, BoundedName, BoundedUid, Pod
 
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
 _TOO_LONG: Final = re.compile(r"Expected `str` of length <= (?P<most>\d+) - at (?P<path>.*)")  # msgspec's words
-_Name: TypeAlias = Annotated[str, Meta(max_length=NAME_MAX_CHARS)]
-_Uid: TypeAlias = Annotated[str, Meta(max_length=UID_MAX_CHARS)]
-_Namespace: TypeAlias = Annotated[str, Meta(max_length=NAMESPACE_MAX_CHARS)]
-_LabelKey: TypeAlias = Annotated[str, Meta(max_length=LABEL_KEY_MAX_CHARS)]
-_LabelValue: TypeAlias = Annotated[str, Meta(max_length=LABEL_VALUE_MAX_CHARS)]
 _T = TypeVar("_T")
 
 
@@ -55,9 +43,9 @@ class TextTooLong(Exception):
 class GroupVersionKind(Struct, frozen=True):
     """metav1.GroupVersionKind; the core group is the empty string."""
 
-    group: _Name = ""
-    version: _Name = ""
-    kind: _Name = ""
+    group: BoundedName = ""
+    version: BoundedName = ""
+    kind: BoundedName = ""
 
     def __str__(self) -> str:
         return f"{self.group}/{self.version} {self.kind}".lstrip("/")
@@ -72,72 +60,32 @@ class AdmissionRequest(Struct, rename="camel", frozen=True, kw_only=True):
     All of its texts are bounded but the namespace, which is a user's: webhook.core.admit bounds it.
     """
 
-    uid: _Uid
+    uid: BoundedUid
     kind: GroupVersionKind = GroupVersionKind()
-    sub_resource: _Name | None = None
+    sub_resource: BoundedName | None = None
     namespace: str | None = None
-    operation: _Name | None = None
+    operation: BoundedName | None = None
     dry_run: bool | None = None
     object: Raw = Raw(b"null")
 
-    def pod(self) -> Pod:
-        """Return the pod that is created.
+    def pod(self) -> tuple[Pod, Raw]:
+        """Return the pod that is created, and its affinity (`every_field`).
 
         Raises:
             BadReview: the request has no object, or one that is not a Pod.
-            TextTooLong: the pod has a text that is longer than its field in `_Pod` allows.
+            TextTooLong: the pod has a text that is longer than its field in `AdmittedPod` allows.
         """
         pod = _decoded(_pod_decoder, self.object, "request.object")
         if pod is None:
             raise BadReview("request.object: got nothing, expected a v1 Pod")
-        return pod
-
-
-class _Owner(OwnerReference, frozen=True, kw_only=True):
-    kind: _Name | None = None
-    name: _Name | None = None
-    uid: _Uid | None = None
-
-
-class _PodMeta(ObjectMeta, frozen=True, kw_only=True):
-    name: _Name | None = None
-    generate_name: _Name | None = None
-    namespace: _Namespace | None = None
-    labels: dict[_LabelKey, _LabelValue] | None = None
-    owner_references: list[_Owner] | None = None  # type: ignore[assignment]  # nobody appends to it
-
-
-class _Claim(PersistentVolumeClaimVolumeSource, frozen=True, kw_only=True):
-    claim_name: _Name | None = None
-
-
-class _Volume(Volume, frozen=True, kw_only=True):
-    name: _Name | None = None
-    persistent_volume_claim: _Claim | None = None
-
-
-class _Spec(PodSpec, frozen=True, kw_only=True):
-    node_name: _Name | None = None
-    node_selector: dict[_LabelKey, _LabelValue] | None = None
-    volumes: list[_Volume] | None = None  # type: ignore[assignment]  # the same
-
-
-class _Pod(Pod, frozen=True, kw_only=True):
-    """v1.Pod of a request, with a bound for each text that a record or a cache can store.
-
-    An API server asks webhooks before it validates a pod. It never bounds the name of a claim
-    (pkg/apis/core/validation/validation.go, validatePersistentClaimVolumeSource). Neither does it bound kind, name and
-    uid of an owner (apimachinery pkg/api/validation/objectmeta.go, validateOwnerReference). So pods that exist can have
-    longer texts, and no watch decodes pods by this type: a pod that is left out would count on no node.
-    """
-
-    metadata: _PodMeta
-    spec: _Spec
+        raw = pod.spec.affinity
+        affinity = _decoded(_affinity_decoder, raw, "request.object.spec.affinity")
+        return replace(pod, spec=replace(pod.spec, affinity=affinity)), raw
 
 
 class _Review(Struct, rename="camel", frozen=True):
-    api_version: _Name | None = None
-    kind: _Name | None = None
+    api_version: BoundedName | None = None
+    kind: BoundedName | None = None
     request: AdmissionRequest | None = None
 
 
@@ -157,7 +105,7 @@ class _Answer(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class _MarkedRequest(Struct, frozen=True):
-    uid: _Uid | None = None
+    uid: BoundedUid | None = None
 
 
 class _Mark(Struct, frozen=True):
@@ -166,7 +114,9 @@ class _Mark(Struct, frozen=True):
 
 _mark_decoder: Final = msgspec.json.Decoder(_Mark)
 _decoder: Final = msgspec.json.Decoder(_Review)
-_pod_decoder: Final[msgspec.json.Decoder[_Pod | None]] = msgspec.json.Decoder(_Pod | None)
+_pod_decoder: Final[msgspec.json.Decoder[AdmittedPod | None]] = msgspec.json.Decoder(AdmittedPod | None)
+_affinity_decoder: Final[msgspec.json.Decoder[Affinity | None]] = msgspec.json.Decoder(Affinity | None)
+_json_decoder: Final[msgspec.json.Decoder[Any]] = msgspec.json.Decoder()
 _encoder: Final = msgspec.json.Encoder()
 
 
@@ -203,6 +153,11 @@ def _decoded(decoder: msgspec.json.Decoder[_T], data: bytes | Raw, path: str = "
         raise BadReview(_explain(error, path)) from None
     except (ValueError, RecursionError) as error:
         raise BadReview(f"the body is not an AdmissionReview: {_explain(error, path)}") from None
+
+
+def every_field(part: Raw) -> Any:
+    """Return a part of a pod as JSON, also with the fields that core does not know. Raises BadReview."""
+    return _decoded(_json_decoder, part, "request.object")
 
 
 def uid_of(body: bytes) -> str | None:

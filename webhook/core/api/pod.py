@@ -8,19 +8,33 @@ them (gc=False): the objects of a large cluster cost it no time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Raw, Struct
 
 from webhook.core.api.affinity import Affinity, NodeAffinity, PodAffinityTerm, TopologySpreadConstraint
 from webhook.core.api.container import Actuated, ContainerStatus, PodCondition, Quantities, Workload
 from webhook.core.api.longhorn import near_nodes
-from webhook.core.api.meta import ObjectMeta, Present
+from webhook.core.api.meta import (
+    LABEL_KEY_MAX_CHARS,
+    LABEL_VALUE_MAX_CHARS,
+    NAME_MAX_CHARS,
+    NAMESPACE_MAX_CHARS,
+    UID_MAX_CHARS,
+    ObjectMeta,
+    OwnerReference,
+    Present,
+)
 from webhook.core.api.node_selector import NodeSelector
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"  # k8s.io/api/core/v1 DefaultSchedulerName
 POD_SCHEDULED: Final = "PodScheduled"
 UNSCHEDULABLE: Final = "Unschedulable"
+BoundedName: TypeAlias = Annotated[str, Meta(max_length=NAME_MAX_CHARS)]
+BoundedUid: TypeAlias = Annotated[str, Meta(max_length=UID_MAX_CHARS)]
+_BoundedNamespace: TypeAlias = Annotated[str, Meta(max_length=NAMESPACE_MAX_CHARS)]
+_LabelKey: TypeAlias = Annotated[str, Meta(max_length=LABEL_KEY_MAX_CHARS)]
+_LabelValue: TypeAlias = Annotated[str, Meta(max_length=LABEL_VALUE_MAX_CHARS)]
 
 
 class Toleration(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -144,3 +158,47 @@ def claims_of(pod: Pod) -> Iterator[str]:
 def uses(pod: Pod, claim: str) -> bool:
     """Whether the pod has a volume with the claim of this name."""
     return claim in claims_of(pod)
+
+
+class _Owner(OwnerReference, frozen=True, kw_only=True):
+    kind: BoundedName | None = None
+    name: BoundedName | None = None
+    uid: BoundedUid | None = None
+
+
+class _PodMeta(ObjectMeta, frozen=True, kw_only=True):
+    name: BoundedName | None = None
+    generate_name: BoundedName | None = None
+    namespace: _BoundedNamespace | None = None
+    labels: dict[_LabelKey, _LabelValue] | None = None
+    owner_references: list[_Owner] | None = None  # type: ignore[assignment]  # nobody appends to it
+
+
+class _Claim(PersistentVolumeClaimVolumeSource, frozen=True, kw_only=True):
+    claim_name: BoundedName | None = None
+
+
+class _Volume(Volume, frozen=True, kw_only=True):
+    name: BoundedName | None = None
+    persistent_volume_claim: _Claim | None = None
+
+
+class _Spec(PodSpec, frozen=True, kw_only=True):
+    node_name: BoundedName | None = None
+    node_selector: dict[_LabelKey, _LabelValue] | None = None
+    affinity: Raw = Raw(b"null")  # type: ignore[assignment]  # AdmissionRequest.pod decodes it
+    volumes: list[_Volume] | None = None  # type: ignore[assignment]  # the same
+
+
+class AdmittedPod(Pod, frozen=True, kw_only=True):
+    """v1.Pod of a request, with a bound for each text that a record or a cache can store.
+
+    An API server asks webhooks before it validates a pod. It never bounds the name of a claim
+    (pkg/apis/core/validation/validation.go, validatePersistentClaimVolumeSource). Neither does it bound kind, name and
+    uid of an owner (apimachinery pkg/api/validation/objectmeta.go, validateOwnerReference). So pods that exist can have
+    longer texts, and no watch decodes pods by this type: a pod that is left out would count on no node. The affinity is
+    JSON until `AdmissionRequest.pod` decodes it.
+    """
+
+    metadata: _PodMeta
+    spec: _Spec

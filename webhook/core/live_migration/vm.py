@@ -14,7 +14,7 @@ from webhook.core.api.node_selector import NodeSelector
 from webhook.core.api.pod import Pod, Toleration
 from webhook.core.api.virtual_machine import CHANGES, PAUSED, VMIStatus
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.patch.unpatch import as_created
+from webhook.core.patch.decision_patch import as_created
 
 _NOT_BY_MIGRATION: Final = ("None", "External")
 _READY: Final = "Ready"

@@ -26,7 +26,7 @@ from webhook.core.evidence.finding import ClaimUse
 from webhook.core.observe.vm_status import State, VMStatus, vm_status_of
 from webhook.core.observe.vm_volumes import VMVolumeStatus, volumes_of
 from webhook.core.opt_in import OptIn, Policy, label_of, opt_in_of
-from webhook.core.patch import unpatch
+from webhook.core.patch import decision_patch
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
 from webhook.core.view import ClusterView
@@ -207,7 +207,7 @@ def _asking(pod: Pod) -> Pod:
 
 def _next_pod(pod: Pod) -> Pod:
     """Return the pod with which the VM starts again."""
-    before = unpatch.as_created(pod)
+    before = decision_patch.as_created(pod)
     if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None:
         before = kubevirt.without_target_rule(before)
     labels = {name: value for name, value in (pod.metadata.labels or {}).items() if name != LABEL_MIGRATION_JOB_UID}

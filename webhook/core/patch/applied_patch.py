@@ -28,6 +28,10 @@ RECORD_MAX_CHARS: Final = 64 * 1024
 """Of the annotation: 200 names with their numbers at 280, fingerprints at 20, and the text. A pod may have 256 KiB."""
 
 
+AddedPreferences = tuple[tuple[str, int, int], ...]
+"""Node, weight, and the number of copies of each preferred term that was added."""
+
+
 class AppliedPatch(Struct, frozen=True, omit_defaults=True):
     """What one answer of the webhook decided for a pod, and what it added to it.
 
@@ -36,8 +40,8 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
     Attributes:
         nodes: the nodes to which required terms were narrowed; the first one in place, the others in copies of a term.
         narrowed: how many terms name one of these nodes after the patch. The pod's own terms name none by a field.
-        preferred: node, weight, and the number of copies of each preference.
-        near_nodes: node and weight of each preferred pod affinity.
+        preferred: the preferred node affinity that was added.
+        near_nodes: the preferred pod affinity that was added.
         no_eviction: whether the annotation for the descheduler was added.
         owner: the uid of the pod's owner (`owner_uid`).
         by: NAMESPACE or CLUSTER if that opted the VM in, not its own annotation; matchConditions of manifests/ read it.
@@ -49,8 +53,8 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
 
     nodes: tuple[str, ...] = ()
     narrowed: int = 0
-    preferred: tuple[tuple[str, int, int], ...] = ()
-    near_nodes: tuple[tuple[str, int], ...] = ()
+    preferred: AddedPreferences = ()
+    near_nodes: AddedPreferences = ()
     no_eviction: bool = False
     owner: str = ""
     by: str = ""
@@ -59,6 +63,11 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
     more: int = 0
     reason: str = ""
     because: str = ""
+
+    @property
+    def wrote_terms(self) -> bool:
+        """Whether anything was added to the pod's affinity."""
+        return bool(self.nodes or self.preferred or self.near_nodes)
 
 
 _DECODER: Final = msgspec.json.Decoder(AppliedPatch)

@@ -1,65 +1,93 @@
-"""RFC 6902 operations and their result: add, remove and copy, which are all that this webhook writes.
+"""The places of a pod that the webhook changes, as JSON, and the RFC 6902 operations from one state to another.
 
 The API server rejects a pod whose patch does not apply, whatever failurePolicy says (apiserver mutating/dispatcher.go).
-Therefore every operation is first applied here to a copy of the places that a patch touches.
-Invariant: what applies here applies at the API server (evanphx/json-patch v4), and has the same result.
+Therefore each operation is about something that the pod has: it adds to it, or takes it out. The places hold every
+field, also those that the webhook does not know, so that an operation can lose none.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
+import jsonpatch
 import msgspec
+from msgspec import Struct
 
+from webhook.core.api.affinity import PREFERRED
 from webhook.core.api.pod import Pod
 
 Operation = Mapping[str, Any]
+AFFINITY: Final = "/spec/affinity"
+ANNOTATIONS: Final = "/metadata/annotations"
 
 
 class NotApplicable(Exception):
-    """An operation that does not apply. The message is the operation and its path."""
+    """An operation does not apply, or the operations have another result."""
 
 
-def tree_of(pod: Pod) -> dict[str, Any]:
-    """Return the places of `pod` that a patch touches, as JSON: annotations and spec.affinity.
+class Places(Struct, frozen=True):
+    """metadata.annotations and spec.affinity of a pod; None if absent or null, which is the same to an operation."""
 
-    An absent field and a null field are the same here: an operation can't add below either of them.
-    """
-    annotations = pod.metadata.annotations
-    return {
-        "metadata": {"annotations": None if annotations is None else dict(annotations)},
-        "spec": {"affinity": msgspec.to_builtins(pod.spec.affinity)},
-    }
+    annotations: Mapping[str, str] | None
+    affinity: Any
+
+    @property
+    def meaning(self) -> Any:
+        """Equal for places that mean the same to the API server and to the scheduler.
+
+        An empty object or list means the same as an absent one. The order of preferences does not matter.
+        """
+        return self.annotations or None, _plain(self.affinity)
 
 
-def apply(tree: Any, operations: Iterable[Operation]) -> None:
-    """Apply the operations to `tree`, in place.
+def places_of(pod: Pod) -> Places:
+    """Return the places of a pod with the fields that core knows."""
+    return Places(pod.metadata.annotations, msgspec.to_builtins(pod.spec.affinity))
+
+
+def operations(old: Places, new: Places) -> list[Operation]:
+    """Return the operations that make `new` of `old`."""
+    affinity = _changes(AFFINITY, old.affinity, new.affinity)
+    return [*affinity, *_changes(ANNOTATIONS, old.annotations, new.annotations)]
+
+
+def prove(old: Places, new: Places, changes: Sequence[Operation]) -> None:
+    """Apply the operations to a copy of `old`.
+
+    If all of them add, `operations` has met the parent of each in the pod, and there is nothing to prove.
 
     Raises:
-        NotApplicable: an operation does not apply; those before it were applied.
+        NotApplicable: they don't apply, or they don't make `new`.
     """
-    for operation in operations:
-        try:
-            _apply(tree, operation)
-        except (KeyError, IndexError, ValueError, TypeError):
-            raise NotApplicable(f"{operation['op']} {operation['path']}") from None
+    if all(each["op"] == "add" for each in changes):
+        return
+    tree = {"metadata": {"annotations": old.annotations}, "spec": {"affinity": old.affinity}}
+    try:
+        after = jsonpatch.JsonPatch([dict(each) for each in changes]).apply(tree)
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as problem:
+        raise NotApplicable(str(problem)) from None
+    if Places(after["metadata"].get("annotations"), after["spec"].get("affinity")) != new:
+        raise NotApplicable("the result is not what was decided")
 
 
-def add(path: str, value: object) -> Operation:
-    """Return the operation that adds `value` at `path`; `-` as the last part of the path appends to a list."""
-    return {"op": "add", "path": path, "value": value}
-
-
-def remove(path: str) -> Operation:
-    """Return the operation that removes what is at `path`."""
-    return {"op": "remove", "path": path}
-
-
-def copied(source: str, path: str) -> Operation:
-    """Return the operation that copies what is at `source` to `path`."""
-    return {"op": "copy", "from": source, "path": path}
+def _changes(path: str, old: Any, new: Any) -> Iterator[Operation]:
+    if old == new:
+        return
+    if old is None:
+        yield {"op": "add", "path": path, "value": new}
+    elif new is None:
+        yield {"op": "remove", "path": path}
+    elif isinstance(old, dict) and isinstance(new, dict):
+        for key in {**old, **new}:
+            yield from _changes(f"{path}/{escaped(key)}", old.get(key), new.get(key))
+    elif isinstance(old, list) and isinstance(new, list):
+        for index, (one, other) in enumerate(zip(old, new, strict=False)):
+            yield from _changes(f"{path}/{index}", one, other)
+        yield from ({"op": "remove", "path": f"{path}/{index}"} for index in range(len(old) - 1, len(new) - 1, -1))
+        yield from ({"op": "add", "path": f"{path}/-", "value": each} for each in new[len(old) :])
+    else:
+        yield {"op": "replace", "path": path, "value": new}
 
 
 def escaped(key: str) -> str:
@@ -67,40 +95,10 @@ def escaped(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def _apply(tree: Any, operation: Operation) -> None:
-    parent, key = _locate(tree, operation["path"])
-    if operation["op"] == "remove":
-        del parent[_index(key) if isinstance(parent, list) else key]
-        return
-    if operation["op"] == "copy":
-        holder, source = _locate(tree, operation["from"])
-        value = copy.deepcopy(holder[_index(source) if isinstance(holder, list) else source])
-    else:
-        value = operation["value"]
-    if isinstance(parent, dict):
-        parent[key] = value
-    elif key == "-":
-        parent.append(value)
-    else:
-        at = _index(key)
-        if at > len(parent):
-            raise IndexError(key)
-        parent.insert(at, value)
-
-
-def _locate(tree: Any, pointer: str) -> tuple[Any, str]:
-    """Return (the container, the last key) of a JSON Pointer, RFC 6901."""
-    keys = pointer.split("/")
-    if "~" in pointer:
-        keys = [key.replace("~1", "/").replace("~0", "~") for key in keys]
-    for key in keys[1:-1]:
-        tree = tree[_index(key) if isinstance(tree, list) else key]
-    if not isinstance(tree, dict | list):
-        raise TypeError(pointer)
-    return tree, keys[-1]
-
-
-def _index(key: str) -> int:
-    if not key.isdecimal():
-        raise ValueError(key)
-    return int(key)
+def _plain(tree: Any) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    kept = {key: _plain(value) for key, value in tree.items()}
+    if kept.get(PREFERRED):
+        kept[PREFERRED] = sorted(kept[PREFERRED], key=msgspec.json.encode)
+    return {key: value for key, value in kept.items() if value not in (None, {}, [])} or None

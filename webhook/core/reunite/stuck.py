@@ -22,7 +22,7 @@ from webhook.core.evidence import share_managers
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.live_migration.vm import VM
 from webhook.core.observe.restart import restart_command, restart_without_owner
-from webhook.core.patch.unpatch import as_created
+from webhook.core.patch.decision_patch import as_created
 from webhook.core.placement import feasibility
 from webhook.core.reasons import Reason
 from webhook.core.reunite.history import unix_seconds

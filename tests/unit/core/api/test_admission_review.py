@@ -20,7 +20,7 @@ def test_a_review_is_decoded() -> None:
     request = decode(json.dumps(review(POD, uid="u", subResource="status", dryRun=True, unknown={"x": [1]})).encode())
     assert (request.uid, request.operation, request.namespace) == ("u", "CREATE", "vms")
     assert (request.sub_resource, request.dry_run) == ("status", True)
-    assert request.pod().metadata.generate_name == "virt-launcher-db01-"
+    assert request.pod()[0].metadata.generate_name == "virt-launcher-db01-"
 
 
 @pytest.mark.parametrize(

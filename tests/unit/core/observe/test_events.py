@@ -169,7 +169,7 @@ def test_an_owner_that_is_not_a_vmi_gets_no_event(owner: Object) -> None:
 def test_an_internal_error_gives_a_warning_to_a_vm_that_asked(opt_in: str | None, why: Why, count: int) -> None:
     """The VM starts without co-scheduling."""
     request = decode(json.dumps(review(virt_launcher_pod(claims=["disk"], opt_in=opt_in))).encode())
-    found = events.events_for(unchanged(request, why, request.pod()), Entry.VIRT_LAUNCHER)
+    found = events.events_for(unchanged(request, why, request.pod()[0]), Entry.VIRT_LAUNCHER)
     assert [(each.reason, each.message, each.warning) for each in found] == [("NotCoScheduled", str(why), True)] * count
 
 

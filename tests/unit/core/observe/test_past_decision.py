@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
 from support.objects import builders
+from support.objects.patches import for_decision
 
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, Pin, Steer, WeightedNode
 from webhook.core.evidence.finding import Finding
 from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
-from webhook.core.patch.decision_patch import for_decision
 from webhook.core.reasons import Reason
 
 Object = dict[str, Any]
@@ -39,9 +39,7 @@ def pin(*nodes: str, required: bool) -> Pin:
 def decided(decision: Decision) -> Object:
     """A pod as the webhook patches it."""
     pod = builders.virt_launcher_pod()
-    operations = for_decision(convert(pod, Pod), decision)
-    assert isinstance(operations, list)
-    patched: Object = jsonpatch.apply_patch(pod, operations)
+    patched: Object = jsonpatch.apply_patch(pod, for_decision(convert(pod, Pod), decision))
     return patched
 
 

@@ -23,7 +23,7 @@ def test_the_longest_record_is_read() -> None:
         nodes=_NAMES,
         narrowed=MAX_TERMS,
         preferred=tuple((name, 100, 10) for name in _NAMES),
-        near_nodes=tuple((name[:63], 100) for name in _NAMES),
+        near_nodes=tuple((name[:63], 100, 1) for name in _NAMES),
         no_eviction=True,
         owner="u" * 36,
         by="namespace",

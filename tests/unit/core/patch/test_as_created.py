@@ -17,7 +17,7 @@ from support.objects.embedded import policy
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.longhorn import near
 from webhook.core.api.pod import Pod
-from webhook.core.patch.unpatch import as_created
+from webhook.core.patch.decision_patch import as_created
 
 DECISION = "kubevirt-scheduler/decision"
 WRITTEN = "kubevirt-scheduler/written"
@@ -134,12 +134,12 @@ POD_ROWS: dict[str, tuple[str | None, dict[str, Any] | None, dict[str, Any] | No
         {"nodeAffinity": {PREFERRED: [wish("b")]}},
     ),
     "nearness to a node goes, and other nearness stays": (
-        record(near_nodes=[["a", 100]]),
+        record(near_nodes=[["a", 100, 1]]),
         {"podAffinity": {PREFERRED: [near("a", 100), near("a", 50), near("b", 100)]}},
         {"podAffinity": {PREFERRED: [near("a", 50), near("b", 100)]}},
     ),
     "nearness to a node was all there was": (
-        record(near_nodes=[["a", 100]]),
+        record(near_nodes=[["a", 100, 1]]),
         {"podAffinity": {PREFERRED: [near("a", 100)]}},
         {},
     ),

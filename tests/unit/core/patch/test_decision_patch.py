@@ -1,4 +1,5 @@
 import json
+from copy import deepcopy
 from typing import Any
 
 import jsonpatch
@@ -6,12 +7,12 @@ import pytest
 from msgspec import convert
 from msgspec.structs import replace
 from support.objects.builders import DECISION, WRITTEN, virt_launcher_pod
+from support.objects.patches import for_decision
 
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Pin, WeightedNode, decision_sentence
 from webhook.core.evidence.finding import Finding
-from webhook.core.patch.decision_patch import for_decision
-from webhook.core.patch.json_patch import apply, tree_of
+from webhook.core.patch.affinity_patch import pinned, reverted
 from webhook.core.reasons import Reason
 
 Object = dict[str, Any]
@@ -32,10 +33,7 @@ def pin(*required: str, **preferred: int) -> Pin:
 
 def patched(pod: Object, decision: Pin | Leave) -> Object:
     """Return the pod with the decision's operations applied."""
-    operations = for_decision(convert(pod, Pod), decision)
-    assert isinstance(operations, list)
-    apply(tree_of(convert(pod, Pod)), operations)
-    result: Object = jsonpatch.apply_patch(pod, operations)
+    result: Object = jsonpatch.apply_patch(pod, for_decision(convert(pod, Pod), decision))
     return result
 
 
@@ -80,3 +78,23 @@ def test_the_record_of_a_long_decision_is_bounded() -> None:
     long = replace(pin(**dict.fromkeys(names, 1)), why=Reason.INTERNAL_ERROR.why(problem="p" * 9_999))
     record = json.loads(patched(virt_launcher_pod(), long)["metadata"]["annotations"][WRITTEN])
     assert (record["on"], record["more"], len(record["because"])) == (names[:3], 6, 1024)
+
+
+def test_a_field_that_the_webhook_does_not_know_stays_also_in_a_copy_of_its_term() -> None:
+    """A later Kubernetes may have it. A copy without it would be wider than the user's term."""
+    term = {"matchExpressions": [{"key": "zone", "operator": "Exists"}], "unknown": 0}
+    own = {
+        "unknown": False,
+        "nodeAffinity": {
+            "unknown": [],
+            "requiredDuringSchedulingIgnoredDuringExecution": {"unknown": "", "nodeSelectorTerms": [term, {}]},
+            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "unknown": {}}],
+        },
+        "podAffinity": {"unknown": 1},
+    }
+    before = deepcopy(own)
+    after, applied = pinned(own, pin("n1", "n2", n1=100))
+    assert (own, reverted(after, applied)) == (before, before)
+    terms = after["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert [{**each, "matchFields": []} for each in terms if each] == 2 * [{**term, "matchFields": []}]
+    assert terms[1] == {}

@@ -1,96 +1,92 @@
 """RFC 6902 operations as the API server carries them out."""
 
-from typing import Any
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, Final
 
 import jsonpatch
 import pytest
-from msgspec import convert
-from support.objects.builders import virt_launcher_pod
+from hypothesis import given
+from hypothesis import strategies as st
 
-from webhook.core.api.pod import Pod
-from webhook.core.patch.json_patch import NotApplicable, add, apply, copied, escaped, remove, tree_of
+from webhook.core.patch.json_patch import NotApplicable, Places, operations, prove
 
-Object = dict[str, Any]
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-ZONE = {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+KEYS: Final = st.sampled_from(["a", "b", "x/y~z", ""])
+VALUES: Final = st.recursive(
+    st.booleans() | st.integers(-2, 2) | st.text("ab", max_size=1),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=12,
+)
+PLACES: Final = st.builds(
+    Places,
+    st.none() | st.dictionaries(KEYS, st.text("ab", max_size=1), max_size=3),
+    st.none() | st.dictionaries(KEYS, VALUES, max_size=3),
+)
 
 
-def flaw(pod: Pod, operations: list[Object]) -> str | None:
-    """Return the message of the operation that does not apply, None if all apply."""
-    try:
-        apply(tree_of(pod), operations)
-    except NotApplicable as problem:
-        return str(problem)
-    return None
+def pod_of(places: Places) -> dict[str, Any]:
+    """A pod with these places, and with other fields."""
+    pod: dict[str, Any] = {"metadata": {"name": "p"}, "spec": {"nodeName": "n"}}
+    if places.annotations is not None:
+        pod["metadata"]["annotations"] = deepcopy(places.annotations)
+    if places.affinity is not None:
+        pod["spec"]["affinity"] = deepcopy(places.affinity)
+    return pod
+
+
+@given(PLACES, PLACES)
+def test_the_operations_make_the_one_of_the_other(old: Places, new: Places) -> None:
+    """For any two states, and nothing else in the pod changes. The library carries the operations out."""
+    found = operations(old, new)
+    assert jsonpatch.JsonPatch(found).apply(pod_of(old)) == pod_of(new)
+    prove(old, new, found)
+    assert operations(old, old) == []
+
+
+def test_a_field_is_added_and_the_others_are_not_written() -> None:
+    """So it can lose nothing, also of what the webhook does not know."""
+    terms = [{"preference": {"unknown": 1}, "weight": 1}]
+    old = Places({"a": "b"}, {"nodeAffinity": {PREFERRED: terms}, "podAffinity": None})
+    new = Places({"a": "b", "c/d": ""}, {"nodeAffinity": {PREFERRED: [*terms, {"weight": 2}]}, "podAffinity": {}})
+    assert operations(old, new) == [
+        {"op": "add", "path": f"/spec/affinity/nodeAffinity/{PREFERRED}/-", "value": {"weight": 2}},
+        {"op": "add", "path": "/spec/affinity/podAffinity", "value": {}},
+        {"op": "add", "path": "/metadata/annotations/c~1d", "value": ""},
+    ]
+
+
+OLD: Final = Places({"a": "b"}, {"x": [1]})
 
 
 @pytest.mark.parametrize(
-    ("operation", "problem"),
+    "operation",
     [
-        pytest.param({"op": "add", "path": "/spec/affinity/nodeAffinity", "value": {}}, True, id="a parent is absent"),
-        pytest.param({"op": "add", "path": "/spec/affinity", "value": {}}, False, id="the parent is there"),
-        pytest.param({"op": "add", "path": "/metadata/annotations/a~1b~0c", "value": ""}, False, id="escapes"),
-        pytest.param({"op": "add", "path": "/metadata/annotations/a/b", "value": ""}, True, id="no escape"),
-        pytest.param({"op": "add", "path": "/status/x", "value": ""}, True, id="a place that is not ours"),
-        pytest.param({"op": "copy", "from": "/spec/affinity/x", "path": "/spec/x"}, True, id="a source that is absent"),
-        pytest.param({"op": "remove", "path": "/metadata/annotations/none"}, True, id="nothing to remove"),
-        pytest.param({"op": "remove", "path": "/spec/affinity"}, False, id="something to remove"),
+        pytest.param({"op": "remove", "path": "/metadata/annotations/none"}, id="nothing to remove"),
+        pytest.param({"op": "remove", "path": "/spec/affinity/x/1"}, id="no such element"),
+        pytest.param({"op": "remove", "path": "/status/x"}, id="a place that is not ours"),
+        pytest.param({"op": "remove", "path": "/spec/affinity/x/y"}, id="an index that is none"),
+        pytest.param({"op": "remove", "path": "/metadata/annotations/a"}, id="another result"),
     ],
 )
-def test_an_operation_that_does_not_apply_is_named(operation: Object, *, problem: bool) -> None:
-    """The API server would reject the pod. The message has the operation and its path."""
-    found = flaw(convert(virt_launcher_pod(), Pod), [operation])
-    assert found == (f"{operation['op']} {operation['path']}" if problem else None)
-
-
-TERMS = f"/spec/affinity/nodeAffinity/{REQUIRED}/nodeSelectorTerms"
+def test_operations_that_are_not_proven_are_refused(operation: dict[str, Any]) -> None:
+    """The API server would reject the pod, or the pod would have what was not decided."""
+    with pytest.raises(NotApplicable):
+        prove(OLD, OLD, [operation])
 
 
 @pytest.mark.parametrize(
-    ("operations", "problem"),
+    ("other", "same"),
     [
-        pytest.param([{"op": "copy", "from": f"{TERMS}/0", "path": f"{TERMS}/-"}], False, id="a copy behind"),
-        pytest.param([{"op": "copy", "from": f"{TERMS}/7", "path": f"{TERMS}/-"}], True, id="a copy of no term"),
-        pytest.param([{"op": "copy", "from": f"{TERMS}/x", "path": f"{TERMS}/-"}], True, id="an index that is none"),
-        pytest.param([{"op": "add", "path": f"{TERMS}/0", "value": {}}], False, id="an insertion"),
-        pytest.param([{"op": "add", "path": f"{TERMS}/7/matchFields", "value": []}], True, id="in no term"),
-        pytest.param([{"op": "add", "path": f"{TERMS}/1", "value": {}}], False, id="an insertion behind the last"),
-        pytest.param([{"op": "add", "path": f"{TERMS}/2", "value": {}}], True, id="an insertion with a hole"),
-        pytest.param(
-            [{"op": "remove", "path": f"{TERMS}/0"}, {"op": "remove", "path": f"{TERMS}/0"}], True, id="twice"
-        ),
-        pytest.param(
-            [
-                {"op": "copy", "from": f"{TERMS}/0", "path": f"{TERMS}/-"},
-                {"op": "add", "path": f"{TERMS}/1/matchFields", "value": []},
-                {"op": "add", "path": f"{TERMS}/1/matchFields/-", "value": {}},
-            ],
-            False,
-            id="one after the other",
-        ),
-        pytest.param(
-            [
-                {"op": "copy", "from": "/metadata/annotations/a", "path": "/metadata/annotations/b"},
-                {"op": "add", "path": "/metadata/annotations/b/c", "value": 1},
-            ],
-            True,
-            id="inside a text",
-        ),
+        pytest.param(Places(None, {"nodeAffinity": {PREFERRED: [{"weight": 2}, {"weight": 1}]}}), True, id="order"),
+        pytest.param(Places({}, {"nodeAffinity": {PREFERRED: [{"weight": 1}, {"weight": 2}]}, "a": {}}), True, id="{}"),
+        pytest.param(Places(None, {"nodeAffinity": {PREFERRED: [{"weight": 1}]}}), False, id="one less"),
+        pytest.param(Places(None, {"nodeAffinity": {}}), False, id="nothing"),
+        pytest.param(Places({"a": ""}, {"nodeAffinity": {PREFERRED: [{"weight": 1}, {"weight": 2}]}}), False, id="a"),
     ],
 )
-def test_operations_are_applied_in_order(operations: list[Object], *, problem: bool) -> None:
-    """Each operation sees the result of those before it, on a copy. The pod itself stays."""
-    own = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ZONE]}}}
-    pod = convert(virt_launcher_pod(affinity=own, annotations={"a": "x"}), Pod)
-    assert (flaw(pod, operations) is not None) is problem
-    assert pod == convert(virt_launcher_pod(affinity=own, annotations={"a": "x"}), Pod)
-
-
-def test_the_result_is_that_of_the_jsonpatch_library() -> None:
-    """Both apply the same operations to the same tree."""
-    document = {"a": {"x/y~z": [1, 2, 3]}, "b": {}}
-    path = f"/a/{escaped('x/y~z')}"
-    operations = [remove(f"{path}/1"), add(f"{path}/-", 4), copied(path, "/b/c"), remove(path)]
-    expected = jsonpatch.apply_patch(document, operations)
-    apply(document, operations)
-    assert document == expected == {"a": {}, "b": {"c": [1, 3, 4]}}
+def test_places_that_mean_the_same_are_equal(other: Places, *, same: bool) -> None:
+    """An empty object means the same as an absent one, and preferences have no order."""
+    places = Places(None, {"nodeAffinity": {PREFERRED: [{"weight": 1}, {"weight": 2}]}})
+    assert (places.meaning == other.meaning) is same

@@ -6,14 +6,13 @@ from typing import Any, Final
 
 import jsonpatch
 from msgspec import convert
+from support.objects import patches
 from support.objects.builders import SHARE_MANAGER_UID, on_node, share_manager_pod, virt_launcher_pod
 
 from webhook.core.api.longhorn import near
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin, Steer, WeightedNode
 from webhook.core.evidence.finding import Finding
-from webhook.core.patch.decision_patch import for_decision
-from webhook.core.patch.unpatch import revert_operations
 from webhook.core.reasons import Reason
 
 KEY: Final = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
@@ -28,12 +27,12 @@ PREFERRED: Final = [{"weight": 100, "preference": on_node("n1")}]
 
 def steered(pod: Any, decision: Pin) -> Any:
     """The pod with the decision's operations applied."""
-    return jsonpatch.apply_patch(pod, for_decision(convert(pod, Pod), decision))
+    return jsonpatch.apply_patch(pod, patches.for_decision(convert(pod, Pod), decision))
 
 
 def reverted(pod: Any) -> Any:
     """The pod without what the webhook wrote."""
-    return jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod), SHARE_MANAGER_UID))
+    return patches.reverted(pod, SHARE_MANAGER_UID)
 
 
 def test_a_steered_share_manager_pod_asks_for_no_eviction() -> None:

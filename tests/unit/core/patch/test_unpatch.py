@@ -5,14 +5,11 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, Final
 
-import jsonpatch
 import pytest
-from msgspec import convert
 from support.objects.builders import OWNER_UID, on_node, virt_launcher_pod
+from support.objects.patches import reverted
 
-from webhook.core.api.pod import Pod
 from webhook.core.patch.applied_patch import AppliedPatch, to_annotation
-from webhook.core.patch.unpatch import revert_operations
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
 
 LATER: Final = {"matchExpressions": [{"key": "example.com/later", "operator": "DoesNotExist"}]}
@@ -45,7 +42,7 @@ def test_what_the_record_counts_is_taken_out(terms: list[Any], narrowed: int, le
     record = AppliedPatch(nodes=("n1", "n0"), narrowed=narrowed, owner=OWNER_UID)
     pod = virt_launcher_pod(annotations={ANNOTATION_APPLIED_PATCH: to_annotation(record)})
     pod["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [deepcopy(term) for term in terms]}}}
-    after = jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod), OWNER_UID))
+    after = reverted(pod, OWNER_UID)
     assert after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == left
 
 
@@ -65,6 +62,6 @@ def test_only_a_record_of_this_pod_removes_a_term(owner: str, name: str | None, 
     pod = virt_launcher_pod(annotations={ANNOTATION_APPLIED_PATCH: to_annotation(record)})
     pod["metadata"]["name"] = name
     pod["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [deepcopy(PINNED)]}}}
-    after = jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod), OWNER_UID))
+    after = reverted(pod, OWNER_UID)
     assert ("matchFields" in after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][0]) is not is_ours
     assert ANNOTATION_APPLIED_PATCH not in after["metadata"]["annotations"]
