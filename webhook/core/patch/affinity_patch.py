@@ -59,7 +59,7 @@ def reverted(affinity: Any, applied: AppliedPatch) -> Any:
     required = _widened(_field(affinity, NODE_AFFINITY, REQUIRED), applied)
     after = _with(affinity, NODE_AFFINITY, {REQUIRED: required, PREFERRED: by_node})
     after = _with(after, POD_AFFINITY, {PREFERRED: by_pod})
-    return {kind: own for kind, own in after.items() if own} or None
+    return {kind: own for kind, own in after.items() if own != {}} or None
 
 
 def preference(node: str, weight: int) -> _Term:
