@@ -1,4 +1,4 @@
-"""The table of the rules of a pod with which no node is ever required."""
+"""The rules of a pod with which no node is ever required."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.objects import builders
 
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.never_required import RULES, why_never_listed, why_never_required
+from webhook.core.scheduler.never_required import why_never_listed, why_never_required
 
 HARD: Final = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
 SOFT: Final = {**HARD, "whenUnsatisfiable": "ScheduleAnyway"}
@@ -114,11 +114,6 @@ def test_a_pod_with_one_of_the_rules_is_never_required(plugin: str, what: str, c
     assert why_never_listed(cycle) == (None if plugin in LISTED else why)
 
 
-def test_each_rule_of_the_table_is_tried() -> None:
-    """By a row of ROWS."""
-    assert {rule.plugin for rule in RULES} == {plugin for plugin, _, _ in ROWS}
-
-
 PREFERS: Final = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": TERM}]}
 PLAIN: Final = {
     "a launcher pod": cycle_of(volume_of()),
@@ -154,7 +149,7 @@ def test_a_plain_pod_has_none_of_the_rules(cycle: CycleState) -> None:
 
 
 def test_the_first_rule_of_a_pod_is_the_reason() -> None:
-    """In the order of the table."""
+    """In the order of the rules."""
     zoned = volume_of(labels={LABELS_OF_ZONES[0]: "a"})
     cycle = cycle_of(zoned, containers=box(**port(22)), schedulingGates=[{"name": "quota"}])
     first = why_never_required(cycle)
