@@ -77,7 +77,7 @@ class _View(ViewWithGaps):
 
 _POLICY: Final = Policy()
 assert set(_NodePods.__slots__) == {"requested", "on_the_way", "labelled"}, "promises() must have every field"
-assert set(vars(SchedulerCache())) == {"existing_terms", "on_the_way", "_nodes", "_shortlisted"}, (
+assert set(vars(SchedulerCache())) == {"existing_terms", "on_the_way", "_nodes", "shortlisted"}, (
     "promises() must have every field"
 )
 
@@ -191,7 +191,7 @@ class Replica:
             (name, _sums(each.requested), _sums(each.on_the_way), len(each.labelled))
             for name, each in sorted(cache._nodes.items())
         )
-        return nodes, *(_counts(cache._shortlisted[flag]) for flag in (False, True)), len(self.pods._assumed)
+        return nodes, _counts(cache.shortlisted), len(self.pods._assumed)
 
     def picture(self, *, stale: bool) -> Picture:
         """Return all on which a later answer can depend."""

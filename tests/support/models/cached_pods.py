@@ -68,7 +68,7 @@ def owner_of(described: Object) -> tuple[str, str]:
 
 def waiting(node: str, cpu: int = 1000) -> PodInfo:
     """Return an assumed pod: no watch has shown it yet."""
-    return PodInfo("vms", Usage((("cpu", cpu),)), NO_TERMS, PodNode(node=node, queued=True, assumed=True))
+    return PodInfo("vms", Usage((("cpu", cpu),)), NO_TERMS, PodNode(node=node, queued=True))
 
 
 def load(requests: NodeRequests) -> Any:
@@ -80,13 +80,12 @@ def says(scheduler_cache: SchedulerCache) -> Any:
     """Return all that the cache holds: requests and labels on each node, the short lists, and the terms."""
     infos = {node: scheduler_cache.node_info(node, HAS, {}) for node in scheduler_cache._nodes}
     loads = {node: (load(info.requested), load(info.on_the_way)) for node, info in infos.items()}
-    shortlisted = [scheduler_cache.shortlisted(assumed=assumed) for assumed in (False, True)]
     labelled = Counter(
         (each.on, each.namespace, frozenset((each.labels or {}).items()))
         for info in infos.values()
         for each in info.labelled
     )
-    return loads, shortlisted, labelled, scheduler_cache.existing_terms._terms
+    return loads, dict(scheduler_cache.shortlisted), labelled, scheduler_cache.existing_terms._terms
 
 
 def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> SchedulerCache:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -49,6 +50,11 @@ class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     status: NodeStatus | None = None
 
     @property
+    def taints(self) -> Sequence[Taint]:
+        """The node's taints."""
+        return (self.spec.taints if self.spec else None) or ()
+
+    @property
     def ready_since(self) -> str | None:
         """When the node became Ready (RFC 3339); None if it is not, or if its condition does not say it."""
         conditions = (self.status.conditions if self.status else None) or ()
@@ -62,7 +68,7 @@ class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
         Upstream: pkg/controller/util/node/controller_utils.go, SwapNodeControllerTaint.
         """
-        taints = (self.spec.taints if self.spec and self.spec.unschedulable else None) or ()
+        taints = self.taints if self.spec and self.spec.unschedulable else ()
         return next((each.time_added for each in taints if each.key == _TAINT_UNSCHEDULABLE), None)
 
     @property

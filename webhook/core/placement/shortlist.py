@@ -88,22 +88,16 @@ def pick(
 
 
 def _needed(usage: Usage, snapshot: Snapshot) -> int:
-    """Return for how many pods of this shape the list needs capacity.
+    """Return for how many pods that request `usage` the list needs capacity.
 
-    The number counts unbound pods that are limited to a short list, and this pod. Each other replica may have written
-    as many lists as this replica since the last pods that a watch has shown.
+    The number counts this pod, and what the unbound pods on short lists displace at most, on any node. Each other
+    replica may have written as many lists as this replica knows of.
     """
-    shown, assumed = (_displaced(usage, snapshot, assumed=assumed) for assumed in (False, True))
-    return shown + snapshot.replicas * (assumed + 1)
-
-
-def _displaced(usage: Usage, snapshot: Snapshot, *, assumed: bool) -> int:
-    """Return how many pods that request `usage` the unbound pods on short lists displace at most, on any node."""
-    displaced = 0
-    for other, count in snapshot.scheduler_cache.shortlisted(assumed=assumed).items():
+    needed = 1
+    for other, count in snapshot.scheduler_cache.shortlisted.items():
         amounts = dict(other.requests)
-        displaced += count * max([1, *(-(-amounts.get(name, 0) // amount) for name, amount in usage.requests)])
-    return displaced
+        needed += count * max([1, *(-(-amounts.get(name, 0) // amount) for name, amount in usage.requests)])
+    return snapshot.replicas * needed
 
 
 def _capacity(usage: Usage, node: NodeInfo) -> int:

@@ -104,7 +104,6 @@ class CachedSnapshot:
                 queued=True,
                 pinned=bool(pin.required),
                 shortlisted=bool(pin.shortlist) and index == 0,
-                assumed=True,
             )
             for index, node in enumerate(pin.nodes)
         )

@@ -54,18 +54,13 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
     "room for each of three replicas": (there(replicas=3), asking("333m"), (Reason.NODE_FEASIBLE, True)),
     "room for two of three replicas": (there(replicas=3), asking("334m"), (Reason.REPLICA_SHARE_FULL, True)),
     "pods for two of three replicas": (there(taking(0), replicas=3), asking("1m"), (Reason.REPLICA_SHARE_FULL, True)),
-    "its own share is taken by one that it has just drawn there": (
-        there(coming(200, assumed=True), replicas=2, has={"pods": 9, "cpu": 1000}),
-        asking("301m"),
-        (Reason.NODE_MAY_FILL_UP, False),
-    ),
-    "its own share is taken by one that a watch has shown, and other replicas may not have seen": (
+    "its own share is taken by one that comes": (
         there(coming(200), replicas=2, has={"pods": 9, "cpu": 1000}),
         asking("301m"),
         (Reason.NODE_MAY_FILL_UP, False),
     ),
     "its own share holds both": (
-        there(coming(200, assumed=True), replicas=2, has={"pods": 9, "cpu": 1000}),
+        there(coming(200), replicas=2, has={"pods": 9, "cpu": 1000}),
         asking("300m"),
         (Reason.PODS_ON_THE_WAY, True),
     ),

@@ -79,8 +79,7 @@ def test_a_pod_on_a_short_list_counts_once() -> None:
     own = builders.node_affinity(required=map(builders.on_node, NODES), preferred={"n1": 100})
     scheduler_cache = made_of({"a": vm("a", affinity=own)}, {})
     assert (on(scheduler_cache, "n0"), on(scheduler_cache, "n1")) == (NOTHING, (1, 1, 250, False))
-    assert list(scheduler_cache.shortlisted(assumed=False).values()) == [1]
-    assert not scheduler_cache.shortlisted(assumed=True)
+    assert list(scheduler_cache.shortlisted.values()) == [1]
 
 
 def test_a_terminating_pod_counts_as_bound() -> None:

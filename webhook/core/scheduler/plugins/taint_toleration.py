@@ -35,11 +35,10 @@ DRAIN_TAINTS: Final = frozenset(
 
 def why_repelled(tolerations: Iterable[Toleration], node: Node) -> Why | None:
     """Reject a node with one of DRAIN_TAINTS, or a taint NoSchedule or NoExecute that the pod does not tolerate."""
-    taints = (node.spec.taints if node.spec else None) or ()
-    for taint in taints:
+    for taint in node.taints:
         if taint.key in DRAIN_TAINTS:
             return Reason.NODE_LEAVING.why(node=node.metadata.name, taint=taint_text(taint))
-    untolerated = find_untolerated(taints, tolerations)
+    untolerated = find_untolerated(node.taints, tolerations)
     if untolerated is None:
         return None
     return Reason.TAINT_NOT_TOLERATED.why(node=node.metadata.name, taint=taint_text(untolerated))
@@ -51,10 +50,10 @@ def why_perhaps_drained(tolerations: Iterable[Toleration], node: Node) -> Why | 
     Such a toleration covers the taint of any drain, and what key a cluster drains by is not known (KubeVirt's
     configuration.migrations.nodeDrainTaintKey).
     """
-    named = [each for each in tolerations if each.key]
-    taint = find_untolerated((node.spec.taints if node.spec else None) or (), named)
-    text = taint_text(taint) if taint else None
-    return Reason.TAINT_TOLERATED_WITHOUT_KEY.why(node=node.metadata.name, taint=text) if text else None
+    taint = find_untolerated(node.taints, [each for each in tolerations if each.key])
+    if taint is None:
+        return None
+    return Reason.TAINT_TOLERATED_WITHOUT_KEY.why(node=node.metadata.name, taint=taint_text(taint))
 
 
 def count_prefer_no_schedule(node: Node, tolerations: Iterable[Toleration]) -> int:
@@ -63,8 +62,7 @@ def count_prefer_no_schedule(node: Node, tolerations: Iterable[Toleration]) -> i
     Upstream scores by this count (countIntolerableTaintsPreferNoSchedule). The score has more weight than all that
     preferred node affinity can give.
     """
-    taints = (node.spec.taints or ()) if node.spec else ()
-    return sum(taint.effect == _AVOIDED and not tolerates(tolerations, taint) for taint in taints)
+    return sum(taint.effect == _AVOIDED and not tolerates(tolerations, taint) for taint in node.taints)
 
 
 def taint_text(taint: Taint) -> str:

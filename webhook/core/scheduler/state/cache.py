@@ -20,18 +20,63 @@ webhook.kube.scheduler_cache.assumed_pods decides when. Here `add` counts, and `
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final, TypeVar
 
 from msgspec import Struct, field
 
 from webhook.core.api.node import Node
-from webhook.core.scheduler.state.existing_terms import ExistingTerms
+from webhook.core.scheduler.matching.label_selector import Term
 from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo, NodeRequests
 from webhook.core.scheduler.state.pod_info import PodInfo
 from webhook.core.scheduler.state.pod_requests import Usage
 
 KeyT = TypeVar("KeyT")
+
+
+_Key = tuple[str, str, str]  # namespace, key and value of a label
+
+_ANY: Final = ""  # stands for any namespace, because no namespace has an empty name
+_NO_LABEL: Final = ("", "")
+
+
+class ExistingTerms:
+    """The required anti-affinity of the pods that count on nodes: the number of pods on each node that have a term.
+
+    Each different term is stored once for each namespace that it is about. Most terms ask for one value of a label.
+    Such a term is found by that label: a lookup does not grow with the cluster's terms. Invariant: after any calls of
+    `count` there are only the terms of the pods that are left.
+    """
+
+    def __init__(self) -> None:
+        self._terms: dict[_Key, dict[Term, dict[str, int]]] = {}
+
+    def count(self, terms: Iterable[Term], node: str, change: int) -> None:
+        """Count pods on a node that have these terms: one more (`change` 1), or one less (-1)."""
+        for key, term in _by_key(terms):
+            found = self._terms.setdefault(key, {})
+            nodes = found.setdefault(term, {})
+            nodes[node] = nodes.get(node, 0) + change
+            if not nodes[node]:
+                del nodes[node]
+            if not nodes:
+                del found[term]
+            if not found:
+                del self._terms[key]
+
+    def near(self, namespace: str, labels: Mapping[str, str]) -> Iterator[tuple[Term, Collection[str]]]:
+        """Yield every term that is about such a pod with its nodes, and some that are not."""
+        for name in (namespace, _ANY):
+            for label in (_NO_LABEL, *labels.items()):
+                yield from self._terms.get((name, *label), {}).items()
+
+
+def _by_key(terms: Iterable[Term]) -> Iterator[tuple[_Key, Term]]:
+    for term in terms:
+        asked = (each for each in term.selector.requirements if each.wanted and len(each.values) == 1)
+        label = next(((each.key, each.values[0]) for each in asked), _NO_LABEL)
+        for namespace in term.namespaces or (_ANY,):
+            yield (namespace, *label), term
 
 
 class _NodePods(Struct, eq=False):
@@ -53,7 +98,7 @@ class SchedulerCache:
         self.existing_terms = ExistingTerms()
         self.on_the_way: Counter[str] = Counter()  # by node: those that are queued
         self._nodes: dict[str, _NodePods] = {}
-        self._shortlisted: tuple[Counter[Usage], Counter[Usage]] = (Counter(), Counter())  # shown, assumed
+        self.shortlisted: Counter[Usage] = Counter()  # by shape: unbound pods that may run on a short list only
 
     def node_info(
         self, name: str, allocatable: Mapping[str, int], csi_drivers: CSIDrivers | None, node: Node = UNLISTED
@@ -63,13 +108,6 @@ class SchedulerCache:
         if pods is None:
             return NodeInfo(node, allocatable, csi_drivers=csi_drivers)
         return NodeInfo(node, allocatable, pods.requested, csi_drivers, pods.on_the_way, pods.labelled)
-
-    def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
-        """Return the number of unbound pods of each shape that may run on a short list of nodes only.
-
-        `assumed`: those that no watch has shown yet, or else those that one has shown.
-        """
-        return self._shortlisted[assumed]
 
     def add(self, pod: PodInfo) -> None:
         """Count a pod on one node."""
@@ -96,7 +134,7 @@ class SchedulerCache:
             pods.on_the_way.add(pod.usage, change)
             _change(self.on_the_way, pod.on.node, change)
         if pod.on.shortlisted:
-            _change(self._shortlisted[pod.on.assumed], pod.usage, change)
+            _change(self.shortlisted, pod.usage, change)
 
 
 def _change(counts: Counter[KeyT], key: KeyT, change: int) -> None:

@@ -32,7 +32,6 @@ class PodNode(Struct, frozen=True, kw_only=True, weakref=True):
         queued: the pod is on the way to the node: kube-scheduler has not tried to schedule it yet.
         pinned: the pod is a VM's, and may run on no other node, or only on a few that it prefers equally.
         shortlisted: the pod may run on the nodes of a short list only. Set for one of the nodes that it prefers.
-        assumed: no watch has shown the pod yet: this replica has answered for it.
     """
 
     node: str
@@ -42,7 +41,6 @@ class PodNode(Struct, frozen=True, kw_only=True, weakref=True):
     queued: bool = False
     pinned: bool = False
     shortlisted: bool = False
-    assumed: bool = False
 
     @property
     def by_record(self) -> bool:

@@ -9,13 +9,11 @@ more than this for a pod; nothing here raises; an amount that can't be read coun
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
 
 from webhook.core.api.container import Container, ContainerStatus, Workload
-from webhook.core.api.meta import LABEL_KEY_MAX_CHARS
 from webhook.core.api.pod import PodStatus
 from webhook.core.api.quantity import UNREADABLE, amounts, units
 
@@ -105,11 +103,6 @@ def is_counted(resource: str) -> bool:
     kubernetes.io/, and extended resources (pkg/apis/core/v1/helper/helpers.go), whose names
     have a prefix that is not that of quotas.
     """
-    return _is_counted(resource[:LABEL_KEY_MAX_CHARS])
-
-
-@lru_cache(maxsize=1024)
-def _is_counted(resource: str) -> bool:
     if resource in _BASIC or resource.startswith(("hugepages-", "attachable-volumes-")):
         return True
     return "kubernetes.io/" in resource or ("/" in resource and not resource.startswith("requests."))

@@ -97,16 +97,14 @@ def test_what_is_on_the_way_is_a_part_of_what_is_requested(on: dict[str, bool], 
 
 
 def test_pods_on_a_short_list_are_counted_by_shape() -> None:
-    """Those that no watch has shown yet by themselves."""
+    """Each on one of its nodes."""
     found = holding(
         a_pod(shortlisted=True),
         a_pod("n2", shortlisted=True),
         a_pod(usage=LARGE, shortlisted=True),
-        a_pod(shortlisted=True, assumed=True),
         a_pod(pinned=True),
     )
-    assert found.shortlisted(assumed=False) == {SMALL: 2, LARGE: 1}
-    assert found.shortlisted(assumed=True) == {SMALL: 1}
+    assert found.shortlisted == {SMALL: 2, LARGE: 1}
 
 
 def expression(operator: str, *values: str) -> LabelSelector:
@@ -137,7 +135,7 @@ TERMS: Final = st.builds(
 ANTI_AFFINITY: Final = st.sampled_from([NO_TERMS, PARTS_NOT_READ, TERMS_NOT_READ]) | st.builds(
     anti_affinity, st.lists(TERMS, min_size=1, max_size=3), st.sampled_from(NAMESPACES)
 )
-FLAGS: Final = dict.fromkeys(("bound", "queued", "pinned", "shortlisted", "assumed"), st.booleans())
+FLAGS: Final = dict.fromkeys(("bound", "queued", "pinned", "shortlisted"), st.booleans())
 ON: Final = st.builds(PodNode, node=st.sampled_from(["n1", "n2"]), **FLAGS)
 PODS: Final = st.lists(
     st.builds(pod_info, st.just("vms"), st.sampled_from([SMALL, LARGE]), ANTI_AFFINITY, ON, st.just(LABELS)), max_size=8
@@ -147,7 +145,7 @@ POD_LABELS: Final = st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled
 
 def told(cache: SchedulerCache) -> list[object]:
     """All that it tells of its pods."""
-    found: list[object] = [dict(cache.shortlisted(assumed=assumed)) for assumed in (False, True)]
+    found: list[object] = [dict(cache.shortlisted)]
     for node in ("n1", "n2"):
         info = cache.node_info(node, HAS, None)
         found += [total(info.requested), total(info.on_the_way), sorted(info.labelled, key=repr)]
