@@ -8,7 +8,7 @@ field, also those that the webhook does not know, so that an operation can lose 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import jsonpatch
 import msgspec
@@ -18,8 +18,6 @@ from webhook.core.api.affinity import PREFERRED
 from webhook.core.api.pod import Pod
 
 Operation = Mapping[str, Any]
-AFFINITY: Final = "/spec/affinity"
-ANNOTATIONS: Final = "/metadata/annotations"
 
 
 class NotApplicable(Exception):
@@ -31,6 +29,11 @@ class Places(Struct, frozen=True):
 
     annotations: Mapping[str, str] | None
     affinity: Any
+
+    @property
+    def tree(self) -> dict[str, Any]:
+        """A pod with these places alone."""
+        return {"spec": {"affinity": self.affinity}, "metadata": {"annotations": self.annotations}}
 
     @property
     def meaning(self) -> Any:
@@ -48,8 +51,7 @@ def places_of(pod: Pod) -> Places:
 
 def operations(old: Places, new: Places) -> list[Operation]:
     """Return the operations that make `new` of `old`."""
-    affinity = _changes(AFFINITY, old.affinity, new.affinity)
-    return [*affinity, *_changes(ANNOTATIONS, old.annotations, new.annotations)]
+    return [*_changes("", old.tree, new.tree)]
 
 
 def prove(old: Places, new: Places, changes: Sequence[Operation]) -> None:
@@ -62,9 +64,8 @@ def prove(old: Places, new: Places, changes: Sequence[Operation]) -> None:
     """
     if all(each["op"] == "add" for each in changes):
         return
-    tree = {"metadata": {"annotations": old.annotations}, "spec": {"affinity": old.affinity}}
     try:
-        after = jsonpatch.JsonPatch([dict(each) for each in changes]).apply(tree)
+        after = jsonpatch.JsonPatch([dict(each) for each in changes]).apply(old.tree)
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as problem:
         raise NotApplicable(str(problem)) from None
     if Places(after["metadata"].get("annotations"), after["spec"].get("affinity")) != new:
@@ -72,18 +73,19 @@ def prove(old: Places, new: Places, changes: Sequence[Operation]) -> None:
 
 
 def _changes(path: str, old: Any, new: Any) -> Iterator[Operation]:
-    if old == new:
-        return
+    """Yield what makes `new` of `old`, which is at `path`; they differ."""
     if old is None:
         yield {"op": "add", "path": path, "value": new}
     elif new is None:
         yield {"op": "remove", "path": path}
     elif isinstance(old, dict) and isinstance(new, dict):
         for key in {**old, **new}:
-            yield from _changes(f"{path}/{escaped(key)}", old.get(key), new.get(key))
+            if old.get(key) != new.get(key):
+                yield from _changes(f"{path}/{escaped(key)}", old.get(key), new.get(key))
     elif isinstance(old, list) and isinstance(new, list):
         for index, (one, other) in enumerate(zip(old, new, strict=False)):
-            yield from _changes(f"{path}/{index}", one, other)
+            if one != other:
+                yield from _changes(f"{path}/{index}", one, other)
         yield from ({"op": "remove", "path": f"{path}/{index}"} for index in range(len(old) - 1, len(new) - 1, -1))
         yield from ({"op": "add", "path": f"{path}/-", "value": each} for each in new[len(old) :])
     else:

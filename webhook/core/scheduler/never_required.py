@@ -93,7 +93,7 @@ def _of_volume(bound: ClaimVolume) -> Iterator[tuple[str, str]]:
     spec = bound.volume.spec
     if bound.of_one_pod:
         yield "VolumeRestrictions", f"claim {bound.claim}, which is ReadWriteOncePod"
-    in_tree = spec.in_tree() if spec else None
+    in_tree = spec.in_tree() if spec and not spec.csi else None  # a PersistentVolume has one source
     if in_tree:
         yield "VolumeBinding", f"claim {bound.claim}, whose PersistentVolume is of the in-tree kind {in_tree}"
     if spec and spec.csi and spec.csi.driver != LONGHORN_CSI_DRIVER:
