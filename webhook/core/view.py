@@ -98,66 +98,51 @@ class ClusterView(Protocol):
     @property
     def missing(self) -> Collection[Ref]:
         """The objects that core asked for and that were not read yet, in the order of the questions."""
-        ...
 
     def get(self, ref: ObjectRef[ObjectT]) -> ObjectT | NoObject:
         """The object; without one the reason why not. A Namespace may lack all labels but LABEL_CO_SCHEDULE."""
-        ...
 
     def why_no_owner(self, ref: Ref, uid: str) -> NoObject | None:
         """None if this object exists with this uid. It becomes `missing` if no fresh cache has it with this uid."""
-        ...
 
     def without_reads(self) -> ClusterView:
         """The same cluster for questions that are worth no read: nothing that they lack becomes `missing`."""
-        ...
 
     def read_error(self, ref: Ref) -> str:
         """Why the answer to `ref` is UNAVAILABLE, in a few words."""
-        ...
 
     def staleness(self) -> str | None:
         """Which answers of this view may be out of date because the API server could not confirm them; None for none.
 
         Such an answer is good enough for a preference. It is not good enough to require a node.
         """
-        ...
 
     def has_longhorn_nodes(self) -> bool:
         """Whether the cluster has any nodes.longhorn.io. If it has none, core does not ask for them."""
-        ...
 
     def all_longhorn_nodes_lack(self, need: Need) -> bool:
         """Whether Longhorn says of each of its nodes that it lacks this. False if not all of them are known."""
-        ...
 
     def node_names(self) -> Sequence[str]:
         """The names of the Kubernetes nodes, in any order; empty if only a request could tell them."""
-        ...
 
     def usable_nodes(self) -> int:
         """The number of `node_names` that are Ready and not cordoned."""
-        ...
 
     def has_autoscaler(self) -> bool:
         """Whether Karpenter made one of `node_names`, or cluster-autoscaler writes its status; True if not known."""
-        ...
 
     def snapshot(self) -> AnySnapshot:
         """Return the nodes and pods; or why there is no snapshot now."""
-        ...
 
     def volume_claims(self, volume: str) -> Sequence[NamespacedName] | NoObject:
         """The claims (`spec.claimRef`) of the PersistentVolumes that have this CSI volume handle.
 
         UNAVAILABLE also if the PersistentVolume that has the handle as its name, as provisioned ones do, is missing.
         """
-        ...
 
     def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | NoObject:
         """Every virt-launcher pod that uses this claim; UNAVAILABLE if no cache has all of them."""
-        ...
 
     def users_of(self, volume: str, claim: NamespacedName) -> VolumeUsers:
         """Who uses the volume with this CSI volume handle by way of `claim`. Nothing is read for the answer."""
-        ...

@@ -33,7 +33,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Taint
 from webhook.core.api.node_selector import MAX_TERMS, NodeSelector
 from webhook.core.api.pod import Toleration
-from webhook.core.scheduler.matching.node_selector import matches_node_selector
+from webhook.core.scheduler.plugins.node_affinity import matches_node_selector
 from webhook.core.scheduler.plugins.taint_toleration import tolerates
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 

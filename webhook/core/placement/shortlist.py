@@ -27,8 +27,8 @@ from webhook.core.api.node_selector import (
 from webhook.core.api.pod import Pod
 from webhook.core.placement.feasibility import evaluate
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.matching.node_selector import expression_holds, field_holds
 from webhook.core.scheduler.never_required import why_never_listed
+from webhook.core.scheduler.plugins.node_affinity import expression_holds, field_holds
 from webhook.core.scheduler.plugins.taint_toleration import count_prefer_no_schedule
 from webhook.core.scheduler.state.node_info import NodeInfo
 from webhook.core.scheduler.state.pod_requests import PODS, Usage

@@ -1,3 +1,1 @@
-"""Whether a selector matches labels, and a toleration a taint: what Kubernetes has in apimachinery and in
-component-helpers. No node and no pod is looked up here.
-"""
+"""Whether a selector matches labels: what Kubernetes has in apimachinery. No node and no pod is looked up here."""

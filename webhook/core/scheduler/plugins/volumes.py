@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.matching.node_selector import matches_node_selector
+from webhook.core.scheduler.plugins.node_affinity import matches_node_selector
 from webhook.core.scheduler.state.node_info import NodeInfo
 
 TOPOLOGY_LABELS: Final = {  # each with the label that has replaced it

@@ -95,22 +95,18 @@ class Spec(Protocol):
     @property
     def node_name(self) -> str | None:
         """The node that the pod is bound to."""
-        ...
 
     @property
     def scheduling_gates(self) -> Sequence[PodSchedulingGate] | None:
         """The gates; kube-scheduler ignores the pod until they are removed."""
-        ...
 
     @property
     def node_affinity(self) -> NodeAffinity | None:
         """The pod's node affinity, if it has any."""
-        ...
 
     @property
     def near_nodes(self) -> Iterable[str]:
         """The nodes that the pod prefers by pod affinity."""
-        ...
 
 
 def pod_nodes(

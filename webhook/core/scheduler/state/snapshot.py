@@ -20,20 +20,16 @@ class Snapshot(Protocol):
     @property
     def scheduler_cache(self) -> SchedulerCache:
         """The pods on their nodes."""
-        ...
 
     @property
     def replicas(self) -> int:
         """The number of replicas of the webhook that an API server may call, this one included; 1 at least."""
-        ...
 
     def node(self, name: str) -> Node:
         """Return the node of that name; `UNLISTED` for an unknown one."""
-        ...
 
     def node_info(self, name: str) -> NodeInfo:
         """Return the node of that name with its pods; `UNLISTED` is the Node of an unknown one."""
-        ...
 
 
 class SnapshotUnavailable(Struct, frozen=True):

@@ -7,7 +7,7 @@ from support.objects.builders import on_node
 
 from webhook.core.api import node_selector
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
-from webhook.core.scheduler.matching import node_selector as node_affinity
+from webhook.core.scheduler.plugins import node_affinity
 
 INT64_MAX = "9223372036854775807"
 INT64_MIN = "-9223372036854775808"
