@@ -54,11 +54,10 @@ class _Metadata(_Parts, gc=False):
 
 
 class _Container(_Parts, gc=False):
-    """What is read of a container, without its arguments, environment and mounts."""
+    """What is read of a container, without its arguments, environment, ports and mounts."""
 
     name: _Part = UNSET
     resources: _Part = UNSET
-    ports: _Part = UNSET
     restart_policy: _Part = UNSET
 
 

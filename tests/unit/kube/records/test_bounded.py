@@ -21,7 +21,6 @@ from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER, VMI_KIND, _is_ku
 from webhook.core.api.node_selector import _is_dns_subdomain
 from webhook.core.api.quantity import _amount
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE, LABEL_CO_SCHEDULE
-from webhook.core.scheduler.state.pod_requests import _is_counted
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.resource import Resource
@@ -36,7 +35,7 @@ NAMES: Final = 4
 WRITES: Final = 16
 SLACK_BYTES: Final = 64 * 1024
 """Free lists of Python, and tables that were larger."""
-REMEMBERED: Final = (_is_dns_subdomain, _amount, _is_counted, _is_kubevirts)
+REMEMBERED: Final = (_is_dns_subdomain, _amount, _is_kubevirts)
 
 
 class Hostile:

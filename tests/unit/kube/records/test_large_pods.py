@@ -51,7 +51,7 @@ FIELDS: Final[dict[str, tuple[Object, list[str]]]] = {
     "preferred nodes": (pod("a", affinity=preferring(2_000)), ["spec.affinity.nodeAffinity"]),
     "values of anti-affinity": (pod("a", node="n1", affinity=repelling(9_000)), ["spec.affinity.podAntiAffinity"]),
     "preferred anti-affinity": (pod("a", affinity={"podAntiAffinity": {PREFERRED: [{"weight": 1, "x": LONG}]}}), []),
-    "host ports": (with_ports(pod("a", node="n1")), ["spec.containers"]),
+    "host ports": (with_ports(pod("a", node="n1")), []),
     "containers": (with_containers(with_containers(pod("a", node="n1"), args=["x" * 120])), ["spec.containers"]),
 }
 
@@ -149,7 +149,7 @@ def test_a_bound_pod_with_a_long_field_takes_its_requests_and_its_node_is_not_re
 
 def test_on_a_node_without_a_hostname_a_long_field_excludes_as_well() -> None:
     """What the pod requests is perhaps not read."""
-    snapshot = snapshot_of(with_ports(pod("a", node="n1")))
+    snapshot = snapshot_of(with_labels(pod("a", node="n1"), 9_000))
     del (snapshot.nodes["n1"].metadata.labels or {})["kubernetes.io/hostname"]
     assert reasons(snapshot) == [Reason.POD_NOT_COMPARED, None]
 
