@@ -57,6 +57,15 @@ def test_a_field_is_added_and_the_others_are_not_written() -> None:
     ]
 
 
+def test_a_field_that_is_null_stays_so() -> None:
+    """A null means the same as an absent field, also to the proof."""
+    old = Places(None, {"nodeAffinity": {PREFERRED: [{"weight": 1}]}, "podAffinity": None})
+    new = Places(None, {"other": {}})
+    found = operations(old, new)
+    assert [each["path"] for each in found] == ["/spec/affinity/nodeAffinity", "/spec/affinity/other"]
+    prove(old, new, found)
+
+
 OLD: Final = Places({"a": "b"}, {"x": [1]})
 
 
