@@ -115,14 +115,3 @@ def most_nodes(selector: NodeSelector | None, wanted: int) -> int:
         return min(wanted, MAX_TERMS)
     most = min(wanted, MAX_TERMS // len(usable))
     return most if most <= 1 else min(most, max(1, _MAX_GROWTH_BYTES // len(msgspec.json.encode(usable))))
-
-
-def prefers_only(term: PreferredSchedulingTerm, node: str, weight: int) -> bool:
-    """Whether a preferred term equals the one that the webhook appends for this node and weight."""
-    preference = term.preference
-    return (
-        term.weight == weight
-        and preference is not None
-        and not preference.match_expressions
-        and preference.match_fields == [pin(node)]
-    )

@@ -81,7 +81,8 @@ def _changes(path: str, old: Any, new: Any) -> Iterator[Operation]:
     elif isinstance(old, dict) and isinstance(new, dict):
         for key in {**old, **new}:
             if old.get(key) != new.get(key):
-                yield from _changes(f"{path}/{escaped(key)}", old.get(key), new.get(key))
+                escaped = key.replace("~", "~0").replace("/", "~1")  # RFC 6901
+                yield from _changes(f"{path}/{escaped}", old.get(key), new.get(key))
     elif isinstance(old, list) and isinstance(new, list):
         for index, (one, other) in enumerate(zip(old, new, strict=False)):
             if one != other:
@@ -90,11 +91,6 @@ def _changes(path: str, old: Any, new: Any) -> Iterator[Operation]:
         yield from ({"op": "add", "path": f"{path}/-", "value": each} for each in new[len(old) :])
     else:
         yield {"op": "replace", "path": path, "value": new}
-
-
-def escaped(key: str) -> str:
-    """Return a key as a part of a path (RFC 6901)."""
-    return key.replace("~", "~0").replace("/", "~1")
 
 
 def _plain(tree: Any) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LABEL_LONGHORN_SHARE_MANAGER, SHARE_MANAGER
+from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.api.meta import LABEL_VALUE_MAX_CHARS
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Steer, evidence_for, rank, weigh
@@ -63,8 +63,7 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
 
     preferred = weigh(preferable)[:_NODES_MAX]
     near = tuple(each for each in preferred if len(each.node) <= LABEL_VALUE_MAX_CHARS)
-    names: tuple[str, ...] = ()
-    is_outweighed = False
+    names, is_outweighed = tuple[str, ...](), False
     if len(fitting) == len(preferable):
         names, is_outweighed = _shortlist(cycle, fitting, view, volume=volume, listed=policy.shortlist)
     seen = all(longhorn_node.is_instance_manager_seen(each.node, namespace, cycle.snapshot) for each in near)
@@ -103,8 +102,7 @@ def volume_of(pod: Pod) -> str:
 
     Upstream: longhorn-manager types.go, GetShareManagerLabels. The webhook configuration selects the pods by a label.
     """
-    is_one = pod.metadata.label(LABEL_LONGHORN_COMPONENT) == SHARE_MANAGER
-    return (is_one and pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER)) or ""
+    return (longhorn_node.is_share_manager(pod) and pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER)) or ""
 
 
 def share_manager_fit(node: str, cycle: CycleState, view: ClusterView) -> NodeFit:

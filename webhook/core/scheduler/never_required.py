@@ -81,8 +81,9 @@ def _of_container(container: Container) -> Iterator[tuple[str, str]]:
             yield "NodePorts", f"host port {port.host_port}"
     if container.restart_policy_rules:
         yield "NodeDeclaredFeatures", "restartPolicyRules"
-    if any(mount.bind_mount_options for mount in container.volume_mounts or ()):
-        yield "NodeDeclaredFeatures", "bindMountOptions"
+    for mount in container.volume_mounts or ():
+        if mount.bind_mount_options:
+            yield "NodeDeclaredFeatures", "bindMountOptions"
 
 
 def _of_volume(bound: ClaimVolume) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ from support.models import oracle
 from support.objects.builders import on_node
 
 from webhook.core.api import node_selector
-from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
+from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm
 from webhook.core.scheduler.plugins import node_affinity
 
 INT64_MAX = "9223372036854775807"
@@ -202,19 +202,3 @@ def test_how_many_nodes_a_pin_may_name(terms: list[dict[str, Any]] | None, wante
     """MAX_TERMS bounds the terms that a pin leaves, and bytes bound the copies; never less than none."""
     given = None if terms is None else selector(*terms)
     assert node_selector.most_nodes(given, wanted) == most
-
-
-@pytest.mark.parametrize(
-    ("term", "same"),
-    [
-        pytest.param({"weight": 100, "preference": on_node("n1")}, True, id="ours"),
-        pytest.param({"weight": 99, "preference": on_node("n1")}, False, id="another weight"),
-        pytest.param({"weight": 100, "preference": on_node("n2")}, False, id="another node"),
-        pytest.param({"weight": 100, "preference": {**on_node("n1"), **OPEN}}, False, id="a narrower one"),
-        pytest.param({"weight": 100, "preference": None}, False, id="no preference"),
-        pytest.param({"weight": 100, "preference": {}}, False, id="an empty preference"),
-    ],
-)
-def test_a_wish_is_recognised_only_whole(term: dict[str, Any], *, same: bool) -> None:
-    """The same node, the same weight, and nothing beside."""
-    assert node_selector.prefers_only(convert(term, PreferredSchedulingTerm), "n1", 100) is same
