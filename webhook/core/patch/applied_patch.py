@@ -13,14 +13,15 @@ more names.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.longhorn import SHARE_MANAGER_KIND
 from webhook.core.api.meta import OwnerReference
+from webhook.core.api.node_selector import MAX_TERMS
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
 
@@ -28,7 +29,8 @@ RECORD_MAX_CHARS: Final = 64 * 1024
 """Of the annotation: 200 names with their numbers at 280, fingerprints at 20, and the text. A pod may have 256 KiB."""
 
 
-AddedPreferences = tuple[tuple[str, int, int], ...]
+_Bounded: Final = Meta(max_length=MAX_TERMS)
+AddedPreferences = Annotated[tuple[tuple[str, int, int], ...], _Bounded]
 """Node, weight, and the number of copies of each preferred term that was added."""
 
 
@@ -51,7 +53,7 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
             and for a share-manager pod that is steered.
     """
 
-    nodes: tuple[str, ...] = ()
+    nodes: Annotated[tuple[str, ...], _Bounded] = ()
     narrowed: int = 0
     preferred: AddedPreferences = ()
     near_nodes: AddedPreferences = ()
@@ -79,7 +81,7 @@ def to_annotation(applied: AppliedPatch) -> str:
 
 
 def from_annotation(text: str | None) -> AppliedPatch:
-    """Return the record in an annotation's value; an empty record for None or for a value of another form."""
+    """Return the record in an annotation's value; an empty record for None, and for what the webhook never writes."""
     try:
         return _DECODER.decode(text) if text and len(text) <= RECORD_MAX_CHARS else AppliedPatch()
     except (msgspec.DecodeError, UnicodeError, RecursionError):  # users may write what they like

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from webhook.core.api.node_selector import MAX_TERMS
 from webhook.core.decision import NODES_SHOWN
 from webhook.core.patch.applied_patch import (
@@ -36,6 +38,12 @@ def test_the_longest_record_is_read() -> None:
     written = to_annotation(longest)
     assert len(written) <= RECORD_MAX_CHARS
     assert from_annotation(written) == longest
+
+
+@pytest.mark.parametrize("record", [AppliedPatch(nodes=("n",) * 65), AppliedPatch(preferred=(("n", 1, 1),) * 65)])
+def test_a_record_of_more_nodes_is_none(record: AppliedPatch) -> None:
+    """Each of them would be compared with each term of the pod."""
+    assert from_annotation(to_annotation(record)) == AppliedPatch()
 
 
 def test_a_longer_text_is_no_record() -> None:
