@@ -2,6 +2,6 @@
 API servers.
 
 `rotation` decides on one step from the state of the cluster, `controller` takes the step, `cluster` reads and writes
-the objects, `x509` makes the certificates, and `inspect` checks them. The two programs meet at mounted files: `certs`
+the objects, and `x509` makes and checks the certificates. The two programs meet at mounted files: `certs`
 imports nothing of `webhook` except webhook.component_base, and `webhook` imports nothing of `certs`.
 """

@@ -1,4 +1,4 @@
-"""The program `python -m certs`: its commands keep, inspect and issue, what their help says, and what runs them.
+"""The program `python -m certs`: its commands keep and issue, what their help says, and what runs them.
 
 A command imports what it needs when it runs, so that help, errors and completion come at once.
 """
@@ -6,14 +6,13 @@ A command imports what it needs when it runs, so that help, errors and completio
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
 from certs.options import ENVIRONMENT_PREFIX
-from certs.settings import ControllerSettings, InspectSettings, IssueSettings
+from certs.settings import ControllerSettings, IssueSettings
 from webhook.component_base import command_line
 from webhook.component_base.command_line import Command
 from webhook.component_base.errors import BadSettings, UserError
@@ -29,13 +28,6 @@ def _keep(**values: Any) -> int:
     from certs.controller import run as controller  # noqa: PLC0415 - the API client takes a second to import
 
     return controller.run(settings, _kubeconfig(settings))
-
-
-def _inspect(**values: Any) -> int:
-    settings = InspectSettings(**values)
-    from certs.inspect import run as inspection  # noqa: PLC0415 - see the module
-
-    return inspection.run(settings, _kubeconfig(settings), sys.stdout)
 
 
 def _issue(**values: Any) -> int:
@@ -85,24 +77,6 @@ COMMANDS: Final = (
         "certificate controller waits for what can still appear, an API server for example.",
         params=parameters(ControllerSettings, ENVIRONMENT_PREFIX),
         callback=_keep,
-    ),
-    Command(
-        "inspect",
-        short_help="Show certificate, authorities and TLS handshake, and what is wrong with them",
-        help="Show certificate, authorities and TLS handshake, and what is wrong with them.",
-        examples=f"""\
-# The live cluster
-{PROGRAM} inspect
-
-# What a TLS handshake gets, where the Service can't be reached
-kubectl -n kubevirt-coschedule port-forward svc/kubevirt-coschedule 9443:443 &
-{PROGRAM} inspect --connect 127.0.0.1:9443
-
-# Files
-{PROGRAM} inspect --dir /etc/kubevirt-coschedule/tls -o json""",
-        exit_codes="0 when all is good, 1 when something is wrong, 2 for bad input and a cluster that can't be read.",
-        params=parameters(InspectSettings, ENVIRONMENT_PREFIX),
-        callback=_inspect,
     ),
     Command(
         "issue",

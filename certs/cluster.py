@@ -19,7 +19,7 @@ from msgspec import Struct
 from certs.rotation import plan, state
 from certs.rotation.plan import Issue, Publish, RotationPolicy, Write
 from certs.rotation.state import ClusterState
-from certs.settings import ObjectNames
+from certs.settings import ControllerSettings
 from webhook.component_base.client.api import Api, Reply
 from webhook.component_base.client.errors import ApiError
 from webhook.component_base.kubeconfig import Kubeconfig
@@ -34,21 +34,21 @@ class Conflict(Exception):
 
 
 class ObjectPaths(Struct, frozen=True, kw_only=True):
-    """The URL paths of the objects. `authority` is empty for a reader that needs no key of an authority."""
+    """The URL paths of the objects."""
 
     served: str
     authority: str
     configuration: str
 
     @classmethod
-    def of(cls, names: ObjectNames, authority_secret: str | None = None) -> Self:
+    def of(cls, names: ControllerSettings) -> Self:
         """Return the paths of the objects that the settings name."""
-        secrets = f"/api/v1/namespaces/{names.namespace}/secrets/"
-        configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/"
+        secrets = f"/api/v1/namespaces/{names.namespace}/secrets"
+        configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
         return cls(
-            served=secrets + names.secret,
-            authority=secrets + authority_secret if authority_secret else "",
-            configuration=configurations + names.webhook_configuration,
+            served=f"{secrets}/{names.secret}",
+            authority=f"{secrets}/{names.authority_secret}",
+            configuration=f"{configurations}/{names.webhook_configuration}",
         )
 
 
@@ -68,17 +68,15 @@ class ClusterObjects:
         Raises:
             ApiError: an object could not be read, or there is no configuration.
         """
-        configuration = await self.find(self._paths.configuration)
+        configuration = await self._find(self._paths.configuration)
         if configuration is None:
             raise ApiError(
                 f"MutatingWebhookConfiguration {self._paths.configuration.rpartition('/')[2]} does not exist; apply "
                 "the manifests, or name the right one with --webhook-configuration"
             )
-        served = await self.find(self._paths.served)
-        authority = await self.find(self._paths.authority) if self._paths.authority else None
         return ClusterState(
-            served=state.read_secret(served),
-            authority=state.read_secret(authority),
+            served=state.read_secret(await self._find(self._paths.served)),
+            authority=state.read_secret(await self._find(self._paths.authority)),
             configuration=state.read_configuration(configuration),
         )
 
@@ -103,12 +101,7 @@ class ClusterObjects:
         else:
             await self._patch(path, state.secret_patch(held.version, pair))
 
-    async def find(self, path: str) -> Mapping[str, Any] | None:
-        """Return the object at this URL path; None if it does not exist.
-
-        Raises:
-            ApiError: it could not be read.
-        """
+    async def _find(self, path: str) -> Mapping[str, Any] | None:
         with _naming(f"GET {path}"):
             reply = await self._api.get(path, seconds=_ANSWER_SECONDS)
             if reply.status == HTTPStatus.NOT_FOUND:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from certs.options import DNS_NAME, DNS_NAMES, DURATION, FRACTION, SECONDS_SPAN
 from webhook.component_base.address import Address
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import ADDRESS, FILE, ClusterSettings, OneOf, option
+from webhook.component_base.options import ADDRESS, FILE, ClusterSettings, option
 
 if TYPE_CHECKING:
     from certs.rotation.plan import RotationPolicy
@@ -19,11 +19,15 @@ _NAME: Final = "kubevirt-coschedule"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObjectNames(ClusterSettings):
-    """What is kept, for which Service, in which cluster."""
+class ControllerSettings(ClusterSettings):
+    """What `keep` runs with.
+
+    Raises:
+        BadSettings: times that can't work together.
+    """
 
     namespace: str = option(
-        default=_NAME, metavar="NAMESPACE", type=DNS_NAME, help="Namespace of the Service and of the Secret."
+        default=_NAME, metavar="NAMESPACE", type=DNS_NAME, help="Namespace of the Service and of the Secrets."
     )
     service: str = option(
         default=_NAME,
@@ -31,6 +35,12 @@ class ObjectNames(ClusterSettings):
         help="Service that the API server calls. The certificate is for the names of this Service.",
     )
     secret: str = option(default=f"{_NAME}-tls", type=DNS_NAME, help="Secret that the servers mount.")
+    authority_secret: str = option(
+        default=f"{_NAME}-certs-ca",
+        type=DNS_NAME,
+        help="Secret of the authority that issues the certificates. No server mounts it. Without it the certificate "
+        "controller makes a new authority.",
+    )
     webhook_configuration: str = option(
         default=_NAME,
         type=DNS_NAME,
@@ -38,29 +48,6 @@ class ObjectNames(ClusterSettings):
     )
     cluster_domain: str = option(
         default="cluster.local", metavar="DOMAIN", type=DNS_NAME, help="DNS domain of the cluster."
-    )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What a certificate must be for."""
-        from certs.x509 import pki  # noqa: PLC0415 - help and completion do without
-
-        return pki.service_names(self.service, self.namespace, self.cluster_domain)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ControllerSettings(ObjectNames):
-    """What `keep` runs with.
-
-    Raises:
-        BadSettings: times that can't work together.
-    """
-
-    authority_secret: str = option(
-        default=f"{_NAME}-certs-ca",
-        type=DNS_NAME,
-        help="Secret of the authority that issues the certificates. No server mounts it. Without it the certificate "
-        "controller makes a new authority.",
     )
     lifetime: timedelta = option(
         default="30d", type=DURATION, help="How long a certificate is valid: 30d, 12h, 15m or 90s."
@@ -119,37 +106,15 @@ class ControllerSettings(ObjectNames):
     def policy(self) -> RotationPolicy:
         """Return the settings that the plan of a rotation needs."""
         from certs.rotation.plan import RotationPolicy  # noqa: PLC0415 - as above
+        from certs.x509 import pki  # noqa: PLC0415 - as above
 
         return RotationPolicy(
-            names=self.names,
+            names=pki.service_names(self.service, self.namespace, self.cluster_domain),
             lifetime=self.lifetime,
             renew_before=self.renew_before,
             propagation=self.propagation_seconds,
             retire=self.retire_seconds,
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class InspectSettings(ObjectNames):
-    """What `inspect` runs with; with `dir` nothing of a live cluster is read."""
-
-    dir: Path | None = option(
-        metavar="DIR",
-        type=FILE,
-        help="Directory with tls.crt, tls.key and ca.crt, as a server mounts it. The program inspects it instead of a "
-        "live cluster.",
-    )
-    name: tuple[str, ...] | None = option(
-        type=DNS_NAMES,
-        help="DNS names and addresses that the certificate must be for, with commas between them. Without this option: "
-        "the names of the Service; with --dir, the certificate may be for any name.",
-    )
-    connect: Address | None = option(
-        type=ADDRESS,
-        help="Address of a server for a TLS handshake. Without this option: the Service of a live cluster, where it "
-        "can be reached from here.",
-    )
-    output: Literal["text", "json"] = option("-o", default="text", type=OneOf("text", "json"), help="Output format.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ def run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
 
 
 async def _run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
-    open_cluster = partial(connect_objects, kubeconfig, ObjectPaths.of(settings, settings.authority_secret))
+    open_cluster = partial(connect_objects, kubeconfig, ObjectPaths.of(settings))
     async with open_cluster():
         pass  # a kubeconfig that can't be used ends the process now
     controller = Controller(open_cluster, settings.policy, clock=_now, note=log.note)

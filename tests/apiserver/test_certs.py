@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 import ssl
 import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
+from controlplane import build
 from support.control_plane.certs_install import AUTHORITY_SECRET, CONFIGURATION, SECRET, CertsInstall
 from support.control_plane.installed import NAME, Installed
-from support.drivers.serving import ROOT, Pair
+from support.control_plane.rendering import ROOT
+from support.drivers.serving import Pair
+from support.fakes import certs_cluster
 
 from certs.controller.reconciler import READ_EVERY
 
 MAX_RESTORED_SECONDS: Final = READ_EVERY.total_seconds() + 10  # a call took up to 2 s on a busy machine
+
+RUNBOOK: Final = ROOT / "docs/operate/runbook.md"
 
 
 def messages(log: Path) -> list[str]:
@@ -124,25 +130,28 @@ def test_a_controller_outlives_its_api_server(kept: CertsInstall) -> None:
     assert not [line for line in log.read_text().splitlines() if "Traceback" in line]
 
 
-def test_inspect_tells_good_from_wrong(kept: CertsInstall, tmp_path: Path) -> None:
-    """Exit code 0 for a kept install, 1 where the bundle is emptied, 2 where there is none; a table, and JSON."""
+def test_the_lines_of_the_runbook_tell_good_from_wrong(kept: CertsInstall, tmp_path: Path) -> None:
+    """Kubectl and openssl as the runbook has them: for a kept install, and where the bundle is of another authority."""
+    _, _, section = RUNBOOK.read_text(encoding="utf-8").partition("## The certificate\n")
+    lines = section.split("```sh\n")[1].split("```")[0]
     admin = kept.plane.kubeconfig(tmp_path / "admin.kubeconfig", kept.plane.admin)
+    found = {**os.environ, "KUBECONFIG": str(admin), "PATH": f"{build.kubectl().parent}:{os.environ['PATH']}"}
 
-    def inspect(*words: str) -> tuple[int, str]:
-        command = [sys.executable, "-m", "certs", "inspect", "--kubeconfig", str(admin), *words]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
+    def run() -> tuple[int, str]:
+        command = ["bash", "-euo", "pipefail", "-c", lines]
+        done = subprocess.run(command, cwd=tmp_path, env=found, capture_output=True, text=True, check=False)  # noqa: S603 - the runbook's
         return done.returncode, done.stdout + done.stderr
 
     with kept.keeping():
         kept.until(kept.is_good)
-    code, text = inspect()
+    code, text = run()
     assert code == 0, text
-    assert "caBundle of virt-launcher.kubevirt-coschedule.io" in text
-    kept.api.replace({**kept.configuration, "metadata": kept.api.get(CONFIGURATION)["metadata"]})
-    code, text = inspect("-o", "json")
-    found = {each["check"]: each["result"] for each in json.loads(text)["findings"]}
-    assert (code, found["caBundle of virt-launcher.kubevirt-coschedule.io"], found["key"]) == (1, "wrong", "ok")
-    kept.api.delete(CONFIGURATION)
-    code, text = inspect()
-    assert code == 2
-    assert text.startswith(f"error: MutatingWebhookConfiguration {NAME} does not exist; apply the manifests")
+    assert "tls.crt: OK" in text
+    assert f"DNS:{NAME}.{NAME}.svc" in text
+    assert "PRIVATE KEY" not in text
+    configuration, stranger = kept.api.get(CONFIGURATION), certs_cluster.made().pair.authority
+    for entry in configuration["webhooks"]:
+        entry["clientConfig"]["caBundle"] = base64.b64encode(stranger).decode()
+    kept.api.replace(configuration)
+    code, text = run()
+    assert (code, "unable to get local issuer certificate" in text) == (2, True), text

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 from support.control_plane.chart import CHART, ISSUER, all_on, lint, render, suites
-from support.control_plane.rendering import CERT_MANAGER, CERTS, DEFAULT, INSTALLS, NAME, at, the
+from support.control_plane.rendering import CERTS, INSTALLS, NAME, TLS, at, the
 from support.drivers.command_lines import values
 
 from certs import cli as certs_cli
@@ -53,17 +53,18 @@ def test_the_programs_take_every_option(tmp_path: Path) -> None:
 
 
 @each_install
-def test_helm_test_asks_what_inspect_takes(install: str) -> None:
-    """The pod runs `certs inspect`; only with the certificate controller it has an account."""
+def test_helm_test_runs_its_script_without_an_account(install: str) -> None:
+    """The whole script, with the address of the Service; it gets the authority that callers trust, and no key."""
     (pod,) = (item for item in render(ISSUER[install], test=True) if item["kind"] == "Pod")
     assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    assert (pod["spec"]["automountServiceAccountToken"], "volumes" in pod["spec"]) == (False, False)
     (container,) = pod["spec"]["containers"]
-    chosen = values(certs_cli.COMMANDS, *container["args"])
-    assert str(chosen["connect"]) == f"{NAME}.{NAME}.svc:443"
-    assert pod["spec"].get("serviceAccountName") == (CERTS if install == DEFAULT else None)
-    assert pod["spec"]["automountServiceAccountToken"] is (install == DEFAULT)
-    if install == CERT_MANAGER:
-        assert chosen["dir"] == Path(container["volumeMounts"][0]["mountPath"])
+    script, address, expected = container["args"]
+    assert container["command"] == ["python", "-c"]
+    assert script.strip() == (CHART / "files/tests/review.py").read_text(encoding="utf-8").strip()
+    assert (address, expected) == (f"{NAME}.{NAME}.svc:443", "answered")
+    (authorities,) = container["env"]
+    assert authorities["valueFrom"]["secretKeyRef"] == {"name": TLS, "key": "ca.crt"}
 
 
 def test_helm_finds_no_fault() -> None:

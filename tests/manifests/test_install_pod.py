@@ -150,7 +150,7 @@ def test_the_network_policies_open_what_the_container_listens_on(program: str) -
 
 
 def test_a_network_policy_leaves_the_way_to_the_api_server() -> None:
-    """Out of all pods: the API server and DNS. `inspect` also needs the webhook's port."""
+    """Out of all pods: the API server and DNS. The pod of `helm test` also needs the webhook's port."""
     spec = the("NetworkPolicy")["spec"]
     assert spec["podSelector"] == {"matchLabels": {"app.kubernetes.io/name": NAME}}
     assert spec["policyTypes"] == ["Ingress", "Egress"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import stat
-import subprocess
 import sys
 from contextlib import closing
 from datetime import UTC, datetime
@@ -14,7 +13,7 @@ from pathlib import Path
 from socket import create_server
 
 import pytest
-from support.drivers.serving import ROOT, port_of, spawned, until_logged
+from support.drivers.serving import port_of, spawned, until_logged
 from support.waits import MAX_WAIT_SECONDS
 
 from certs import cli
@@ -54,7 +53,7 @@ def test_the_help_of_a_command_lists_every_option(command: Command, capsys: pyte
             ["keeep"],
             [
                 (
-                    "error: unknown command 'keeep': expected one of keep, inspect, issue, version, help, completion; "
+                    "error: unknown command 'keeep': expected one of keep, issue, version, help, completion; "
                     "did you mean keep?"
                 )
             ],
@@ -79,15 +78,11 @@ def test_the_help_of_a_command_lists_every_option(command: Command, capsys: pyte
             ],
         ),
         (
-            ["inspect", "--dir", "/nowhere"],
-            ["error: /nowhere: no such directory; expected one with tls.crt, tls.key and ca.crt"],
-        ),
-        (
             ["issue", "--dir", "/dev/null/x"],
             ["error: /dev/null/x: Not a directory; choose another directory with --dir"],
         ),
     ],
-    ids=["command", "flag first", "flag", "missing", "two at once", "kubeconfig", "directory", "no directory"],
+    ids=["command", "flag first", "flag", "missing", "two at once", "kubeconfig", "no directory"],
 )
 def test_a_mistake_is_a_sentence_and_exit_code_2(
     words: list[str], problems: list[str], capsys: pytest.CaptureFixture[str]
@@ -158,11 +153,3 @@ def test_keep_says_an_address_that_is_taken(tmp_path: Path) -> None:
         with spawned([sys.executable, *words], tmp_path / "log") as process:
             assert process.wait(MAX_WAIT_SECONDS) == 2
     assert f"error: can't listen on {address}: " in (tmp_path / "log").read_text()
-
-
-def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
-    """As in `inspect | head -1`."""
-    assert cli.main(["issue", "--dir", str(tmp_path)]) == 0
-    command = f"{sys.executable} -m certs inspect --dir {tmp_path} | true; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603, S607 - a pipe needs a shell
-    assert (done.returncode, done.stderr) == (0, "")

@@ -38,7 +38,7 @@ class Program(NamedTuple):
     prints: str  # a command that prints a few lines, without a cluster; {} is a directory
     misspelled: str
     begun: str  # the first letters of that command, and of no other
-    formats: str  # a command with --output text or json
+    formats: str = ""  # a command with --output text, yaml or json
 
     def run(self, *words: str, stdout: int = subprocess.PIPE, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
@@ -48,4 +48,4 @@ class Program(NamedTuple):
 WEBHOOK: Final = Program(
     "webhook", "kubevirt-coschedule", f"status web01 -n prod-vms --manifests {EXAMPLES}", "statsu", "sta", "explain"
 )
-CERTS: Final = Program("certs", "kubevirt-coschedule-certs", "issue --dir {}", "issu", "iss", "inspect")
+CERTS: Final = Program("certs", "kubevirt-coschedule-certs", "issue --dir {}", "issu", "iss")
