@@ -20,6 +20,7 @@ from certs.rotation import plan, state
 from certs.rotation.plan import Issue, Publish, RotationPolicy, Write
 from certs.rotation.state import ClusterState
 from certs.settings import ControllerSettings
+from certs.x509 import pki
 from webhook.component_base.client.api import Api, Reply
 from webhook.component_base.client.errors import ApiError
 from webhook.component_base.kubeconfig import Kubeconfig
@@ -88,7 +89,7 @@ class ClusterObjects:
             ApiError: the API server refused the change, or its answer did not arrive.
         """
         if isinstance(step, Publish):
-            body = state.configuration_patch(seen.configuration, step.bundle.text)
+            body = state.configuration_patch(seen.configuration, pki.pem(step.authorities))
             await self._patch(self._paths.configuration, body)
             return
         issues = isinstance(step, Issue)

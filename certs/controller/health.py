@@ -48,7 +48,7 @@ class KeepFamily(MetricFamily):
 def handler(status: ControllerStatus, clock: Clock) -> Handler:
     """Return what answers at the health port."""
     return health_handler(
-        lambda: [readiness(status)], Metrics(lambda: families(status)).expose, lambda: [liveness(status, clock())]
+        lambda: [readiness(status)], Metrics(lambda: families(status)).expose, lambda: [liveness(status, clock.now())]
     )
 
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from msgspec import Struct
 
 from certs.cluster import ClusterObjects, Conflict
 from certs.rotation import plan
-from certs.rotation.bundle import Bundle, BundleHistory
-from certs.rotation.plan import Issue, NewAuthority, Publish, RotationPolicy, WaitUntil, Write
+from certs.rotation.plan import Issue, NewAuthority, Publish, RotationHistory, RotationPolicy, WaitUntil, Write
 from certs.rotation.state import ClusterState
 from certs.x509 import pki
 from webhook.component_base.client.backoff import Backoff
@@ -31,9 +31,15 @@ _RETRYING: Final = "can't read or write the objects, trying again"
 
 
 Connect = Callable[[], AbstractAsyncContextManager[ClusterObjects]]
-Clock = Callable[[], datetime]
 Note = Callable[..., None]
-Sleep = Callable[[float], Awaitable[None]]
+
+
+class Clock(Struct, frozen=True):
+    """`now` is the time of day, which somebody can set. `elapsed` has the seconds since a moment."""
+
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    elapsed: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 class ControllerStatus(Struct):
@@ -52,14 +58,11 @@ class ControllerStatus(Struct):
 class Controller:
     """The certificate controller. If several run, the first write wins, and the others read again."""
 
-    def __init__(
-        self, connect: Connect, policy: RotationPolicy, *, clock: Clock, note: Note, sleep: Sleep = asyncio.sleep
-    ) -> None:
+    def __init__(self, connect: Connect, policy: RotationPolicy, clock: Clock, note: Note) -> None:
         self.status = ControllerStatus()
-        self._sleep = sleep
         self._connect, self._policy, self._clock, self._note = connect, policy, clock, note
         self._logged: dict[str, object] = {}
-        self._history = BundleHistory()
+        self._history = RotationHistory()
         self._last_write: type[Write] | None = None  # since the objects were last found correct
         self._published_before: set[str] = set()  # the fingerprints of authorities
 
@@ -75,7 +78,7 @@ class Controller:
             except (ApiError, UserError) as error:
                 self._failed(str(error))
             backoff.failed(now(), 0)
-            await self._sleep(backoff.wait(now()))
+            await self._clock.sleep(backoff.wait(now()))
 
     async def reconcile(self, objects: ClusterObjects) -> None:
         """Read the objects, then take the one step that is due, or wait.
@@ -83,16 +86,17 @@ class Controller:
         Raises:
             ApiError: an object could not be read or written.
         """
-        self.status.reconciled_at = self._clock()
+        self.status.reconciled_at = self._clock.now()
         seen = await objects.read()
-        now = self._clock()
+        now = self._clock.now()
+        self._history.adjust(now, timedelta(seconds=self._clock.elapsed()))
         step = plan.next_step(seen, self._history, self._policy, now)
         self._observe(seen, step, now)
         if isinstance(step, WaitUntil):
             self._log_once("waiting", reason=step.reason, until=step.until)
-            await self._sleep(min(step.until - now, READ_EVERY).total_seconds())
+            await self._clock.sleep(min(step.until - now, READ_EVERY).total_seconds())
             return
-        if self._clock() - now > _TOO_OLD:
+        if self._clock.now() - now > _TOO_OLD:
             return
         try:
             await objects.write(step, seen, self._policy, now)
@@ -127,20 +131,20 @@ class Controller:
             case Issue(reason):
                 self.status.rotations += 1
                 self._note("certificate issued", reason=reason)
-            case Publish(bundle):
-                self._published(bundle)
+            case Publish():
+                self._published(step)
 
-    def _published(self, bundle: Bundle) -> None:
-        for each in bundle.added:
+    def _published(self, written: Publish) -> None:
+        for each in written.added:
             authority = pki.short_fingerprint(each)
             self._note("authority published", authority=authority)
             if authority in self._published_before:
                 gone = "an authority was published before, and is gone: does another client write the caBundle?"
                 self._log_once(gone, logging.WARNING, authority=authority)
             self._published_before.add(authority)
-        for each in bundle.dropped:
+        for each in written.dropped:
             self._note("authority dropped", authority=pki.short_fingerprint(each))
-        if not bundle.added and not bundle.dropped:
+        if not written.added and not written.dropped:
             self._note("caBundle had text that is not a certificate, or a certificate twice: written again")
 
     def _log_once(self, message: str, level: int = logging.INFO, **fields: object) -> None:
@@ -155,5 +159,5 @@ class Controller:
                 "the objects change back after each write: does another client write the caBundle or a Secret?",
                 logging.WARNING,
             )
-            await self._sleep(READ_EVERY.total_seconds())
+            await self._clock.sleep(READ_EVERY.total_seconds())
         self._last_write = written

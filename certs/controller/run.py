@@ -8,13 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from datetime import UTC, datetime
 from functools import partial
 
 from certs import log
 from certs.cluster import ObjectPaths, connect_objects
 from certs.controller import health
-from certs.controller.reconciler import Controller
+from certs.controller.reconciler import Clock, Controller
 from certs.settings import ControllerSettings
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.log_line import raised_at
@@ -37,8 +36,9 @@ async def _run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
     open_cluster = partial(connect_objects, kubeconfig, ObjectPaths.of(settings))
     async with open_cluster():
         pass  # a kubeconfig that can't be used ends the process now
-    controller = Controller(open_cluster, settings.policy, clock=_now, note=log.note)
-    listener = Listener(health.handler(controller.status, _now))
+    clock = Clock()
+    controller = Controller(open_cluster, settings.policy, clock, log.note)
+    listener = Listener(health.handler(controller.status, clock))
     listen = await listener.start(settings.listen)
     log.note(
         "keeping",
@@ -72,7 +72,3 @@ async def _until_signal(controller: Controller) -> int:
     fields = {"because": f"{type(error).__name__}: {error}", "at": raised_at(error)} if error else {}
     log.note("the controller ended, so the process ends", logging.ERROR, **fields)
     return 1
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -18,9 +18,6 @@ from msgspec import Struct
 from certs.x509.pki import NO_PAIR, Pair
 
 KEYS: Final = ("tls.crt", "tls.key", "ca.crt")
-# What release 0.1.0 kept in the Secret of the servers. A write removes it.
-_OLD_KEYS: Final = ("next.crt", "next.key", "next-ca.crt", "previous-ca.crt")
-_OLD_ANNOTATION: Final = "kubevirt-coschedule.io/tls-placed-at"
 
 
 class Secret(Struct, frozen=True, kw_only=True):
@@ -30,18 +27,11 @@ class Secret(Struct, frozen=True, kw_only=True):
     pair: Pair = NO_PAIR
 
 
-class MutatingWebhook(Struct, frozen=True):
-    """One webhook of the configuration, with its caBundle decoded to PEM."""
-
-    name: str
-    bundle: bytes
-
-
 class Configuration(Struct, frozen=True, kw_only=True):
-    """The MutatingWebhookConfiguration. `raw` is the object as the API server sent it, with all its fields."""
+    """The MutatingWebhookConfiguration. `bundles`: the caBundle of each webhook, as PEM. `raw`: the whole object."""
 
     version: str
-    webhooks: tuple[MutatingWebhook, ...]
+    bundles: tuple[bytes, ...]
     raw: Mapping[str, Any]
 
 
@@ -57,20 +47,14 @@ def read_secret(raw: Mapping[str, Any] | None) -> Secret:
     """Return the Secret of the API server's JSON. A damaged value counts as empty, so that it is repaired."""
     if raw is None:
         return Secret()
-    data = {key: _decoded(value) for key, value in (raw.get("data") or {}).items()}
-    return Secret(version=raw["metadata"]["resourceVersion"], pair=Pair(*(data.get(key, b"") for key in KEYS)))
+    data = raw.get("data") or {}
+    return Secret(version=raw["metadata"]["resourceVersion"], pair=Pair(*(_decoded(data.get(key)) for key in KEYS)))
 
 
 def read_configuration(raw: Mapping[str, Any]) -> Configuration:
     """Return the MutatingWebhookConfiguration of the API server's JSON."""
-    return Configuration(
-        version=raw["metadata"]["resourceVersion"],
-        webhooks=tuple(
-            MutatingWebhook(webhook["name"], _decoded(webhook["clientConfig"].get("caBundle") or ""))
-            for webhook in raw.get("webhooks") or ()
-        ),
-        raw=raw,
-    )
+    bundles = tuple(_decoded(webhook["clientConfig"].get("caBundle")) for webhook in raw.get("webhooks") or ())
+    return Configuration(version=raw["metadata"]["resourceVersion"], bundles=bundles, raw=raw)
 
 
 def new_secret(path: str, pair: Pair) -> dict[str, Any]:
@@ -82,10 +66,7 @@ def new_secret(path: str, pair: Pair) -> dict[str, Any]:
 
 def secret_patch(version: str, pair: Pair) -> dict[str, Any]:
     """Return a JSON merge patch that puts a pair into the Secret of this version."""
-    return {
-        "metadata": {"resourceVersion": version, "annotations": {_OLD_ANNOTATION: None}},
-        "data": {**dict.fromkeys(_OLD_KEYS), **_data(pair)},
-    }
+    return {"metadata": {"resourceVersion": version}, "data": _data(pair)}
 
 
 def configuration_patch(configuration: Configuration, bundle: bytes) -> dict[str, Any]:
@@ -93,13 +74,11 @@ def configuration_patch(configuration: Configuration, bundle: bytes) -> dict[str
 
     A merge patch replaces a whole list. So it has the webhooks as they were read; the resourceVersion protects them.
     """
-    text = _encoded(bundle)
-    webhooks: Sequence[Mapping[str, Any]] = configuration.raw.get("webhooks") or ()
+    webhooks = configuration.raw.get("webhooks") or ()
+    own = {"caBundle": _encoded(bundle)}
     return {
         "metadata": {"resourceVersion": configuration.version},
-        "webhooks": [
-            {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": text}} for webhook in webhooks
-        ],
+        "webhooks": [{**webhook, "clientConfig": {**webhook["clientConfig"], **own}} for webhook in webhooks],
     }
 
 
@@ -107,9 +86,9 @@ def _data(pair: Pair) -> dict[str, str]:
     return dict(zip(KEYS, map(_encoded, (pair.certificate, pair.key, pair.authority)), strict=True))
 
 
-def _decoded(value: str) -> bytes:
+def _decoded(value: str | None) -> bytes:
     try:
-        return base64.b64decode(value)
+        return base64.b64decode(value or "")
     except binascii.Error:
         return b""
 

@@ -79,7 +79,7 @@ def test_an_authority_that_somebody_deletes_is_replaced_beside_the_old_one(kept:
         while not kept.is_good():
             state = kept.state()
             served = state.served.pair.authority
-            assert all(served in webhook.bundle for webhook in state.configuration.webhooks)
+            assert all(served in bundle for bundle in state.configuration.bundles)
         assert kept.state().served.pair.authority != before.authority
     assert messages(log).count("authority made") == 2
     assert "authority dropped" in messages(log)
@@ -93,7 +93,7 @@ def test_an_upgrade_keeps_the_pair(kept: CertsInstall) -> None:
         kept.plane.install([*kept.manifests, kept.configuration])
         after = kept.state()
     assert (after.served.pair, after.authority.pair) == (before.served.pair, before.authority.pair)
-    assert after.configuration.webhooks == before.configuration.webhooks
+    assert after.configuration.bundles == before.configuration.bundles
 
 
 def test_two_controllers_started_at_once_agree(kept: CertsInstall) -> None:

@@ -14,7 +14,7 @@ from support.control_plane.rendering import AUTHORITY, NAME, TLS
 
 from certs import cluster
 from certs.cluster import ClusterObjects, ObjectPaths
-from certs.controller.reconciler import Controller
+from certs.controller.reconciler import Clock, Controller
 from certs.rotation import state
 from certs.rotation.plan import RotationPolicy, Write
 from certs.rotation.state import ClusterState
@@ -66,7 +66,7 @@ class Dying:
             raise Killed
         await self._real.write(step, *planned)
         seen = self._kept.state()
-        assert all(seen.served.pair.authority in hook.bundle for hook in seen.configuration.webhooks), step
+        assert all(seen.served.pair.authority in bundle for bundle in seen.configuration.bundles), step
         if self._left == 0:
             raise Killed
         self._left = self._left - 1 if self._left else None
@@ -80,7 +80,7 @@ async def _sleep(seconds: float) -> None:
 
 
 async def _crash(kept: CertsInstall, write: int, moment: str) -> None:
-    """It takes over a pair of release 0.1.0, whose authority has no key here."""
+    """It takes over a pair whose authority has no key here."""
     now, lifetime = datetime.now(UTC), timedelta(days=1)
     first = pki.issue(pki.new_authority(now=now, lifetime=lifetime), NAMES, now=now, lifetime=lifetime)
     data = state.new_secret(PATHS.served, first)["data"]
@@ -96,7 +96,7 @@ async def _crash(kept: CertsInstall, write: int, moment: str) -> None:
             async with cluster.connect_objects(Kubeconfig(file=kept.kubeconfig), PATHS) as real:
                 yield Dying(real, kept, left, at)
 
-        keeper = Controller(connect, QUICK, clock=lambda: datetime.now(UTC), note=lambda *_, **__: None, sleep=_sleep)
+        keeper = Controller(connect, QUICK, Clock(sleep=_sleep), lambda *_, **__: None)
         with pytest.raises(Killed):
             await keeper.run()
     assert kept.state().served.pair != first

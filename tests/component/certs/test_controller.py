@@ -14,11 +14,11 @@ from msgspec import structs
 from support.drivers.logging_here import logging_as_before
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import NOW, POLICY, SECOND, MemoryCluster, configuration, secret
-from support.fakes.certs_controller import Killed, Objects, Said, keep
+from support.fakes.certs_controller import Killed, Objects, Said, controller, keep
 
 from certs import log
 from certs.controller import health
-from certs.controller.reconciler import READ_EVERY, Controller, ControllerStatus
+from certs.controller.reconciler import READ_EVERY, Clock, Controller, ControllerStatus
 from certs.x509 import verify
 from certs.x509.verify import Servable
 from webhook.component_base.health import Check
@@ -145,7 +145,7 @@ async def test_a_step_that_was_planned_long_ago_is_planned_again() -> None:
     """The process was stopped between reading and writing, so its data is too old."""
     objects = Objects(MemoryCluster(None, configuration(b"")), NOW)
     times = iter([NOW, NOW, NOW + 11 * SECOND])
-    keeper = Controller(objects.connect, POLICY, clock=lambda: next(times), note=Said())
+    keeper = Controller(objects.connect, POLICY, Clock(lambda: next(times)), Said())
     await keeper.reconcile(objects)
     assert objects.cluster.writes == []
 
@@ -154,7 +154,7 @@ async def test_the_controller_slows_down_if_another_client_undoes_its_writes() -
     """Two programs write the bundle: the controller slows down, and logs the reason."""
     objects, said = Objects(issued(), NOW), Said()
 
-    keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=said, sleep=objects.sleep)
+    keeper = controller(objects, said)
     for _ in range(3):
         objects.cluster.edit_configuration(configuration(b""))
         await keeper.reconcile(objects)
@@ -165,7 +165,7 @@ async def test_the_controller_slows_down_if_another_client_undoes_its_writes() -
 async def test_a_client_that_empties_the_bundle_now_and_then_is_named_once() -> None:
     """However long after the bundle was found correct."""
     objects, said = Objects(issued(), NOW), Said()
-    keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=said, sleep=objects.sleep)
+    keeper = controller(objects, said)
     for _ in range(3):
         objects.cluster.edit_configuration(configuration(b""))
         for _ in range(2):
@@ -178,7 +178,7 @@ async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> Non
     """No private key in any line of a rotation, tracebacks included."""
     objects = Objects(MemoryCluster(None, configuration(b"garbage")), NOW)
     objects.until = NOW + SECOND
-    keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=log.note, sleep=objects.sleep)
+    keeper = controller(objects, log.note)
     with logging_as_before():
         log.start()
         with pytest.raises(Killed):
@@ -195,9 +195,7 @@ async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_health_is_the_loop_and_readiness_is_the_cluster() -> None:
     """Liveness does not depend on the API server: a restart does not repair it. A stuck loop fails liveness."""
-    status = Controller(
-        Objects(MemoryCluster(None, configuration()), NOW).connect, POLICY, clock=lambda: NOW, note=Said()
-    ).status
+    status = controller(Objects(MemoryCluster(None, configuration()), NOW), Said()).status
     assert health.liveness(status, NOW).ok
     assert health.readiness(status) == Check("objects", ok=False, detail="the objects were not read yet")
     status = structs.replace(status, reconciled_at=NOW, problem=None)

@@ -72,7 +72,7 @@ class CertsInstall:
         current = verify.examine(seen.served.pair, NAMES, datetime.now(UTC))
         return isinstance(current, verify.Servable) and all(
             bundle == seen.served.pair.authority
-            for bundle in (seen.authority.pair.certificate, *(hook.bundle for hook in seen.configuration.webhooks))
+            for bundle in (seen.authority.pair.certificate, *seen.configuration.bundles)
         )
 
     def until(self, accept: Callable[[], bool], seconds: float = MAX_WAIT_SECONDS) -> float:

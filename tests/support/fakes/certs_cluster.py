@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from certs.rotation import plan, state
-from certs.rotation.bundle import BundleHistory
-from certs.rotation.plan import NewAuthority, Publish, RotationPolicy, Write
+from certs.rotation.plan import NewAuthority, Publish, RotationHistory, RotationPolicy, Write
 from certs.rotation.state import KEYS, ClusterState
 from certs.x509 import pki
 from certs.x509.pki import Authority, Pair
@@ -103,7 +102,7 @@ class MemoryCluster:
             Conflict: it is for another resourceVersion, or creates what exists.
         """
         if isinstance(step, Publish):
-            body = state.configuration_patch(seen.configuration, step.bundle.text)
+            body = state.configuration_patch(seen.configuration, pki.pem(step.authorities))
             self.configuration = self._patched(self.configuration, body)
         else:
             which = "authority" if isinstance(step, NewAuthority) else "served"
@@ -135,7 +134,7 @@ class MemoryCluster:
     @property
     def bundles(self) -> list[bytes]:
         """Return the caBundle of each webhook."""
-        return [hook.bundle for hook in self.state().configuration.webhooks]
+        return list(self.state().configuration.bundles)
 
     def _patched(self, old: dict[str, Any] | None, body: Mapping[str, Any]) -> dict[str, Any]:
         if old is None or body["metadata"]["resourceVersion"] != old["metadata"]["resourceVersion"]:
@@ -164,6 +163,6 @@ def merge_patch(target: Any, patch: Any) -> Any:
 def take_next(cluster: MemoryCluster, now: datetime) -> None:
     """Take the step that a controller that just started would take."""
     seen = cluster.state()
-    step = plan.next_step(seen, BundleHistory(), POLICY, now)
+    step = plan.next_step(seen, RotationHistory(), POLICY, now)
     assert not isinstance(step, plan.WaitUntil), step
     cluster.apply(step, seen, now)

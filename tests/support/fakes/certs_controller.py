@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from support.fakes import certs_cluster
-from support.fakes.certs_cluster import POLICY, MemoryCluster
+from support.fakes.certs_cluster import NOW, POLICY, MemoryCluster
 
 from certs.cluster import Conflict
-from certs.controller.reconciler import Controller
+from certs.controller.reconciler import Clock, Controller
 from certs.rotation.plan import RotationPolicy, Write
 from certs.rotation.state import ClusterState
 from webhook.component_base.client.errors import ApiError
@@ -86,9 +86,19 @@ class Said:
         return [line["message"] for line in self.lines]
 
 
+def controller(objects: Objects, said: Callable[..., None]) -> Controller:
+    """A controller that has just started, on the cluster's clock."""
+
+    def elapsed() -> float:
+        return (objects.now - NOW).total_seconds()
+
+    clock = Clock(lambda: objects.now, elapsed, objects.sleep)
+    return Controller(objects.connect, POLICY, clock, said)
+
+
 async def keep(objects: Objects, said: Said | None = None) -> Controller:
     """Run a controller from its start until it is killed."""
-    keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=said or Said(), sleep=objects.sleep)
+    keeper = controller(objects, said or Said())
     with pytest.raises(Killed):
         await keeper.run()
     return keeper

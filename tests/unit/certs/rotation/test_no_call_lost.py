@@ -1,7 +1,8 @@
 """No call is lost to a certificate: a model of API servers and servers that lag, killed controllers, and edits.
 
 An API server may see any bundle that was there in the last `propagation`. A server may serve any pair that was the
-newest servable one of the Secret within the last `retire`. Every such pair must be verified by every such bundle.
+newest servable one of the Secret within the last `retire`. Every such pair must be verified by every such bundle. Once
+a user has set a controller's clock, servers are as quick as API servers: what is left of `retire` is for the clock.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, Conflic
 from support.sizes import size
 
 from certs.rotation import plan
-from certs.rotation.bundle import BundleHistory
-from certs.rotation.plan import WaitUntil
+from certs.rotation.plan import RotationHistory, WaitUntil
 from certs.rotation.state import ClusterState
 from certs.x509 import verify
 from certs.x509.pki import Pair
@@ -31,6 +31,7 @@ TURNS_AT_MOST: Final = 12
 CONTROLLERS: Final = 2
 
 controllers = st.integers(0, CONTROLLERS - 1)
+skews = st.sampled_from([-50, -1, 0, 1, 50]).map(lambda minutes: timedelta(minutes=minutes))
 jumps = st.sampled_from([SECOND, 5 * SECOND, POLICY.propagation, POLICY.retire / 2, POLICY.retire, DAY, 9 * DAY])
 
 
@@ -41,7 +42,9 @@ class Rotations(RuleBasedStateMachine):
         super().__init__()
         self.now = NOW
         self.cluster = MemoryCluster(None, certs_cluster.configuration(b""))
-        self.histories = [BundleHistory() for _ in range(CONTROLLERS)]
+        self.histories = [RotationHistory() for _ in range(CONTROLLERS)]
+        self.skews = [timedelta()] * CONTROLLERS  # of the controllers' clocks
+        self.lag = POLICY.retire  # of the slowest server
         self.planned: dict[int, tuple[datetime, ClusterState, plan.RotationStep]] = {}
         self.excused_until = NOW
         self.edited_at = NOW - DAY
@@ -58,8 +61,7 @@ class Rotations(RuleBasedStateMachine):
     def look(self, controller: int) -> None:
         """One controller reads and plans; it may never write."""
         state = self.cluster.state()
-        step = plan.next_step(state, self.histories[controller], POLICY, self.now)
-        self.planned[controller] = self.now, state, step
+        self.planned[controller] = self.now, state, self.next_step(controller)
 
     @rule(controller=controllers)
     def act(self, controller: int) -> None:
@@ -68,7 +70,7 @@ class Rotations(RuleBasedStateMachine):
         if step is None or state is None or isinstance(step, WaitUntil) or self.now - at > WATCH_SECONDS:
             return
         try:
-            self.cluster.apply(step, state, at)
+            self.cluster.apply(step, state, at + self.skews[controller])
         except Conflict:
             return
         self.note()
@@ -77,7 +79,7 @@ class Rotations(RuleBasedStateMachine):
     def is_killed(self, controller: int) -> None:
         """Between a look and its write, or at any other moment. The next one has seen nothing."""
         self.planned.pop(controller, None)
-        self.histories[controller] = BundleHistory()
+        self.histories[controller] = RotationHistory()
 
     @rule(controller=controllers)
     def settle(self, controller: int) -> None:
@@ -85,9 +87,9 @@ class Rotations(RuleBasedStateMachine):
         for _ in range(TURNS_AT_MOST):
             step = self.next_step(controller)
             if isinstance(step, WaitUntil):
-                assert step.until > self.now
+                assert step.until > self.now + self.skews[controller]
                 return
-            self.cluster.apply(step, self.cluster.state(), self.now)
+            self.cluster.apply(step, self.cluster.state(), self.now + self.skews[controller])
             self.note()
         raise AssertionError(f"still writing after {TURNS_AT_MOST} turns: {step}")
 
@@ -99,7 +101,15 @@ class Rotations(RuleBasedStateMachine):
             self.settle(controller)
             step = self.next_step(controller)
             assert isinstance(step, WaitUntil)
-            self.now = min(step.until, end)
+            self.now = min(step.until - self.skews[controller], end)
+
+    @rule(controller=controllers, skew=skews)
+    def clock_is_set(self, controller: int, skew: timedelta) -> None:
+        """By less than certificates are backdated. The controller looks, as it does every few seconds."""
+        self.next_step(controller)
+        self.planned.pop(controller, None)
+        self.skews[controller], self.lag = skew, POLICY.propagation
+        self.next_step(controller)
 
     @rule(span=jumps)
     def nobody_is_there(self, span: timedelta) -> None:
@@ -171,12 +181,14 @@ class Rotations(RuleBasedStateMachine):
 
     def next_step(self, controller: int) -> plan.RotationStep:
         """What a controller would do now."""
-        return plan.next_step(self.cluster.state(), self.histories[controller], POLICY, self.now)
+        now, history = self.now + self.skews[controller], self.histories[controller]
+        history.adjust(now, self.now - NOW)
+        return plan.next_step(self.cluster.state(), history, POLICY, now)
 
     def note(self) -> None:
         """Note what servers and API servers will see."""
         current = self.cluster.served
-        if not any(map(self.good, since(self.served, self.now - POLICY.retire))):
+        if not any(map(self.good, since(self.served, self.now - self.lag))):
             self.excused_until = self.now + POLICY.propagation  # as at the first start: there was no call to lose
         if self.good(current) and (not self.served or self.served[-1][1] != current):
             self.served.append((self.now, current))
@@ -192,7 +204,7 @@ class Rotations(RuleBasedStateMachine):
         """Every pair that a server may serve is verified by every bundle that an API server may see."""
         if self.now < self.excused_until:
             return
-        for pair in since(self.served, self.now - POLICY.retire):
+        for pair in since(self.served, self.now - self.lag):
             if self.good(pair):
                 for bundles in since(self.seen, self.now - POLICY.propagation):
                     assert all(pair.authority in bundle for bundle in bundles)
@@ -205,9 +217,10 @@ class Rotations(RuleBasedStateMachine):
             self.settle(0)
             step = self.next_step(0)
             assert isinstance(step, WaitUntil)
-            if step.until > self.now + POLICY.retire:
+            until = step.until - self.skews[0]
+            if until > self.now + POLICY.retire:
                 break
-            self.now = step.until
+            self.now = until
         assert self.good(self.cluster.served)
         assert set(self.cluster.bundles) == {self.cluster.served.authority}
         assert self.cluster.state().authority.pair.certificate == self.cluster.served.authority

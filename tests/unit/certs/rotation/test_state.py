@@ -11,7 +11,6 @@ from support.fakes import certs_cluster
 from support.fakes.certs_cluster import NOW, MemoryCluster, configuration, secret
 
 from certs.rotation import plan, state
-from certs.rotation.bundle import BundleHistory
 from certs.x509.pki import NO_PAIR, Pair
 
 PAIR = certs_cluster.pair()
@@ -29,16 +28,16 @@ def test_a_secret_without_content_is_empty(data: Any) -> None:
     assert state.read_secret({"metadata": {"resourceVersion": "7"}, "data": data}).pair == NO_PAIR
 
 
-def test_a_write_removes_what_release_0_1_0_kept_in_the_secret() -> None:
-    """A staged key has no reader any more. What is not ours stays."""
-    old = {"next.crt": b"a", "next.key": b"b", "next-ca.crt": b"c", "previous-ca.crt": b"d", "other": b"e"}
-    held = secret(PAIR, **old)
-    held["metadata"]["annotations"] = {"kubevirt-coschedule.io/tls-placed-at": NOW.isoformat(), "other": "f"}
+def test_a_write_leaves_what_is_not_ours() -> None:
+    """Other keys, and annotations."""
+    held = secret(certs_cluster.pair(), other=b"e")
+    held["metadata"]["annotations"] = {"other": "f"}
     shown = MemoryCluster(held, configuration(b""))
     shown.put("served", "1", PAIR)
     written = shown.secrets["served"]
+    assert state.read_secret(written).pair == PAIR
     assert set(written["data"]) == {*state.KEYS, "other"}
-    assert set(written["metadata"]["annotations"]) == {"other"}
+    assert written["metadata"]["annotations"] == {"other": "f"}
 
 
 @given(bundle=st.binary(max_size=200), content=st.binary(max_size=100))
@@ -47,5 +46,5 @@ def test_any_garbage_has_a_next_step(bundle: bytes, content: bytes) -> None:
     garbage = secret(Pair(content, content, content))
     for authority in (garbage, secret(certs_cluster.made().pair)):
         seen = MemoryCluster(garbage, configuration(bundle), authority).state()
-        step = plan.next_step(seen, BundleHistory(), certs_cluster.POLICY, NOW)
+        step = plan.next_step(seen, plan.RotationHistory(), certs_cluster.POLICY, NOW)
         assert isinstance(step, plan.NewAuthority | plan.Publish)
