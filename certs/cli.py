@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import click
 
-from certs.options import ENVIRONMENT_PREFIX
-from certs.settings import ControllerSettings, IssueSettings
+from certs.settings import ENVIRONMENT_PREFIX, ControllerSettings, IssueSettings
 from webhook.component_base import command_line
 from webhook.component_base.command_line import Command
 from webhook.component_base.errors import BadSettings, UserError
@@ -25,7 +24,7 @@ PROGRAM: Final = "python -m certs"
 
 def _keep(**values: Any) -> int:
     settings = ControllerSettings(**values)
-    from certs.controller import run as controller  # noqa: PLC0415 - the API client takes a second to import
+    from certs import run as controller  # noqa: PLC0415 - the API client takes a second to import
 
     return controller.run(settings, _kubeconfig(settings))
 
@@ -33,7 +32,7 @@ def _keep(**values: Any) -> int:
 def _issue(**values: Any) -> int:
     from datetime import UTC, datetime  # noqa: PLC0415 - see the module
 
-    from certs.x509 import pki  # noqa: PLC0415 - see the module
+    from certs import pki  # noqa: PLC0415 - see the module
 
     settings = IssueSettings(**values)
     directory, names = settings.dir, settings.name

@@ -16,11 +16,10 @@ from typing import Any, Final, Self
 import msgspec
 from msgspec import Struct
 
-from certs.rotation import plan, state
-from certs.rotation.plan import Issue, Publish, RotationPolicy, Write
-from certs.rotation.state import ClusterState
+from certs import pki, plan, state
+from certs.plan import Issue, Publish, RotationPolicy, Write
 from certs.settings import ControllerSettings
-from certs.x509 import pki
+from certs.state import ClusterState
 from webhook.component_base.client.api import Api, Reply
 from webhook.component_base.client.errors import ApiError
 from webhook.component_base.kubeconfig import Kubeconfig

@@ -1,21 +1,80 @@
-"""What each command runs with: its options, and their values."""
+"""What each command runs with: its options, their values, and the types by which they are read."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from certs.options import DNS_NAME, DNS_NAMES, DURATION, FRACTION, SECONDS_SPAN
 from webhook.component_base.address import Address
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import ADDRESS, FILE, ClusterSettings, option
+from webhook.component_base.options import ADDRESS, FILE, ClusterSettings, Parsed, option, seconds
 
 if TYPE_CHECKING:
-    from certs.rotation.plan import RotationPolicy
+    from certs.plan import RotationPolicy
 
 _NAME: Final = "kubevirt-coschedule"
+ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_CERTS_"
+_DURATION: Final = re.compile(r"([0-9]{1,6})([dhms])")
+_UNITS: Final = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+_DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_FRACTION: Final = re.compile(r"0?\.[0-9]{1,4}|0|1(\.0+)?|[0-9]{1,2}/[0-9]{1,2}")
+
+
+def duration(text: str) -> timedelta:
+    """`30d`, `12h`, `15m` or `90s`.
+
+    Raises:
+        ValueError: says what was expected.
+    """
+    read = _DURATION.fullmatch(text)
+    if not read or not int(read[1]):
+        raise ValueError("expected a duration such as 30d, 12h, 15m or 90s")
+    return timedelta(**{_UNITS[read[2]]: int(read[1])})
+
+
+def fraction(text: str) -> float:
+    """`0.5` or `2/3`.
+
+    Raises:
+        ValueError: says what was expected.
+    """
+    above, _, below = text.partition("/")
+    if not _FRACTION.fullmatch(text) or (below and not int(below)):
+        raise ValueError("expected a fraction between 0 and 1, such as 0.5 or 2/3")
+    return float(above) / float(below or 1)
+
+
+def dns_name(text: str) -> str:
+    """A name as Kubernetes takes it.
+
+    Raises:
+        ValueError: says what was expected.
+    """
+    if not _DNS_NAME.fullmatch(text):
+        raise ValueError("expected a DNS name of lower case letters, digits, - and .")
+    return text
+
+
+def dns_names(text: str) -> tuple[str, ...]:
+    """DNS names and addresses, with commas between them.
+
+    Raises:
+        ValueError: says what was expected.
+    """
+    found = tuple(text.split(","))
+    if not all(":" in name or _DNS_NAME.fullmatch(name) for name in found):
+        raise ValueError("expected DNS names and addresses with commas between them, such as localhost,127.0.0.1")
+    return found
+
+
+DNS_NAME: Final = Parsed("NAME", dns_name)
+DNS_NAMES: Final = Parsed("NAMES", dns_names)
+DURATION: Final = Parsed("DURATION", duration)
+FRACTION: Final = Parsed("FRACTION", fraction)
+SECONDS_SPAN: Final = Parsed("SECONDS", lambda text: timedelta(seconds=seconds(text)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +148,7 @@ class ControllerSettings(ClusterSettings):
                 f"expected more than the {_shown(needed)} that another authority takes (--propagation-seconds and "
                 "--retire-seconds): choose a longer lifetime, or renew earlier with --renew-at"
             )
-        from certs.rotation.plan import AUTHORITY_LIFETIME  # noqa: PLC0415 - help and completion do without
+        from certs.plan import AUTHORITY_LIFETIME  # noqa: PLC0415 - help and completion do without
 
         if self.lifetime > AUTHORITY_LIFETIME / 2:
             raise BadSettings(
@@ -105,8 +164,8 @@ class ControllerSettings(ClusterSettings):
     @property
     def policy(self) -> RotationPolicy:
         """Return the settings that the plan of a rotation needs."""
-        from certs.rotation.plan import RotationPolicy  # noqa: PLC0415 - as above
-        from certs.x509 import pki  # noqa: PLC0415 - as above
+        from certs import pki  # noqa: PLC0415 - as above
+        from certs.plan import RotationPolicy  # noqa: PLC0415 - as above
 
         return RotationPolicy(
             names=pki.service_names(self.service, self.namespace, self.cluster_domain),

@@ -17,7 +17,7 @@ from support.control_plane.rendering import ROOT
 from support.drivers.serving import Pair
 from support.fakes import certs_cluster
 
-from certs.controller.reconciler import READ_EVERY
+from certs.controller import READ_EVERY
 
 MAX_RESTORED_SECONDS: Final = READ_EVERY.total_seconds() + 10  # a call took up to 2 s on a busy machine
 

@@ -12,13 +12,11 @@ import pytest
 from support.control_plane.certs_install import CONFIGURATION, NAMES, SECRET, CertsInstall
 from support.control_plane.rendering import AUTHORITY, NAME, TLS
 
-from certs import cluster
+from certs import cluster, pki, state
 from certs.cluster import ClusterObjects, ObjectPaths
-from certs.controller.reconciler import Clock, Controller
-from certs.rotation import state
-from certs.rotation.plan import RotationPolicy, Write
-from certs.rotation.state import ClusterState
-from certs.x509 import pki
+from certs.controller import Clock, Controller
+from certs.plan import RotationPolicy, Write
+from certs.state import ClusterState
 from webhook.component_base.kubeconfig import Kubeconfig
 
 QUICK: Final = RotationPolicy(

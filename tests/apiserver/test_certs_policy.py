@@ -12,8 +12,8 @@ from support.control_plane.installed import NAME
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
 
-from certs.rotation import state
-from certs.x509.pki import Pair
+from certs import state
+from certs.pki import Pair
 
 OPENAPI: Final = "/openapi/v3/apis/admissionregistration.k8s.io/v1"
 SCHEMAS: Final = "io.k8s.api.admissionregistration.v1."

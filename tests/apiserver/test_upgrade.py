@@ -47,7 +47,7 @@ from support.scenarios.admitting import (
 )
 from support.waits import MAX_WAIT_SECONDS
 
-from certs.x509 import pki
+from certs import pki
 
 CLIENTS: Final = 4
 BETWEEN: Final = 40  # pods, at least, before and after each step

@@ -54,9 +54,9 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     ),
     "The certificate controller makes a new authority": (
         "apiserver/test_certs.py::test_an_authority_that_somebody_deletes_is_replaced_beside_the_old_one",
-        "unit/certs/rotation/test_repair.py::test_an_authority_that_leaked_leaves_though_controllers_do_not_live_for_an_hour",
+        "unit/certs/test_repair.py::test_an_authority_that_leaked_leaves_though_controllers_do_not_live_for_an_hour",
         "apiserver/test_rotation.py::test_no_call_is_lost_while_all_is_rotated_and_the_controller_is_killed",
-        "unit/certs/rotation/test_repair.py::test_an_authority_that_somebody_adds_leaves_at_once",
+        "unit/certs/test_repair.py::test_an_authority_that_somebody_adds_leaves_at_once",
     ),
     # The threats.
     "The webhook fails, is slow, or gives nonsense": (

@@ -6,6 +6,7 @@ Invariant: a text in a line has at most TEXT_MAX_CHARS, because a caller or an o
 from __future__ import annotations
 
 import logging
+import sys
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +27,13 @@ class JSONFormatter(logging.Formatter):
         text = ENCODER.encode(head(record)).decode()
         fields = {key: _shortened(value) for key, value in getattr(record, "fields", {}).items()}
         return f"{text[:-1]},{ENCODER.encode(fields).decode()[1:]}" if fields else text
+
+
+def write_to_stderr(level: int) -> None:
+    """Write what this process and its libraries log from now on, at this level and above."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JSONFormatter())
+    logging.basicConfig(level=level, handlers=[handler], force=True)
 
 
 def head(record: logging.LogRecord) -> dict[str, Any]:

@@ -27,8 +27,8 @@ from errno import ENOENT
 from typing import Any, Final, Self
 
 from webhook.component_base.health import Check
+from webhook.component_base.pem import BadCertificate, Problem, check_dates, rfc3339
 from webhook.serving.handshakes import Handshakes
-from webhook.serving.pem import BadCertificate, Problem, check_dates, rfc3339
 from webhook.serving.tls import LoadedPair, TLSFiles, load
 from webhook.telemetry.record import LOGGER
 

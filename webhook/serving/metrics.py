@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from prometheus_client.metrics_core import Metric
 
+from webhook.component_base.pem import Problem
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.pem import Problem
 from webhook.telemetry.exposition import Family
 
 

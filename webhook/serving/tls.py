@@ -16,14 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from msgspec import Struct
 
-from webhook.serving.pem import (
-    BadCertificate,
-    Problem,
-    check_dates,
-    check_key,
-    check_name,
-    load_certificates,
-)
+from webhook.component_base.pem import BadCertificate, Problem, check_pair, load_certificates
 
 _TLS_1_2_CIPHERS: Final = (
     "ECDHE+AESGCM:ECDHE+CHACHA20"  # forward secret and authenticated; Go's client supports all of them
@@ -117,11 +110,8 @@ def _read(file: Path) -> bytes | int:
 
 
 def _load(files: TLSFiles, contents: FileContents, now: datetime) -> LoadedPair:
-    (certificate, *_) = load_certificates(contents.certificate, files.cert_file, "the serving certificate")
-    check_key(contents.key, files.key_file, certificate, files.cert_file)
-    check_dates(certificate, files.cert_file, now)
-    if files.server_name is not None:
-        check_name(certificate, files.cert_file, files.server_name)
+    names = () if files.server_name is None else (files.server_name,)
+    (certificate, *_), _ = check_pair(contents, files.all, names, now)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = files.min_version
     context.set_ciphers(_TLS_1_2_CIPHERS)  # for TLS 1.2; the ciphers of TLS 1.3 are all secure, and are not set here

@@ -19,10 +19,8 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 def start_log(level: LogLevel) -> None:
     """Write all log records of this process from now on, those of libraries too."""
     number = logging.getLevelNamesMapping()[level.upper()]
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(log_line.JSONFormatter())
     # At lower levels libraries log bodies and headers (kubernetes-asyncio: rest.py).
-    logging.basicConfig(level=max(number, logging.WARNING), handlers=[handler], force=True)
+    log_line.write_to_stderr(max(number, logging.WARNING))
     LOGGER.setLevel(number)
 
 

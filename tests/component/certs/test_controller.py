@@ -16,13 +16,12 @@ from support.fakes import certs_cluster
 from support.fakes.certs_cluster import NOW, POLICY, SECOND, MemoryCluster, configuration, secret
 from support.fakes.certs_controller import Killed, Objects, Said, controller, keep
 
-from certs import log
-from certs.controller import health
-from certs.controller.reconciler import READ_EVERY, Clock, Controller, ControllerStatus
-from certs.x509 import verify
-from certs.x509.verify import Servable
+from certs import health, run, verify
+from certs.controller import READ_EVERY, Clock, Controller, ControllerStatus
+from certs.verify import Servable
 from webhook.component_base.health import Check
 from webhook.component_base.kubeconfig import BadKubeconfig
+from webhook.component_base.log_line import write_to_stderr
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
 AUTHORITY = certs_cluster.made()
@@ -178,9 +177,9 @@ async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> Non
     """No private key in any line of a rotation, tracebacks included."""
     objects = Objects(MemoryCluster(None, configuration(b"garbage")), NOW)
     objects.until = NOW + SECOND
-    keeper = controller(objects, log.note)
+    keeper = controller(objects, run.note)
     with logging_as_before():
-        log.start()
+        write_to_stderr(logging.INFO)
         with pytest.raises(Killed):
             await keeper.run()
         shown = ValueError(objects.cluster.state(), objects.cluster.writes)

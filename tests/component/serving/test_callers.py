@@ -17,8 +17,8 @@ from support.drivers.serving import Client, cluster, serving, write_cluster
 from support.fakes.wire import Listening, Wire, echoing
 from support.waits import MAX_WAIT_SECONDS
 
+from webhook.component_base.pem import Problem
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.pem import Problem
 from webhook.serving.tls import TLSFiles
 
 CALL: Final = request(b"{}")

@@ -24,8 +24,8 @@ from support.control_plane.mounted import (
 )
 
 from webhook.component_base.health import Check
+from webhook.component_base.pem import Problem
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.pem import Problem
 
 UNTIL_END: Final = "valid until 2026-04-01T00:00:00Z"
 

@@ -19,8 +19,8 @@ from support.drivers.serving import Client, Serving, cluster, port_of, spawned, 
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
 
+from webhook.component_base.pem import BadCertificate
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.pem import BadCertificate
 
 pytestmark = pytest.mark.slow
 

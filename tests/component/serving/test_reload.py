@@ -14,8 +14,8 @@ from support.drivers.http_calls import request
 from support.fakes.wire import Listening, Wire, echoing
 from support.waits import MAX_WAIT_SECONDS
 
+from webhook.component_base.pem import Problem
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.pem import Problem
 
 pytestmark = pytest.mark.slow
 

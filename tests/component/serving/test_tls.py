@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from support.control_plane.mounted import AUTHORITY, NAME, shake_hands
 from support.drivers.serving import Pair, issue
 
-from webhook.serving.pem import BadCertificate
+from webhook.component_base.pem import BadCertificate
 from webhook.serving.tls import MIN_VERSIONS, TLSFiles, load, server_context
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)

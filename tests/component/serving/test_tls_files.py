@@ -13,8 +13,8 @@ import pytest
 from support.control_plane.mounted import NOON, Clock, Mounted, good, served
 from support.waits import MAX_WAIT_SECONDS
 
+from webhook.component_base.pem import BadCertificate, Problem
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.pem import BadCertificate, Problem
 from webhook.serving.tls import FileContents, TLSFiles, load
 
 _SWAPS: Final = 300

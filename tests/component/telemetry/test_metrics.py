@@ -22,10 +22,10 @@ from support.objects import builders
 
 from webhook.component_base.health import health_handler
 from webhook.component_base.metrics import Metrics
+from webhook.component_base.pem import Problem
 from webhook.core.reasons import Reason
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.metrics import certificate_families
-from webhook.serving.pem import Problem
 from webhook.telemetry.exposition import Family
 from webhook.telemetry.metrics import build_families
 

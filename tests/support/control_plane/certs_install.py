@@ -18,9 +18,8 @@ from support.control_plane.rendering import AUTHORITY
 from support.drivers.serving import spawned, until_logged
 from support.waits import MAX_WAIT_SECONDS
 
-from certs.rotation import state
-from certs.rotation.state import ClusterState
-from certs.x509 import pki, verify
+from certs import pki, state, verify
+from certs.state import ClusterState
 
 ACCOUNT: Final = f"{NAME}-certs"
 NAMES: Final = pki.service_names(NAME, NAME, "cluster.local")

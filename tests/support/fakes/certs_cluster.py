@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from certs.rotation import plan, state
-from certs.rotation.plan import NewAuthority, Publish, RotationHistory, RotationPolicy, Write
-from certs.rotation.state import KEYS, ClusterState
-from certs.x509 import pki
-from certs.x509.pki import Authority, Pair
+from certs import pki, plan, state
+from certs.pki import Authority, Pair
+from certs.plan import NewAuthority, Publish, RotationHistory, RotationPolicy, Write
+from certs.state import KEYS, ClusterState
 
 NOW: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)

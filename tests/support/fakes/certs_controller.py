@@ -14,9 +14,9 @@ from support.fakes import certs_cluster
 from support.fakes.certs_cluster import NOW, POLICY, MemoryCluster
 
 from certs.cluster import Conflict
-from certs.controller.reconciler import Clock, Controller
-from certs.rotation.plan import RotationPolicy, Write
-from certs.rotation.state import ClusterState
+from certs.controller import Clock, Controller
+from certs.plan import RotationPolicy, Write
+from certs.state import ClusterState
 from webhook.component_base.client.errors import ApiError
 
 

@@ -8,9 +8,9 @@ from typing import Final
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import DAY, NOW, POLICY, MemoryCluster, configuration, secret
 
-from certs.rotation import plan
-from certs.rotation.plan import RotationHistory, RotationStep, WaitUntil
-from certs.x509.pki import Authority, Pair
+from certs import plan
+from certs.pki import Authority, Pair
+from certs.plan import RotationHistory, RotationStep, WaitUntil
 
 OURS: Final = certs_cluster.made()
 FRESH: Final = certs_cluster.pair(of=OURS)

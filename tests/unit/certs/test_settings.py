@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.drivers.command_lines import values
 
-from certs import options
+from certs import settings
 from certs.cli import COMMANDS
 from certs.settings import ControllerSettings
 from webhook.component_base.errors import BadSettings
@@ -40,22 +40,22 @@ def test_the_defaults_are_thirty_days_renewed_at_two_thirds() -> None:
 )
 def test_a_duration_has_a_unit(text: str, expected: timedelta) -> None:
     """Days, hours, minutes, seconds."""
-    assert options.duration(text) == expected
+    assert settings.duration(text) == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), [("2/3", 2 / 3), ("0.5", 0.5), (".25", 0.25), ("1", 1.0), ("0", 0.0)])
 def test_a_fraction_is_a_quotient_or_a_decimal_number(text: str, expected: float) -> None:
     """Whether it can work is not for the parser to say."""
-    assert options.fraction(text) == pytest.approx(expected)
+    assert settings.fraction(text) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
     ("parse", "text"),
     [
-        *((options.duration, text) for text in ("", "30", "d", "0d", "-1d", "1.5d", "1w", "30 d", "1d12h")),
-        *((options.fraction, text) for text in ("", "2", "1/0", "half", "-0.5", "3.1")),
-        *((options.dns_name, text) for text in ("", "Web", "web/x", "-web", "web.", "a_b")),
-        *((options.dns_names, text) for text in ("", ",", "a,,b", "a b", "A")),
+        *((settings.duration, text) for text in ("", "30", "d", "0d", "-1d", "1.5d", "1w", "30 d", "1d12h")),
+        *((settings.fraction, text) for text in ("", "2", "1/0", "half", "-0.5", "3.1")),
+        *((settings.dns_name, text) for text in ("", "Web", "web/x", "-web", "web.", "a_b")),
+        *((settings.dns_names, text) for text in ("", ",", "a,,b", "a b", "A")),
     ],
 )
 def test_what_can_not_be_read_is_refused_with_what_was_expected(parse: Any, text: str) -> None:

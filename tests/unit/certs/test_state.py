@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import NOW, MemoryCluster, configuration, secret
 
-from certs.rotation import plan, state
-from certs.x509.pki import NO_PAIR, Pair
+from certs import plan, state
+from certs.pki import NO_PAIR, Pair
 
 PAIR = certs_cluster.pair()
 

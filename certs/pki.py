@@ -121,18 +121,6 @@ def short_fingerprint(certificate: x509.Certificate) -> str:
     return certificate.fingerprint(hashes.SHA256()).hex()[:_SHOWN_HEX]
 
 
-def subject_alternative_names(certificate: x509.Certificate) -> tuple[str, ...]:
-    """Return the DNS names, then the IP addresses, that a certificate is for."""
-    try:
-        stated = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        return ()
-    return (
-        *stated.get_values_for_type(x509.DNSName),
-        *map(str, stated.get_values_for_type(x509.IPAddress)),
-    )
-
-
 def _builder(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, dates: tuple[datetime, datetime]
 ) -> x509.CertificateBuilder:

@@ -1,4 +1,4 @@
-"""`keep` as a process: connects the controller to a cluster and to its health port, until a signal.
+"""`keep` as a process: connects the controller to a cluster, to its health port and its log, until a signal.
 
 The controller's loop does not end by itself. If it does, the process exits with 1, and the kubelet starts a new one.
 """
@@ -9,16 +9,18 @@ import asyncio
 import logging
 import signal
 from functools import partial
+from typing import Final
 
-from certs import log
+from certs import health
 from certs.cluster import ObjectPaths, connect_objects
-from certs.controller import health
-from certs.controller.reconciler import Clock, Controller
+from certs.controller import Clock, Controller
 from certs.settings import ControllerSettings
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.component_base.log_line import raised_at
+from webhook.component_base.log_line import failure, write_to_stderr
 from webhook.component_base.server.listener import Listener
 from webhook.component_base.server.sockets import allow_files
+
+LOGGER: Final = logging.getLogger("certs")
 
 
 def run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
@@ -27,7 +29,7 @@ def run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
     Raises:
         UserError: the kubeconfig, the service account or the address can't be used.
     """
-    log.start()
+    write_to_stderr(logging.INFO)
     allow_files()
     return asyncio.run(_run(settings, kubeconfig))
 
@@ -37,10 +39,10 @@ async def _run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
     async with open_cluster():
         pass  # a kubeconfig that can't be used ends the process now
     clock = Clock()
-    controller = Controller(open_cluster, settings.policy, clock, log.note)
+    controller = Controller(open_cluster, settings.policy, clock, note)
     listener = Listener(health.handler(controller.status, clock))
     listen = await listener.start(settings.listen)
-    log.note(
+    note(
         "keeping",
         secret=f"{settings.namespace}/{settings.secret}",
         authority_secret=f"{settings.namespace}/{settings.authority_secret}",
@@ -52,7 +54,7 @@ async def _run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
         exit_code = await _until_signal(controller)
     finally:
         await listener.stop(0)
-    log.note("stopped")
+    note("stopped")
     return exit_code
 
 
@@ -69,6 +71,10 @@ async def _until_signal(controller: Controller) -> int:
         await asyncio.gather(running, return_exceptions=True)
         return 0
     error = asyncio.CancelledError() if running.cancelled() else running.exception()
-    fields = {"because": f"{type(error).__name__}: {error}", "at": raised_at(error)} if error else {}
-    log.note("the controller ended, so the process ends", logging.ERROR, **fields)
+    note("the controller ended, so the process ends", logging.ERROR, **(failure(error) if error else {}))
     return 1
+
+
+def note(message: str, level: int = logging.INFO, **fields: object) -> None:
+    """Log one line: a constant message, and its fields, which are names and reasons and never a key."""
+    LOGGER.log(level, message, extra={"fields": fields})

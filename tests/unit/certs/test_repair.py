@@ -9,9 +9,9 @@ from support.fakes import certs_cluster
 from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, configuration, secret
 from support.fakes.certs_watched import EXPIRED, FRESH, OLD, OURS, STRANGER, WRONG_KEY, Watched, published
 
-from certs.rotation.plan import Issue, Publish, RotationHistory
-from certs.x509 import verify
-from certs.x509.pki import Authority, Pair
+from certs import verify
+from certs.pki import Authority, Pair
+from certs.plan import Issue, Publish, RotationHistory
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 

@@ -19,12 +19,11 @@ from support.fakes import certs_cluster
 from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, Conflict, MemoryCluster
 from support.sizes import size
 
-from certs.rotation import plan
-from certs.rotation.plan import RotationHistory, WaitUntil
-from certs.rotation.state import ClusterState
-from certs.x509 import verify
-from certs.x509.pki import Pair
-from certs.x509.verify import Servable
+from certs import plan, verify
+from certs.pki import Pair
+from certs.plan import RotationHistory, WaitUntil
+from certs.state import ClusterState
+from certs.verify import Servable
 
 WATCH_SECONDS: Final = 10 * SECOND  # an older plan is made again
 TURNS_AT_MOST: Final = 12

@@ -9,9 +9,9 @@ from support.fakes import certs_cluster
 from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, configuration, secret
 from support.fakes.certs_watched import EXPIRED, FRESH, OLD, OURS, STRANGER, WRONG_KEY, Watched, published
 
-from certs.rotation.plan import Issue, NewAuthority, Publish, RotationHistory, RotationStep, WaitUntil
-from certs.x509 import pki
-from certs.x509.pki import Pair
+from certs import pki
+from certs.pki import Pair
+from certs.plan import Issue, NewAuthority, Publish, RotationHistory, RotationStep, WaitUntil
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
 ENDING = certs_cluster.made(at=NOW - POLICY.authority_lifetime + POLICY.lifetime)  # it is replaced now
@@ -27,12 +27,15 @@ ENDING = certs_cluster.made(at=NOW - POLICY.authority_lifetime + POLICY.lifetime
             NewAuthority("the authority expires at 2026-12-21T12:00:00Z, before a new certificate would"),
         ),
         (Watched(None, OURS.pair.authority), Issue("there is no certificate", OURS)),
-        (Watched(WRONG_KEY, published(FRESH)), Issue("tls.key is not the key of tls.crt", OURS)),
+        (
+            Watched(WRONG_KEY, published(FRESH)),
+            Issue("tls.key: not the private key of tls.crt; expected the two to be issued together", OURS),
+        ),
         (
             Watched(certs_cluster.pair(names=NAMES[:1], of=OURS), published(FRESH)),
-            Issue(f"tls.crt is not for {', '.join(NAMES[1:])}", OURS),
+            Issue(f"tls.crt: for {NAMES[0]}; expected {NAMES[1]} among its subject alternative names", OURS),
         ),
-        (Watched(EXPIRED, published(FRESH)), Issue("tls.crt expired at 2026-11-11T12:00:00Z", OURS)),
+        (Watched(EXPIRED, published(FRESH)), Issue("tls.crt: expired at 2026-11-11T12:00:00Z; issue a new one", OURS)),
         (Watched(FRESH, published(FRESH)), WaitUntil(RENEWAL, "the certificate is renewed at that time")),
         (
             Watched(OLD, published(FRESH, OLD)),
@@ -72,11 +75,14 @@ def test_a_state_has_a_step_and_a_reason(watched: Watched, expected: RotationSte
 @pytest.mark.parametrize(
     ("damaged", "sentence"),
     [
-        (Pair(b"garbage", OURS.pair.key), "tls.crt holds no certificate"),
-        (Pair(OURS.pair.certificate, b""), "tls.key holds no private key"),
-        (Pair(OURS.pair.certificate, FRESH.key), "tls.key is not the key of tls.crt"),
-        (certs_cluster.made(at=NOW - 100 * DAY).pair, "tls.crt expired at 2026-11-11T12:00:00Z"),
-        (FRESH, "tls.crt is not an authority with an elliptic curve key"),
+        (Pair(b"garbage", OURS.pair.key), "tls.crt: no certificate in it; expected PEM with the serving certificate"),
+        (Pair(OURS.pair.certificate, b""), "tls.key: no private key in it; expected PEM with the certificate's key"),
+        (
+            Pair(OURS.pair.certificate, FRESH.key),
+            "tls.key: not the private key of tls.crt; expected the two to be issued together",
+        ),
+        (certs_cluster.made(at=NOW - 100 * DAY).pair, "tls.crt: expired at 2026-11-11T12:00:00Z; issue a new one"),
+        (FRESH, "tls.crt: not an authority with an elliptic curve key"),
     ],
     ids=["no certificate", "no key", "another key", "expired", "no authority"],
 )

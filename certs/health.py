@@ -9,10 +9,10 @@ from typing import Final
 
 from prometheus_client.metrics_core import Metric
 
-from certs.controller.reconciler import Clock, ControllerStatus
-from certs.x509 import verify
+from certs.controller import Clock, ControllerStatus
 from webhook.component_base.health import Check, Handler, health_handler
 from webhook.component_base.metrics import MetricFamily, Metrics
+from webhook.component_base.pem import rfc3339
 
 # Each round takes seconds: up to four requests of 10 s at most, and a pause of 10 s at most.
 STUCK_AFTER: Final = timedelta(minutes=3)
@@ -56,7 +56,7 @@ def liveness(status: ControllerStatus, now: datetime) -> Check:
     """Return the check of /healthz. It does not depend on the API server: a restart does not repair that."""
     last = status.reconciled_at
     if last and now - last > STUCK_AFTER:
-        return Check("controller", ok=False, detail=f"has not run since {verify.timestamp(last)}")
+        return Check("controller", ok=False, detail=f"has not run since {rfc3339(last)}")
     return Check("controller", ok=True)
 
 

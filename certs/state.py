@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from certs.x509.pki import NO_PAIR, Pair
+from certs.pki import NO_PAIR, Pair
 
 KEYS: Final = ("tls.crt", "tls.key", "ca.crt")
 

@@ -1,5 +1,6 @@
-"""Parses the PEM of a certificate or key, and checks that it can be served.
+"""Parses the PEM of a certificate and its key, and checks that a server can serve them.
 
+The webhook checks its files, and the certificate controller its Secrets: what the one would refuse, the other repairs.
 Pure: this module reads no file and no clock. A problem is a BadCertificate, with one sentence: the file, what is wrong
 and what was expected.
 """
@@ -17,6 +18,7 @@ from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from webhook.component_base.errors import UserError
@@ -68,15 +70,44 @@ def load_certificates(content: bytes | int, file: Path, what: str) -> Sequence[x
         raise BadCertificate(problem, f"{file}: no certificate in it; expected PEM with {what}") from None
 
 
-def check_key(content: bytes | int, file: Path, certificate: x509.Certificate, cert_file: Path) -> None:
-    """Check that the file holds the private key of `certificate`.
+def check_pair(
+    contents: Sequence[bytes | int], files: Sequence[Path], names: Sequence[str], now: datetime
+) -> tuple[Sequence[x509.Certificate], PrivateKeyTypes]:
+    """Check that a certificate can be served now, with its key and for these names.
+
+    Args:
+        contents: the bytes of the certificate and of the key, or the errno of reading them.
+        files: how a sentence names the two.
+        names: those that the certificate must have; none if it can have any.
+        now: the time at which it must be valid.
+
+    Returns:
+        The certificate and those of its issuers that follow it, and its key.
 
     Raises:
-        BadCertificate: it holds no key, an encrypted key, or the key of another certificate.
+        BadCertificate: the two can't be served.
     """
+    certificates = load_certificates(contents[0], files[0], "the serving certificate")
+    key = _load_key(contents[1], files[1])
+    try:
+        same = key.public_key() == certificates[0].public_key()
+    except _NOT_THAT:
+        same = False  # cryptography does not know this kind of key
+    if not same:
+        raise BadCertificate(
+            Problem.KEY_MISMATCH,
+            f"{files[1]}: not the private key of {files[0]}; expected the two to be issued together",
+        )
+    check_dates(certificates[0], files[0], now)
+    for name in names:
+        _check_name(certificates[0], files[0], name)
+    return certificates, key
+
+
+def _load_key(content: bytes | int, file: Path) -> PrivateKeyTypes:
     pem = _content(content, file, "the certificate's private key")
     try:
-        key = load_pem_private_key(pem, password=None)
+        return load_pem_private_key(pem, password=None)
     except TypeError:
         sentence = f"{file}: the private key is encrypted; expected one without a passphrase"
         raise BadCertificate(Problem.ENCRYPTED, sentence) from None
@@ -84,23 +115,10 @@ def check_key(content: bytes | int, file: Path, certificate: x509.Certificate, c
         problem = Problem.MALFORMED if pem else Problem.MISSING
         sentence = f"{file}: no private key in it; expected PEM with the certificate's key"
         raise BadCertificate(problem, sentence) from None
-    try:
-        same = key.public_key() == certificate.public_key()
-    except _NOT_THAT:
-        same = False  # cryptography does not know this kind of key
-    if not same:
-        raise BadCertificate(
-            Problem.KEY_MISMATCH,
-            f"{file}: not the private key of {cert_file}; expected the two to be issued together",
-        )
 
 
-def check_name(certificate: x509.Certificate, file: Path, name: str) -> None:
-    """Check that the certificate is for this name, by its subject alternative names only: Go ignores its common name.
-
-    Raises:
-        BadCertificate: it is for other names.
-    """
+def _check_name(certificate: x509.Certificate, file: Path, name: str) -> None:
+    """Check the name against the subject alternative names only: Go ignores the common name."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         found = [*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress))]

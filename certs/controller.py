@@ -16,11 +16,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from certs import pki, plan
 from certs.cluster import ClusterObjects, Conflict
-from certs.rotation import plan
-from certs.rotation.plan import Issue, NewAuthority, Publish, RotationHistory, RotationPolicy, WaitUntil, Write
-from certs.rotation.state import ClusterState
-from certs.x509 import pki
+from certs.plan import Issue, NewAuthority, Publish, RotationHistory, RotationPolicy, WaitUntil, Write
+from certs.state import ClusterState
 from webhook.component_base.client.backoff import Backoff
 from webhook.component_base.client.errors import ApiError
 from webhook.component_base.errors import UserError

@@ -30,10 +30,11 @@ from typing import Final
 from cryptography import x509
 from msgspec import Struct
 
-from certs.rotation.state import ClusterState
-from certs.x509 import pki, verify
-from certs.x509.pki import Authority, Pair
-from certs.x509.verify import Flaw, Servable
+from certs import pki, verify
+from certs.pki import Authority, Pair
+from certs.state import ClusterState
+from certs.verify import Flaw, Servable
+from webhook.component_base.pem import rfc3339
 
 AUTHORITY_LIFETIME: Final = timedelta(days=3650)
 
@@ -177,7 +178,7 @@ def _examine_authority(state: ClusterState, policy: RotationPolicy, now: datetim
     authority = verify.examine_authority(state.authority.pair, now)
     if isinstance(authority, Flaw) or now < _replaced_at(authority, policy):
         return authority
-    end = verify.timestamp(authority.certificate.not_valid_after_utc)
+    end = rfc3339(authority.certificate.not_valid_after_utc)
     return Flaw(f"the authority expires at {end}, before a new certificate would")
 
 
@@ -190,7 +191,7 @@ def _why_due(current: Servable | Flaw, authority: Authority, policy: RotationPol
     if isinstance(current, Flaw):
         return current.sentence
     if now >= _renewed_at(current, policy):
-        return f"tls.crt is due for renewal: it expires at {verify.timestamp(current.certificate.not_valid_after_utc)}"
+        return f"tls.crt is due for renewal: it expires at {rfc3339(current.certificate.not_valid_after_utc)}"
     return "another authority issued tls.crt" if current.authority != authority.certificate else ""
 
 

@@ -1,1 +1,0 @@
-"""Key pairs and certificates: made, parsed and verified. No clock and no I/O may be here, and nothing of Kubernetes."""
