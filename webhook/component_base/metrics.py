@@ -1,15 +1,23 @@
 """What both programs have in common of /metrics: how a metric is declared, and Prometheus' two text formats.
 
-The families are made at each scrape. There is no global state: each `Metrics` object is independent.
+What a call counts is the library's. The other families are made at each scrape. There is no global registry: each
+`Metrics` object is independent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
-from prometheus_client import CollectorRegistry, ProcessCollector, exposition
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    exposition,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics import exposition as openmetrics
@@ -19,6 +27,8 @@ PREFIX: Final = "kubevirt_coschedule_"
 _TEXT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _OPENMETRICS: Final = "application/openmetrics-text"
 _OPENMETRICS_TYPE: Final = f"{_OPENMETRICS}; version=1.0.0; charset=utf-8"
+
+disable_created_metrics()  # type: ignore[no-untyped-call] # a series more for each, which no alert and no dashboard asks for
 
 Labels = tuple[str, ...]
 
@@ -34,6 +44,14 @@ class MetricFamily(Enum):
         self.kind = kind
         self.labels = labels
         self.help = text
+
+    def counter(self) -> Counter:
+        """Return a counter that is increased as things happen, in no registry."""
+        return Counter(self.title, self.help, self.labels, registry=None)
+
+    def histogram(self, bounds: Sequence[float]) -> Histogram:
+        """Return a histogram with these upper bounds, in no registry."""
+        return Histogram(self.title, self.help, self.labels, buckets=bounds, registry=None)
 
     def metric(self, values: Mapping[Labels, float]) -> Metric:
         """Return the family of a counter or gauge. `values`: label values -> value."""

@@ -6,43 +6,9 @@ a cluster chooses are labels of one metric only, which has at most 100 samples.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
 from enum import unique
 
-from prometheus_client.core import HistogramMetricFamily
-from prometheus_client.metrics_core import Metric
-
-from webhook.component_base.metrics import Labels, MetricFamily
-
-
-class Histogram:
-    """The number of values up to each bound, and the sum of all. Only one event loop uses it, so it has no lock."""
-
-    __slots__ = ("_bounds", "_counts", "_sum")
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self._bounds = bounds
-        self._counts = [0] * (len(bounds) + 1)
-        self._sum = 0.0
-
-    def observe(self, value: float) -> None:
-        """Count one value."""
-        self._counts[bisect_left(self._bounds, value)] += 1
-        self._sum += value
-
-    @property
-    def sum(self) -> float:
-        """The sum of all values."""
-        return self._sum
-
-    def buckets(self) -> list[tuple[str, float]]:
-        """Return (upper bound, number of values up to it) for each bound, and for +Inf."""
-        names, total, found = [*(f"{bound:g}" for bound in self._bounds), "+Inf"], 0, []
-        for name, count in zip(names, self._counts, strict=True):
-            total += count
-            found.append((name, float(total)))
-        return found
+from webhook.component_base.metrics import MetricFamily
 
 
 @unique
@@ -207,10 +173,3 @@ class Family(MetricFamily):
         ("state",),
         "Time of such VMs in each state, in VM-seconds. Each replica counts every VM: use max or avg over replicas.",
     )
-
-    def histograms(self, values: Iterable[tuple[Labels, Histogram]]) -> Metric:
-        """Return the family of a histogram. `values`: label values with their histogram."""
-        metric = HistogramMetricFamily(self.title, self.help, labels=self.labels)
-        for labels, histogram in values:
-            metric.add_metric(labels, histogram.buckets(), histogram.sum)
-        return metric

@@ -70,7 +70,7 @@ def test_what_was_waited_for_is_a_stage_of_its_own() -> None:
     assert found.value(f"{stage}_count", entry="virt-launcher", stage="read") == 1
     assert found.value(f"{stage}_sum", entry="virt-launcher", stage="read") == pytest.approx(0.0045)
     assert found.value(f"{Family.READS.title}_sum", entry="virt-launcher") == 3
-    assert found.value(f"{Family.READS.title}_bucket", entry="virt-launcher", le="0") == 1
+    assert found.value(f"{Family.READS.title}_bucket", entry="virt-launcher", le="0.0") == 1
 
 
 def test_a_server_without_calls_has_samples_of_zero() -> None:
