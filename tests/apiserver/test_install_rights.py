@@ -43,7 +43,6 @@ ALL_OF_THE_KEEPER_S: Final = {
     | (
         {
             *(("", "secrets", name, verb) for name in (TLS, AUTHORITY) for verb in (*KEPT, "create")),
-            ("", "services", NAME, "get"),
         }
         if namespace == NAME
         else set()

@@ -47,13 +47,12 @@ from support.scenarios.admitting import (
 )
 from support.waits import MAX_WAIT_SECONDS
 
-from certs import pki
+from certs import pki, state
 
 CLIENTS: Final = 4
 BETWEEN: Final = 40  # pods, at least, before and after each step
 QUICK: Final = ("--propagation-seconds", "2", "--retire-seconds", "6")  # in place of 2 minutes and an hour
 LIFETIME: Final = timedelta(days=30)
-KEYS: Final = {"tls.crt", "tls.key", "ca.crt"}  # of the Secret, after the first write of this version
 DRAIN: Final = ("--drain-seconds", "5")  # in place of 15
 NAMESPACE: Final[Object] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}}
 OF_OTHERS: Final = ("IPAddress", "Event", "VirtualMachineInstance")
@@ -135,20 +134,17 @@ def roll_out(install: Unattended) -> list[int]:
     return codes
 
 
-def as_release_0_1_0_left_it(api: Api) -> str:
-    """The Secret and the bundle in the middle of a rotation of 0.1.0, which had a new authority for each certificate.
+def as_the_release_left_it(api: Api) -> str:
+    """A pair in the Secret, and its authority in the bundle beside another one. Nobody has the keys of the two.
 
     Returns the bundle.
     """
     now, names = datetime.now(UTC), pki.service_names(NAME, NAME, "cluster.local")
-    pairs = [
+    pair, other = (
         pki.issue(pki.new_authority(now=now, lifetime=LIFETIME), names, now=now, lifetime=LIFETIME) for _ in range(2)
-    ]
-    keys = ("tls.crt", "tls.key", "ca.crt", "next.crt", "next.key", "next-ca.crt")
-    files = [file for pair in pairs for file in (pair.certificate, pair.key, pair.authority)]
-    data = {key: base64.b64encode(file).decode() for key, file in zip(keys, files, strict=True)}
-    api.create({**SECRET, "data": {**data, "previous-ca.crt": data["ca.crt"]}})
-    bundle = base64.b64encode(b"".join(pair.authority for pair in pairs)).decode()
+    )
+    api.create({**SECRET, "data": state.new_secret("/namespaces/x/secrets/y", pair)["data"]})
+    bundle = base64.b64encode(pair.authority + other.authority).decode()
     hooks = api.get(CONFIGURATION)["webhooks"]
     for hook in hooks:
         hook["clientConfig"]["caBundle"] = bundle
@@ -161,7 +157,7 @@ def as_release_0_1_0_left_it(api: Api) -> str:
 def test_no_call_is_lost_and_nothing_is_left_behind(
     way: Callable[[ControlPlane, Path], Way], plane: ControlPlane, tmp_path: Path
 ) -> None:
-    """Every pod gets a decision, also while the first authority that stays replaces those of 0.1.0.
+    """Every pod gets a decision, also while the first authority that stays replaces those of the release.
 
     It gets its pin once the servers, which are of this checkout, have the rights of this checkout. Then the cluster has
     what a new install has, and no more.
@@ -169,7 +165,7 @@ def test_no_call_is_lost_and_nothing_is_left_behind(
     before = set(everything(plane.api))
     old, new, install_old, upgrade = way(plane, tmp_path)
     with Unattended(plane, tmp_path, objects=old, apply=install_old) as install:
-        old_bundle = as_release_0_1_0_left_it(plane.api)
+        old_bundle = as_the_release_left_it(plane.api)
         install.start_servers(*DRAIN)
         install.until_serving()
         until(lambda: admitted(plane.api, "disk").decision, "a pod with a decision")
@@ -184,7 +180,7 @@ def test_no_call_is_lost_and_nothing_is_left_behind(
             admitting.until(more=BETWEEN)
             codes = roll_out(install)
             until(lambda: bundle_of(plane.api.get(CONFIGURATION)) not in ("", old_bundle), "a new authority")
-            until(lambda: plane.api.get(SECRET)["data"].keys() == KEYS, "a certificate of it")
+            until(lambda: plane.api.get(SECRET)["data"]["ca.crt"] == ca_of(plane.api), "a certificate of it")
             until(lambda: bundle_of(plane.api.get(CONFIGURATION)) == ca_of(plane.api), "its authority alone")
             admitting.until(more=BETWEEN)
         more = counted.more()

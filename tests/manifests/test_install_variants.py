@@ -98,7 +98,6 @@ def test_the_controller_may_write_two_secrets_and_one_configuration() -> None:
             "resourceNames": [TLS, AUTHORITY],
             "verbs": ["get", "patch", "create"],
         },
-        {"apiGroups": [""], "resources": ["services"], "resourceNames": [NAME], "verbs": ["get"]},
     ]
     assert the("ClusterRole", name=CERTS)["rules"] == [
         {
