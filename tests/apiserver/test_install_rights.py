@@ -41,9 +41,7 @@ ALL_OF_THE_WEBHOOK_S: Final = {
 ALL_OF_THE_KEEPER_S: Final = {
     namespace: {(*CONFIGURATIONS, NAME, verb) for verb in KEPT}
     | (
-        {
-            *(("", "secrets", name, verb) for name in (TLS, AUTHORITY) for verb in (*KEPT, "create")),
-        }
+        {("", "secrets", name, verb) for name in (TLS, AUTHORITY) for verb in (*KEPT, "create")}
         if namespace == NAME
         else set()
     )
