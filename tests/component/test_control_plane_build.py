@@ -29,7 +29,7 @@ while [ "$1" != -o ]; do shift; done
 out=$2
 shift 2
 for package; do
-    case $package in .) name=$(basename "$PWD") ;; *) name=$(basename "$package") ;; esac
+    case $package in .) name=$(sed 's#.*/##; q' go.mod) ;; *) name=$(basename "$package") ;; esac
     cat > "$out/$name" <<'PROGRAM'
 #!/bin/sh
 if [ -e "{directory}/refuse" ]; then echo 'no such package'; exit 1; fi
@@ -219,7 +219,7 @@ def test_the_control_plane_is_not_built_beside_assets(tmp_path: Path) -> None:
     """KUBEBUILDER_ASSETS stands for it: kubectl (which may not be there), helm and others are ours."""
     machine = Machine(tmp_path)
     assert machine.run(KUBEBUILDER_ASSETS=str(tmp_path))[0] == 0
-    assert machine.cached == ["cert-manager", "helm", "helm-4", "helm-unittest", "kubectl", "monitoring"]
+    assert machine.cached == sorted({*UNITS} - {"etcd", *(unit.name for unit in build.KUBERNETES.values())})
 
 
 def test_assets_are_the_control_plane(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,10 +230,10 @@ def test_assets_are_the_control_plane(tmp_path: Path, monkeypatch: pytest.Monkey
     for name in ("etcd", "kube-apiserver"):
         (tmp_path / name).touch()
     assert build.programs() == {name: tmp_path / name for name in ("etcd", "kube-apiserver")}
-    (tmp_path / "kube-scheduler").touch()
-    (tmp_path / "kubectl").touch()
+    for name in ("kube-scheduler", "kubectl", "kube-controller-manager"):
+        (tmp_path / name).touch()
     assert build.programs().keys() == {"etcd", "kube-apiserver", "kube-scheduler"}
-    assert build.kubectl() == tmp_path / "kubectl"
+    assert (build.kubectl(), build.controller_manager()) == (tmp_path / "kubectl", tmp_path / "kube-controller-manager")
     with pytest.raises(NotBuilt, match=r"this asks for Kubernetes 1\.30"):
         build.programs(build.OLDEST)
 
@@ -244,6 +244,7 @@ def test_what_is_not_built_names_the_command(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(build, "CACHE", tmp_path)
     crds = (build.cert_manager_crds, build.prometheus_operator_crds)
     helms = (build.helm, lambda: build.helm(4), build.helm_unittest)
-    for look in (build.programs, build.kubectl, *helms, build.promtool, *crds):
+    ours = (build.kubectl, build.controller_manager, lambda: build.kubevirt("virt-api", "1.8"))
+    for look in (build.programs, *ours, *helms, build.promtool, *crds):
         with pytest.raises(NotBuilt, match="is not built: run `make control-plane`"):
             look()

@@ -36,14 +36,16 @@ _PROGRESS_SECONDS: Final = 15
 _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measured against
     "etcd": 581,
     "kubernetes-1.30": 1970,
-    "kubernetes-1.37": 2145,
+    "kubernetes-1.37": 2454,
+    "kubevirt-1.8": 1253,
+    "kubevirt-1.6": 1150,
     "kubectl": 912,
     "helm": 965,
     "helm-4": 1184,
     "helm-unittest": 559,
     "cert-manager": 438,
     "monitoring": 1343,
-    "node": 2586,
+    "node": 1842,
     "constant-webhook": 188,
 }
 _GO_LOCK: Final = "go.lock"  # here; in the folder of a unit that needs another Go
@@ -95,8 +97,13 @@ class Unit:
 
 ETCD: Final = Unit(name="etcd", packages={"etcd": "."})
 _SERVERS: Final = {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-scheduler")}
+_CONTROLLERS: Final = "kube-controller-manager"
 KUBERNETES: Final = {
-    "1.37": Unit(name="kubernetes-1.37", packages=_SERVERS, version="1.37.2"),
+    "1.37": Unit(
+        name="kubernetes-1.37",
+        packages={**_SERVERS, _CONTROLLERS: f"k8s.io/kubernetes/cmd/{_CONTROLLERS}"},
+        version="1.37.2",
+    ),
     "1.30": Unit(name="kubernetes-1.30", packages=_SERVERS, version="1.30.14"),
 }
 NEWEST: Final = "1.37"
@@ -133,9 +140,24 @@ MONITORING: Final = Unit(
         "output:crd:dir={made}/crds",
     ),
 )
-EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), KUBECTL, HELM, HELM_4, HELM_UNITTEST, CERT_MANAGER, MONITORING)
+_OF_KUBEVIRT: Final = {
+    **{name: f"kubevirt.io/kubevirt/cmd/{name}" for name in ("virt-controller", "virt-api")},
+    "kubevirt-manifests": ".",
+}
+KUBEVIRT: Final = {
+    version: Unit(
+        name=f"kubevirt-{version}",
+        packages=_OF_KUBEVIRT,
+        then=("kubevirt-manifests", "{made}/kubevirt.jsonl"),
+    )
+    for version in ("1.8", "1.6")
+}
+"""1.8 is the newest whose modules are all to be had; 1.6 is the first with `addedNodeSelector`."""
+_OTHERS: Final = (KUBECTL, HELM, HELM_4, HELM_UNITTEST, CERT_MANAGER, MONITORING)
+EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), *_OTHERS, *KUBEVIRT.values())
 
-_OF_NODES: Final = ("kubelet", "kube-proxy", "kube-controller-manager")
+
+_OF_NODES: Final = ("kubelet", "kube-proxy")
 NODE: Final = Unit(
     name="node",
     packages={**{name: f"k8s.io/kubernetes/cmd/{name}" for name in _OF_NODES}, "pause": "."},
@@ -154,7 +176,8 @@ def programs(version: str = NEWEST) -> dict[str, Path]:
         NotBuilt: one of them is not there. KUBEBUILDER_ASSETS may lack a kube-scheduler; then so does the answer.
     """
     if not (assets := os.environ.get(ASSETS)):
-        return {name: _built(unit) / name for unit in (ETCD, KUBERNETES[version]) for name in unit.packages}
+        found = {name: _built(ETCD) / name for name in ETCD.packages}
+        return found | {name: _built(KUBERNETES[version]) / name for name in _SERVERS}
     if version != NEWEST:
         raise NotBuilt(f"{ASSETS} names one control plane, and this asks for Kubernetes {version}; unset it")
     found = {name: Path(assets) / name for name in ("etcd", *_SERVERS) if (Path(assets) / name).is_file()}
@@ -163,14 +186,36 @@ def programs(version: str = NEWEST) -> dict[str, Path]:
     return found
 
 
+def controller_manager() -> Path:
+    """kube-controller-manager: of KUBEBUILDER_ASSETS where that has one, else ours.
+
+    Raises:
+        NotBuilt: there is none.
+    """
+    return _given(_CONTROLLERS) or _built(KUBERNETES[NEWEST]) / _CONTROLLERS
+
+
+def kubevirt(name: str, version: str) -> Path:
+    """Of KubeVirt of this minor version: virt-controller, virt-api, or `kubevirt.jsonl`, which has its definitions.
+
+    Raises:
+        NotBuilt: nobody has made it.
+    """
+    return _built(KUBEVIRT[version]) / name
+
+
 def kubectl() -> Path:
     """kubectl: of KUBEBUILDER_ASSETS where that has one, else ours.
 
     Raises:
         NotBuilt: there is none.
     """
-    given = Path(os.environ.get(ASSETS, "")) / "kubectl"
-    return given if ASSETS in os.environ and given.is_file() else _built(KUBECTL) / "kubectl"
+    return _given("kubectl") or _built(KUBECTL) / "kubectl"
+
+
+def _given(name: str) -> Path | None:
+    given = Path(os.environ.get(ASSETS, "")) / name
+    return given if ASSETS in os.environ and given.is_file() else None
 
 
 def helm(major: int = 3) -> Path:

@@ -9,6 +9,7 @@ from typing import Final
 
 import yaml
 from controlplane.build import HERE, KUBERNETES, NEWEST, OLDEST
+from controlplane.build import KUBEVIRT as KUBEVIRT_UNITS
 from support.control_plane.releases import versions
 from support.control_plane.rendering import ROOT
 
@@ -48,7 +49,11 @@ TESTED: Final[Mapping[str, tuple[str, str]]] = {
         " and ".join(SERVERS.values()),
         "both real, in `tests/apiserver`. Most tests take the newer one. The corpus of decisions takes both",
     ),
-    "kubelet, kube-proxy, kube-controller-manager": (
+    "kube-controller-manager": (
+        SERVERS[NEWEST],
+        "real, in the tests with KubeVirt's programs (its garbage collector and its disruption controller)",
+    ),
+    "kubelet, kube-proxy": (
         required("node", "k8s.io/kubernetes"),
         "real, on two nodes with containerd and runc of Debian (`make node-test`)",
     ),
@@ -68,7 +73,11 @@ TESTED: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "KubeVirt": (
         KUBEVIRT,
-        "pods of VMs as KubeVirt's own code renders them. The tests play virt-controller",
+        "pods of VMs as KubeVirt's own code renders them. Most tests play virt-controller",
+    ),
+    "virt-controller, virt-api": (
+        " and ".join(required(unit.name, "kubevirt.io/kubevirt") for unit in KUBEVIRT_UNITS.values()),
+        "both real, in `tests/apiserver/test_virt_controller.py` and `make month`. The tests play virt-handler",
     ),
     "Longhorn": (LONGHORN, "objects as its CRDs define them. The tests play its managers"),
     "cert-manager": (

@@ -97,7 +97,7 @@ class NodeCluster(ControlPlane):
             build.programs()["kube-apiserver"], self._api_flags(), directory / "kube-apiserver.log"
         )
         self._controllers = Program(
-            build.node("kube-controller-manager"),
+            build.controller_manager(),
             [
                 f"--kubeconfig={self.kubeconfig(directory / 'controllers.kubeconfig', self.admin)}",
                 "--authentication-skip-lookup",

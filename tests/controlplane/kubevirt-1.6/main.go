@@ -1,0 +1,1 @@
+../kubevirt-1.8/main.go

@@ -1,0 +1,85 @@
+"""Nodes with everything on them that is played: kubelets, virt-handler, and Longhorn with its CSI driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Self
+
+from support.control_plane.kube_api import Object
+from support.kubevirt import longhorn_manager
+from support.kubevirt.following import Follower
+from support.kubevirt.kubelets import Kubelets, now
+from support.kubevirt.longhorn_manager import LonghornManager
+from support.kubevirt.plane import HANDLER, NAMESPACE, KubeVirtPlane
+from support.kubevirt.virt_handler import VirtHandler
+from support.objects import builders
+
+HEARTBEAT: Final = "kubevirt.io/heartbeat"
+
+
+class Nodes:
+    """A context manager: the nodes of these names, whose pods run. Leave it before the control plane."""
+
+    def __init__(
+        self,
+        plane: KubeVirtPlane,
+        names: Sequence[str],
+        *,
+        labels: Mapping[str, Mapping[str, str]] | None = None,
+        allocatable: Mapping[str, str] | None = None,
+    ) -> None:
+        self.plane, self.names = plane, list(names)
+        self._labels, self._allocatable = labels or {}, allocatable or {}
+        plane.install([*longhorn_manager.installed(), _namespace(builders.NAMESPACE)])
+        plane.install(self._nodes())
+        for name in names:
+            plane.api.patch(
+                builders.longhorn_node(name), {"status": builders.longhorn_node(name)["status"]}, subresource="status"
+            )
+        handler = plane.as_user(plane.service_account(NAMESPACE, HANDLER))
+        longhorn = plane.as_user(plane.service_account(builders.LONGHORN_NAMESPACE, longhorn_manager.ACCOUNT))
+        self.longhorn = LonghornManager(longhorn)
+        self.kubelets = Kubelets(plane.api, self.longhorn)
+        self.virt_handler = VirtHandler(handler, self.kubelets, plane.api)
+        self._followers = [
+            Follower(plane.api, "v1", "PersistentVolumeClaim", self.longhorn.claim_changed),
+            Follower(plane.api, "v1", "Pod", self.kubelets.pod_changed),
+            Follower(plane.api, "kubevirt.io/v1", "VirtualMachineInstance", self.virt_handler.instance_changed),
+        ]
+
+    def __enter__(self) -> Self:
+        for each in self._followers:
+            each.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._followers:
+            each.end()
+
+    @property
+    def failures(self) -> list[str]:
+        """What went wrong with those that are played."""
+        return [failure for each in self._followers for failure in each.failures]
+
+    def beat(self) -> None:
+        """Have every virt-handler tell that it lives. After 5 minutes without it a node is lost to KubeVirt."""
+        for name in self.names:
+            if name not in self.kubelets.lost:
+                self.plane.api.patch(builders.node(name), {"metadata": {"annotations": {HEARTBEAT: now()}}})
+
+    def cordon(self, name: str, *, on: bool = True) -> None:
+        """As `kubectl cordon`; the taint is the node lifecycle controller's."""
+        taints = builders.node(name, cordoned=True)["spec"]["taints"] if on else None
+        self.plane.api.patch(builders.node(name), {"spec": {"unschedulable": on, "taints": taints}})
+
+    def _nodes(self) -> Iterator[Object]:
+        for name in self.names:
+            node = builders.node(name, labels=self._labels.get(name), allocatable=self._allocatable)
+            node["metadata"]["annotations"] = {HEARTBEAT: now()}
+            yield node
+            yield builders.longhorn_node(name)
+            yield {key: value for key, value in builders.instance_manager_pod(name).items() if key != "status"}
+
+
+def _namespace(name: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
