@@ -37,6 +37,7 @@ from support.control_plane.control_plane_flags import (
     ALONE,
     HOST,
     SCHEDULER_FLAGS,
+    WITHOUT_CONTROLLER,
     api_server_flags,
     etcd_flags,
     scheduler_config,
@@ -78,6 +79,7 @@ class ControlPlane:
         scheduler: bool = True,
         longhorn: bool = True,
         api_flags: Sequence[str] = (),
+        disabled: Sequence[str] = WITHOUT_CONTROLLER,
     ) -> None:
         programs = build.programs(version)
         if scheduler and "kube-scheduler" not in programs:
@@ -96,7 +98,10 @@ class ControlPlane:
         self.etcd = Program(programs["etcd"], etcd_flags(directory, etcd_port, peer_port), directory / "etcd.log")
         self.api_server = Program(
             programs["kube-apiserver"],
-            [*api_server_flags(directory, self.port, f"http://{self._etcd_address}"), *api_flags],
+            [
+                *api_server_flags(directory, self.port, f"http://{self._etcd_address}", disabled=disabled),
+                *api_flags,
+            ],
             directory / "kube-apiserver.log",
         )
         self.scheduler = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +10,9 @@ HOST: Final = "127.0.0.1"
 ALONE: Final = "pod-and-nodes-alone"  # a scheduler's name
 
 _SERVICES: Final = "127.200.0.0/16"
-_WITHOUT_CONTROLLER: Final = ("ServiceAccount", "StorageObjectInUseProtection", "TaintNodesByCondition")
+SERVICE_ACCOUNT: Final = "ServiceAccount"
+WITHOUT_CONTROLLER: Final = (SERVICE_ACCOUNT, "StorageObjectInUseProtection", "TaintNodesByCondition")
+"""Admission plugins that are of no use, or refuse pods, while no controller makes what they need."""
 _VOLUMES_AND_OTHER_PODS: Final = (
     "AzureDiskLimits",  # of Kubernetes 1.30, as the other two limits of one cloud; 1.37 has none
     "DynamicResources",
@@ -40,8 +42,10 @@ def etcd_flags(directory: Path, port: int, peer_port: int) -> list[str]:
     ]
 
 
-def api_server_flags(files: Path, port: int, etcd_url: str) -> list[str]:
-    """`files` has the certificate, the service accounts' key and the users' tokens."""
+def api_server_flags(
+    files: Path, port: int, etcd_url: str, *, disabled: Sequence[str] = WITHOUT_CONTROLLER
+) -> list[str]:
+    """`files` has the certificate, the service accounts' key, the users' tokens; `disabled` are admission plugins."""
     return [
         f"--etcd-servers={etcd_url}",
         f"--bind-address={HOST}",
@@ -51,7 +55,7 @@ def api_server_flags(files: Path, port: int, etcd_url: str) -> list[str]:
         f"--tls-private-key-file={files / 'kube-apiserver.key'}",
         f"--token-auth-file={files / 'tokens.csv'}",
         "--authorization-mode=RBAC",
-        f"--disable-admission-plugins={','.join(_WITHOUT_CONTROLLER)}",
+        f"--disable-admission-plugins={','.join(disabled)}",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={files / 'service-accounts.key'}",
         f"--service-account-signing-key-file={files / 'service-accounts.key'}",

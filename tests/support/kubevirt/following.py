@@ -11,7 +11,7 @@ from typing import Final
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
 
-_SECONDS: Final = 600  # of one watch
+_SECONDS: Final = 1  # of one watch: so long `end` can take
 _OUTDATED: Final = (http.client.NOT_FOUND, http.client.CONFLICT)
 
 
@@ -19,7 +19,6 @@ class Follower(threading.Thread):
     """Calls `act` with each object that is there, and at each change: with what is deleted as it last was, and `gone`.
 
     An object that another has changed meanwhile is left: its next change is on the way. `failures` are other errors.
-    It ends when the API server is away after `end` was called.
     """
 
     def __init__(self, api: Api, api_version: str, kind: str, act: Callable[..., object], **parameters: str) -> None:
@@ -30,29 +29,32 @@ class Follower(threading.Thread):
         self._over = threading.Event()
 
     def end(self) -> None:
-        """Have it end as soon as the API server is away."""
+        """Have it end, and wait for that."""
         self._over.set()
+        self.join()
 
     def run(self) -> None:
         """Follow the objects until the end."""
-        while not self._over.is_set():
-            try:
+        try:
+            while not self._over.is_set():
                 self._follow()
-            except (OSError, http.client.HTTPException, ApiError):
-                if not self._over.wait(0.2):
-                    self.failures.append(traceback.format_exc())
+        except Exception:  # noqa: BLE001 - of a thread, told to the test
+            self.failures.append(traceback.format_exc())
+        finally:
+            self.api.forget_connections()
 
     def _follow(self) -> None:
         version, kind = self._kind
-        collection = self.api._all(version, kind, None)
-        listed = self.api.call("GET", collection, None, self._parameters).body
+        listed = self.api.call("GET", self.api._all(version, kind, None), None, self._parameters).body
         for each in listed["items"]:
             self._step({"apiVersion": version, "kind": kind, **each}, gone=False)
-        since = {"resourceVersion": listed["metadata"]["resourceVersion"], **self._parameters}
-        for event in self.api.watch(version, kind, seconds=_SECONDS, **since):
-            if self._over.is_set() or event["type"] == "ERROR":
-                return
-            self._step(event["object"], gone=event["type"] == "DELETED")
+        at = listed["metadata"]["resourceVersion"]
+        while not self._over.is_set():
+            for event in self.api.watch(version, kind, seconds=_SECONDS, **self._parameters, resourceVersion=at):
+                if event["type"] == "ERROR":
+                    return  # the version is too old: list again
+                at = event["object"]["metadata"]["resourceVersion"]
+                self._step(event["object"], gone=event["type"] == "DELETED")
 
     def _step(self, found: Object, *, gone: bool) -> None:
         try:

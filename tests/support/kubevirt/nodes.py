@@ -1,4 +1,4 @@
-"""Nodes with everything on them that is played: kubelets, virt-handler, and Longhorn with its CSI driver."""
+"""Nodes with everything on them that is played: kubelets, virt-handler, CDI, and Longhorn with its CSI driver."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final, Self
 
 from support.control_plane.kube_api import Object
 from support.kubevirt import longhorn_manager
+from support.kubevirt.cdi import API_VERSION, DATA_VOLUME, Cdi
 from support.kubevirt.following import Follower
 from support.kubevirt.kubelets import Kubelets, now
 from support.kubevirt.longhorn_manager import LonghornManager
@@ -31,6 +32,8 @@ class Nodes:
         self.plane, self.names = plane, list(names)
         self._labels, self._allocatable = labels or {}, allocatable or {}
         plane.install([*longhorn_manager.installed(), _namespace(builders.NAMESPACE)])
+        for namespace in (builders.LONGHORN_NAMESPACE, builders.NAMESPACE):
+            plane.api.wait_for(_account(namespace), lambda found: found is not None, what="there")
         plane.install(self._nodes())
         for name in names:
             plane.api.patch(
@@ -41,8 +44,10 @@ class Nodes:
         self.longhorn = LonghornManager(longhorn)
         self.kubelets = Kubelets(plane.api, self.longhorn)
         self.virt_handler = VirtHandler(handler, self.kubelets, plane.api)
+        self.cdi = Cdi(plane.api)
         self._followers = [
-            Follower(plane.api, "v1", "PersistentVolumeClaim", self.longhorn.claim_changed),
+            Follower(plane.api, "v1", "PersistentVolumeClaim", self._claim_changed),
+            *([Follower(plane.api, API_VERSION, DATA_VOLUME, self.cdi.data_volume_changed)] if plane.has_cdi else ()),
             Follower(plane.api, "v1", "Pod", self.kubelets.pod_changed),
             Follower(plane.api, "kubevirt.io/v1", "VirtualMachineInstance", self.virt_handler.instance_changed),
         ]
@@ -72,6 +77,10 @@ class Nodes:
         taints = builders.node(name, cordoned=True)["spec"]["taints"] if on else None
         self.plane.api.patch(builders.node(name), {"spec": {"unschedulable": on, "taints": taints}})
 
+    def _claim_changed(self, claim: Object, *, gone: bool) -> None:
+        self.longhorn.claim_changed(claim, gone=gone)
+        self.cdi.claim_changed(claim, gone=gone)
+
     def _nodes(self) -> Iterator[Object]:
         for name in self.names:
             node = builders.node(name, labels=self._labels.get(name), allocatable=self._allocatable)
@@ -83,3 +92,8 @@ class Nodes:
 
 def _namespace(name: str) -> Object:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def _account(namespace: str) -> Object:
+    """The service account of pods that name none, which a controller makes."""
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": namespace}}

@@ -19,10 +19,11 @@ from typing import Any, Final, Self
 import trustme
 from controlplane import build
 from support.control_plane.control_plane import ControlPlane
-from support.control_plane.control_plane_flags import HOST
+from support.control_plane.control_plane_flags import HOST, SERVICE_ACCOUNT, WITHOUT_CONTROLLER
 from support.control_plane.kube_api import Object
 from support.control_plane.ports import free_port
 from support.control_plane.programs import Program
+from support.kubevirt import cdi
 from support.scenarios.admitting import until
 from support.tested_versions import required
 
@@ -34,7 +35,7 @@ GATES: Final[Mapping[str, Sequence[str]]] = {NEWEST: ("MigrationPriorityQueue",)
 ACCOUNTS: Final = {"virt-controller": "kubevirt-controller", "virt-api": "kubevirt-apiserver"}
 HANDLER: Final = "kubevirt-handler"
 _API: Final = "virt-api"
-_CONTROLLERS: Final = ("garbage-collector-controller", "disruption-controller")
+_CONTROLLERS: Final = ("garbage-collector-controller", "disruption-controller", "serviceaccount-controller")
 _LEASE: Final = {
     "apiVersion": "coordination.k8s.io/v1",
     "kind": "Lease",
@@ -45,8 +46,8 @@ _LEASE: Final = {
 class KubeVirtPlane(ControlPlane):
     """As ControlPlane, with KubeVirt of a minor version.
 
-    `configuration` are fields of the KubeVirt resource's spec.configuration. Admission plugins that need a controller
-    which is not started stay off, as in ControlPlane.
+    `configuration` are fields of the KubeVirt resource's spec.configuration, and `has_cdi` brings kinds of CDI.
+    As in a cluster, pods have the token of their service account: KubeVirt counts the volumes of attachment pods.
     """
 
     def __init__(
@@ -55,21 +56,24 @@ class KubeVirtPlane(ControlPlane):
         *,
         kubevirt: str = NEWEST,
         configuration: Object | None = None,
-        crds: Sequence[Object] = (),
+        has_cdi: bool = False,
         **parameters: Any,
     ) -> None:
-        super().__init__(directory, **parameters)
+        super().__init__(
+            directory, disabled=[each for each in WITHOUT_CONTROLLER if each != SERVICE_ACCOUNT], **parameters
+        )
         self.kubevirt = kubevirt
         self._definitions = list(_definitions(kubevirt))
-        self._crds, self._configuration = crds, configuration or {}
+        self.has_cdi, self._configuration = has_cdi, configuration or {}
         self._started: list[Program] = []
 
     def __enter__(self) -> Self:
         super().__enter__()
         try:
             self._start_controllers()
-            self._start_virt_api()
             self._start_virt_controller()
+            self._start_virt_api()
+            self.api.wait_for(_LEASE, lambda lease: bool(lease and lease["spec"].get("holderIdentity")), what="held")
         except BaseException as error:
             error.add_note("\n".join(f"{each.name}: {each.tail()}" for each in self._started if each.log.exists()))
             self.__exit__()
@@ -83,8 +87,9 @@ class KubeVirtPlane(ControlPlane):
 
     def install_kubevirt(self) -> None:
         """Have KubeVirt's definitions and rights, and the KubeVirt resource, as virt-operator leaves it."""
-        definitions = [each for each in self._definitions if not each["kind"].endswith("WebhookConfiguration")]
-        for each in (_namespace(NAMESPACE), *self._crds, *definitions):
+        definitions = [*(cdi.definitions() if self.has_cdi else ())]
+        definitions += [each for each in self._definitions if not each["kind"].endswith("WebhookConfiguration")]
+        for each in (_namespace(NAMESPACE), *definitions):
             self.api.apply(each)
         self.install([*(each for each in definitions if each["kind"] == "CustomResourceDefinition"), self._resource()])
         version = f"v{_version(self.kubevirt)}"
@@ -123,7 +128,6 @@ class KubeVirtPlane(ControlPlane):
             "--launcher-image=registry.example/virt-launcher",
             "--exporter-image=registry.example/virt-exportserver",
         )
-        self.api.wait_for(_LEASE, lambda lease: bool(lease and lease["spec"].get("holderIdentity")), what="held")
 
     def _start_virt_api(self) -> None:
         """Start it where its Service is, then have the API server call it."""

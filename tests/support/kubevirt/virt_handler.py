@@ -83,13 +83,13 @@ class VirtHandler:
         state = instance["status"].get("migrationState") or {}
         target = state.get("targetNode")
         if state.get("endTimestamp") and not state.get("failed"):
-            self._end_pod(instance, state.get("sourceNode"))
+            self._end_pod(instance, state["sourcePod"])
         if not target or state.get("endTimestamp") or target in self._kubelets.lost:
             return
         if state.get("abortRequested"):
             change = {"abortStatus": "Succeeded", "failed": True, "completed": True, "endTimestamp": now()}
             self._update(instance, {"migrationState": change})
-            self._end_pod(instance, target)
+            self._end_pod(instance, state["targetPod"])
         elif not state.get("targetNodeAddress"):
             change = {"targetNodeAddress": _ADDRESS, "targetDirectMigrationNodePorts": _PORTS}
             self._update(instance, {"migrationState": change})
@@ -113,12 +113,11 @@ class VirtHandler:
             ]
             self._update(instance, {"volumeStatus": now_ready})
 
-    def _end_pod(self, instance: Object, node: str | None) -> None:
+    def _end_pod(self, instance: Object, name: str) -> None:
         """The launcher that has no domain any more ends."""
-        uid = instance["metadata"]["uid"]
+        namespace = instance["metadata"]["namespace"]
         for pod in [*self._kubelets.pods.values()]:
-            labels = pod["metadata"].get("labels") or {}
-            is_its = labels.get("kubevirt.io/created-by") == uid and pod["spec"].get("nodeName") == node
+            is_its = (pod["metadata"]["namespace"], pod["metadata"]["name"]) == (namespace, name)
             if is_its and pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]:
                 with contextlib.suppress(ApiError):
                     self._admin.patch(pod, {"status": ended(pod, "Succeeded")}, subresource="status")
