@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import io
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from support.control_plane.installed import Installed
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
-from support.drivers.serving import ROOT, Serving
+from support.drivers.serving import Serving
 from support.kubevirt import vms
 from support.kubevirt.following import Follower
 from support.kubevirt.kubelets import is_over
@@ -20,7 +19,8 @@ from support.kubevirt.nodes import Nodes
 from support.kubevirt.plane import KubeVirtPlane
 from support.objects.builders import NAMESPACE
 from support.scenarios.admitting import until, until_watched
-from support.waits import MAX_WAIT_SECONDS
+
+from webhook import cli
 
 FINAL: Final = ("Succeeded", "Failed")
 """Phases of a migration that is over."""
@@ -128,21 +128,10 @@ class Cluster(NamedTuple):
     def reunite(self, *words: str) -> str:
         """One run of reunite that acts; its lines."""
         kubeconfig = self.plane.kubeconfig(self.plane.directory / "reunite.kubeconfig", self.plane.admin)
-        command = [
-            sys.executable,
-            "-m",
-            "webhook",
-            "reunite",
-            "--dry-run=none",
-            "--kubeconfig",
-            str(kubeconfig),
-            *words,
-        ]
-        done = subprocess.run(  # noqa: S603 - our own program
-            command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=MAX_WAIT_SECONDS
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        with redirect_stdout(io.StringIO()) as said:
+            code = cli.main(["reunite", "--dry-run=none", "--kubeconfig", str(kubeconfig), *words])
+        assert code == 0, said.getvalue()
+        return said.getvalue()
 
 
 @contextmanager

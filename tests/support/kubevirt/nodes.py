@@ -77,6 +77,24 @@ class Nodes:
         taints = builders.node(name, cordoned=True)["spec"]["taints"] if on else None
         self.plane.api.patch(builders.node(name), {"spec": {"unschedulable": on, "taints": taints}})
 
+    def lose(self, name: str) -> None:
+        """A node goes down: its kubelet says nothing any more, and it gets the taint of that."""
+        self.kubelets.lost.add(name)
+        self._tell(name, "Unknown")
+
+    def bring_back(self, name: str) -> None:
+        """The node is up again."""
+        self.kubelets.lost.discard(name)
+        self.beat()
+        self._tell(name, "True")
+
+    def _tell(self, name: str, ready: str) -> None:
+        """Whether it is ready, as the node lifecycle controller and Longhorn tell it."""
+        for each in (builders.node(name, ready=ready), builders.longhorn_node(name, ready=ready)):
+            self.plane.api.patch(each, {"status": {"conditions": each["status"]["conditions"]}}, subresource="status")
+        taints = builders.node(name, ready=ready)["spec"].get("taints")
+        self.plane.api.patch(builders.node(name), {"spec": {"taints": taints}})
+
     def _claim_changed(self, claim: Object, *, gone: bool) -> None:
         self.longhorn.claim_changed(claim, gone=gone)
         self.cdi.claim_changed(claim, gone=gone)
