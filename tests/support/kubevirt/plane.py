@@ -178,8 +178,10 @@ class KubeVirtPlane(ControlPlane):
         self._authority = authority
 
     def _certificate(self, name: str, stem: str) -> tuple[Path, Path]:
-        issued = self._authority.issue_cert(name)
-        certificate, key = self.directory / f"{stem}.crt", self.directory / f"{stem}.key"
+        """In a folder of its own: KubeVirt's programs read it again, and log that, when a file beside it changes."""
+        issued, folder = self._authority.issue_cert(name), self.directory / f"{stem}-certificate"
+        folder.mkdir()
+        certificate, key = folder / "tls.crt", folder / "tls.key"
         certificate.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
         key.write_bytes(issued.private_key_pem.bytes())
         return certificate, key
