@@ -77,7 +77,7 @@ simulate: $(VENV)/.dev ## Play a month of 80 VMs on 10 nodes for each rule: the 
 	@PYTHONPATH=tests $(BIN)/python -m simulation --seeds $(or $(SEEDS),1) --two-disks $(or $(TWO_DISKS),0) $(if $(SVG),--svg $(SVG))
 
 .PHONY: month
-month: SAID := a month of VMs on real controllers, for each contestant: a quarter of an hour, and 20 minutes more the first time, to build them
+month: SAID := a month of VMs on real controllers, some minutes for each contestant, and more the first time, to build them
 month: announced $(VENV)/.dev ## Play a month on real controllers, once without the webhook and once in each of its modes (DAYS=15, SEED=1, VMS=80, NODES=10, ONLY="--only required"): the table of VM-hours, and dist/month.json
 	@$(BIN)/python tests/controlplane/build.py etcd kubernetes-1.37 kubectl kubevirt-1.8
 	@PYTHONPATH=tests $(BIN)/python -m month --seed $(or $(SEED),1) --days $(or $(DAYS),15) --vms $(or $(VMS),80) --nodes $(or $(NODES),10) $(ONLY)

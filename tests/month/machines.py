@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from month.account import Place
@@ -32,36 +32,37 @@ class Machines:
 
     def places(self) -> dict[str, Place]:
         """Where every VM is."""
-        return {name: self.place(name) for name in self.machines}
+        pods = self._pods_of_instances()
+        return {name: self._place(name, pods) for name in self.machines}
 
     def restless(self) -> list[str]:
         """The VMs that something is on its way with."""
         moving = {each["spec"]["vmiName"] for each in [*self.migrations.values()] if not is_final(each)}
-        return [name for name in self.machines if name in moving or not self._rests(name)]
+        pods = self._pods_of_instances()
+        return [name for name in self.machines if name in moving or not self._rests(name, pods)]
 
-    def _rests(self, name: str) -> bool:
+    def _rests(self, name: str, pods_of: Mapping[str, Sequence[Object]]) -> bool:
         instance = self.instance(name)
         if name not in self.wanted:
             return instance is None
         if instance is None or "deletionTimestamp" in instance["metadata"]:
             return False
-        status, pods = instance.get("status") or {}, self.pods(instance)
-        is_up = status.get("phase") == "Running" and [pod["spec"].get("nodeName") for pod in pods] == [
-            status["nodeName"]
-        ]
-        return is_up and None not in self.homes(name)
+        status, pods = instance.get("status") or {}, pods_of.get(instance["metadata"]["uid"], ())
+        nodes = [pod["spec"].get("nodeName") for pod in pods]
+        return status.get("phase") == "Running" and nodes == [status["nodeName"]] and None not in self.homes(name)
 
     def instance(self, name: str) -> Object | None:
         """The instance of a VM."""
         return self.nodes.virt_handler.instances.get((NAMESPACE, name))
 
-    def pods(self, instance: Object) -> list[Object]:
-        """Its launcher pods that are not over."""
-        uid = instance["metadata"]["uid"]
-        pods = [*self.nodes.kubelets.pods.values()]
-        return [
-            pod for pod in pods if (pod["metadata"].get("labels") or {}).get(_CREATED_BY) == uid and not is_over(pod)
-        ]
+    def _pods_of_instances(self) -> Mapping[str, Sequence[Object]]:
+        """The uid of an instance -> its launcher pods that are not over."""
+        found: dict[str, list[Object]] = {}
+        for pod in [*self.nodes.kubelets.pods.values()]:
+            owner = (pod["metadata"].get("labels") or {}).get(_CREATED_BY)
+            if owner and not is_over(pod):
+                found.setdefault(owner, []).append(pod)
+        return found
 
     def homes(self, name: str) -> tuple[str | None, ...]:
         """The nodes of a VM's share-managers."""
@@ -69,17 +70,16 @@ class Machines:
         volumes = [longhorn.volumes.get((NAMESPACE, claim), "") for claim in self.machines[name].claims]
         return tuple(longhorn.node(volume) for volume in volumes)
 
-    def place(self, name: str) -> Place:
-        """Where a VM is."""
-        instance = self.instance(name)
-        status = (instance or {}).get("status") or {}
+    def _place(self, name: str, pods_of: Mapping[str, Sequence[Object]]) -> Place:
+        instance = self.instance(name) or {"metadata": {"uid": ""}}
+        status = instance.get("status") or {}
         node = status.get("nodeName") if status.get("phase") == "Running" else None
-        pinned = instance is not None and any(decision(pod).startswith("required") for pod in self.pods(instance))
+        pinned = any(decision(pod).startswith("required") for pod in pods_of.get(instance["metadata"]["uid"], ()))
         return Place(name in self.wanted, node, self.homes(name), pinned and node is None)
 
     def is_apart(self) -> bool:
         """Whether any VM is that is opted in."""
-        places = [self.place(name) for name, machine in self.machines.items() if machine.opted_in]
+        places = [place for name, place in self.places().items() if self.machines[name].opted_in]
         return any(place.node and {*place.homes} != {place.node} for place in places)
 
     def migration_changed(self, migration: Object, *, gone: bool) -> None:
