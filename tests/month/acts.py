@@ -140,8 +140,18 @@ class Acts:
                 self._cluster.api.patch(pod, {"status": ended(pod, "Failed")}, subresource="status")
             else:
                 self._cluster.api.delete(pod, missing_ok=True)
-        uids = {pod["metadata"]["uid"] for pod in gone if _is_vm(pod)}
-        return lambda: not any(uid in uids and not is_over(pod) for uid, pod in [*self._nodes.kubelets.pods.items()])
+        before = {each["metadata"]["uid"] for each in self._nodes.virt_handler.instances.values()}
+
+        def done() -> bool:
+            """virt-handler finds no domain: the VMs have failed."""
+            instances = [*self._nodes.virt_handler.instances.values()]
+            found = [each for each in instances if each["metadata"]["uid"] in before]
+            running = [each for each in found if each.get("status", {}).get("phase") in ("Scheduled", "Running")]
+            for each in running:
+                self._nodes.virt_handler.shut_down(each, "Failed")
+            return not running
+
+        return done
 
     def _pods_on(self, node: str) -> list[Object]:
         """The pods of VMs and share-managers on a node that are not over."""

@@ -15,6 +15,7 @@ from month.account import Account
 from month.acts import Acts
 from month.machines import Machines
 from month.plan import Plan, What
+from support.control_plane.kube_api import Object
 from support.kubevirt import vms
 from support.kubevirt.cluster import Cluster
 from support.kubevirt.following import Follower
@@ -24,6 +25,7 @@ QUIET_AT_MOST: Final = 60.0
 REUNITE_EVERY_HOURS: Final = 1.0
 REUNITE_OPTIONS: Final = {"--apart-seconds": 0.5, "--cooldown-seconds": 24.0}
 """Its clock runs as the plan's: option -> its default in hours."""
+_BY: Final = {"-by-hand-": "people", "kubevirt-evacuation-": "drains", "-reunite-": "reunite"}
 _QUIET_SECONDS: Final = 0.15  # so long nothing may be on its way
 _BEAT_SECONDS: Final = 60.0
 
@@ -68,11 +70,11 @@ class Play:
         return self._report(counted.more()(FAIL_OPEN))
 
     def _report(self, failed_open: float) -> dict[str, Any]:
-        phases = Counter(each.get("status", {}).get("phase", "none") for each in self.machines.migrations.values())
+        migrations = Counter(map(_told, self.machines.migrations.values()))
         return {
             **self.account.report(),
             "share-manager pods": dict(sorted(self.share_manager_pods.items())),
-            "migrations": dict(sorted(phases.items())),
+            "migrations": dict(sorted(migrations.items())),
             "failed open": failed_open,
             "not at rest": self.unsettled,
             "seconds": round(time.monotonic() - self._began),
@@ -112,3 +114,10 @@ class Play:
             time.sleep(0.02)
         self.share_manager_pods[what] += self._nodes.longhorn.created.total() - self.share_manager_pods.total()
         self.account.see(self.machines.places(), what)
+
+
+def _told(migration: Object) -> str:
+    """Who made it, and what came of it."""
+    name = migration["metadata"]["name"]
+    who = next((who for part, who in _BY.items() if part in name), "others")
+    return f"{who}: {migration.get('status', {}).get('phase', 'no phase')}"

@@ -45,5 +45,5 @@ def _row(name: str, played: Mapping[str, Any], vms: int) -> Iterator[str]:
     yield f"{hours.get(STRANDED, 0.0):,.1f}"
     yield f"{sum(pods.values()) / vms:.2f}"
     yield f"{pods.get(What.DRAIN, 0) / vms:.2f}"
-    yield ", ".join(f"{count} {phase}" for phase, count in played["migrations"].items()) or "-"
+    yield ", ".join(f"{count} {told}" for told, count in played["migrations"].items()) or "-"
     yield f"{played['failed open']:g}"
