@@ -30,6 +30,7 @@ class Nodes:
         allocatable: Mapping[str, str] | None = None,
     ) -> None:
         self.plane, self.names = plane, list(names)
+        self._cordoned: set[str] = set()
         self._labels, self._allocatable = labels or {}, allocatable or {}
         plane.install([*longhorn_manager.installed(), _namespace(builders.NAMESPACE)])
         for namespace in (builders.LONGHORN_NAMESPACE, builders.NAMESPACE):
@@ -74,8 +75,9 @@ class Nodes:
 
     def cordon(self, name: str, *, on: bool = True) -> None:
         """As `kubectl cordon`; the taint is the node lifecycle controller's."""
-        taints = builders.node(name, cordoned=True)["spec"]["taints"] if on else None
-        self.plane.api.patch(builders.node(name), {"spec": {"unschedulable": on, "taints": taints}})
+        (self._cordoned.add if on else self._cordoned.discard)(name)
+        self.plane.api.patch(builders.node(name), {"spec": {"unschedulable": on}})
+        self._taint(name)
 
     def lose(self, name: str) -> None:
         """A node goes down: its kubelet says nothing any more, and it gets the taint of that."""
@@ -92,7 +94,12 @@ class Nodes:
         """Whether it is ready, as the node lifecycle controller and Longhorn tell it."""
         for each in (builders.node(name, ready=ready), builders.longhorn_node(name, ready=ready)):
             self.plane.api.patch(each, {"status": {"conditions": each["status"]["conditions"]}}, subresource="status")
-        taints = builders.node(name, ready=ready)["spec"].get("taints")
+        self._taint(name)
+
+    def _taint(self, name: str) -> None:
+        """A node that is lost has the taint of that, cordoned or not."""
+        ready = "Unknown" if name in self.kubelets.lost else "True"
+        taints = builders.node(name, ready=ready, cordoned=name in self._cordoned)["spec"].get("taints")
         self.plane.api.patch(builders.node(name), {"spec": {"taints": taints}})
 
     def _claim_changed(self, claim: Object, *, gone: bool) -> None:
