@@ -44,27 +44,25 @@ COMMANDS: Final = (
     ),
     Command(
         "explain",
-        short_help="Show what is decided for a VM, pod or Longhorn volume, and why",
+        short_help="Show what is decided for a pod or about a VM, and why",
         help="""\
-Show what is decided for a Pod, VirtualMachine, VirtualMachineInstance, AdmissionReview or Longhorn volume, and why.
+Show what the webhook decides for a Pod or an AdmissionReview, and why: core decides about it as the server does.
 
-The explanation shows how each claim leads to its share-manager, or the volume to its VMs. It shows what speaks for
-and against each node, the decision, and the affinity before and after the decision.
-
-For a VM the program derives the pod that the VM would become; for a volume, the share-manager pod of its next start.
+Of a VirtualMachine or VirtualMachineInstance show the claims, their share-managers and the evidence. Show for which
+node the webhook would ask, and which rules of the VM kube-scheduler and the webhook then check. The pod of the next
+start does not exist yet, so nothing says whether it can run there.
 
 Name objects of the live cluster, or describe them in FILE. The program reads the cluster as kubectl would, and needs
 no kubectl; with --manifests it reads files instead.""",
         examples=f"""\
-# Why does my VM start where it does?
+# What decides about the next start of my VM?
 {PROGRAM} explain vm/db01 -n prod-vms
 
 # Several objects, in another cluster: why is that pod where it is?
 {PROGRAM} explain --context staging \\
   vm/db01 vm/db02 pod/virt-launcher-db03-x7k2p
 
-# Where would the share-manager of a volume go? Why is its pod where it is?
-{PROGRAM} explain volume/pvc-db01
+# Why is the share-manager of a volume where it is?
 {PROGRAM} explain pod/share-manager-pvc-db01 -n longhorn-system
 
 # A VM that does not exist yet, in the live cluster
@@ -75,10 +73,10 @@ no kubectl; with --manifests it reads files instead.""",
   --manifests manifests/examples/cluster
 
 # A cluster as it was at one moment
-{PROGRAM} bundle -o cluster.json
+{PROGRAM} bundle --file cluster.json
 {PROGRAM} explain vm/db01 -n prod-vms --manifests cluster.json""",
-        exit_codes="0 when every object gets an affinity (required or preferred), 1 when one is left unchanged. 2 for "
-        "bad input, for an object that does not exist, and for a cluster that can't be reached.",
+        exit_codes="0 when the webhook asks for a node for every object, or would, 1 when it asks for none for one. 2 "
+        "for bad input, for an object that does not exist, and where what decides could not be read.",
         params=parameters(ExplainSettings, ENVIRONMENT_PREFIX),
         callback=commands.run_explain,
     ),
@@ -99,18 +97,20 @@ no kubectl; with --manifests it reads files instead.""",
 # Is this VM with its share-manager? The exit code says so
 {PROGRAM} status db01 -n prod-vms && echo yes
 
-# Only VMs that are apart or stuck
+# Only VMs that are apart, stuck or not running
 {PROGRAM} status -A --apart
 
 # What would bring VMs together: look, then choose
-{PROGRAM} status -n prod-vms --plan
-{PROGRAM} status -n prod-vms --plan db01 | kubectl create -f -
+{PROGRAM} reunite -n prod-vms -o yaml --now
+{PROGRAM} reunite db01 -n prod-vms -o yaml --now >db01.yaml
+kubectl create -f db01.yaml
 
 # A cluster as it was at one moment
-{PROGRAM} bundle -o cluster.json
+{PROGRAM} bundle --file cluster.json
 {PROGRAM} status -A --manifests cluster.json""",
-        exit_codes="0 when no VM is apart or stuck, 1 when one is, 2 for bad input, for a VM that does not exist, and "
-        "where something could not be read.",
+        exit_codes="0 when no VM is apart, stuck or not running; of named VMs, when every one is together. 1 when "
+        "one is not. 2 where something could not be read, for bad input, for a VM that does not exist, and for a "
+        "namespace of Longhorn without a ShareManager.",
         params=parameters(StatusSettings, ENVIRONMENT_PREFIX),
         callback=commands.run_status,
     ),
@@ -120,13 +120,15 @@ no kubectl; with --manifests it reads files instead.""",
         help="""\
 Show each VM that has a volume with a share-manager: running or stopped, opted in or not.
 
-The table shows whether the VM is with its share-manager now, and what the webhook would decide if the VM started now
-with the annotation. For a stopped VM the decision is for the pod that KubeVirt would create from the VirtualMachine.
+The table shows whether the VM is with its share-manager now, and for which node the webhook would ask at its next
+start. A column says which VMs need no share-manager at all. Whether a VM can run on that node is not foretold: -o wide
+names the rules of the VM that are then checked. VMs that would gain come first, and of these the ones that are apart.
 The webhook need not be installed. The program reads the cluster as kubectl would, and writes nothing; it needs to list
 the pods of all namespaces, and VirtualMachines for those that are stopped.""",
         examples=f"""\
 # What would the whole cluster gain?
 {PROGRAM} candidates -A
+{PROGRAM} candidates -A --apart -o wide
 
 # Opt in all VMs of one namespace: look at the lines, then run them
 {PROGRAM} candidates -n prod-vms -o commands
@@ -136,11 +138,11 @@ the pods of all namespaces, and VirtualMachines for those that are stopped.""",
 {PROGRAM} candidates -A -l app=db -o name
 
 # A cluster as it was at one moment
-{PROGRAM} bundle -o cluster.json
+{PROGRAM} bundle --file cluster.json
 {PROGRAM} candidates -A --manifests cluster.json -o json""",
-        exit_codes="0 when the report is complete, 1 when something could not be read, which the report says. 2 for "
-        "bad input, for a VM that does not exist, for a namespace of Longhorn without a ShareManager, and for a "
-        "cluster that can't be reached.",
+        exit_codes="0 when the report is complete, 2 where something could not be read. 2 also for bad input, for a VM "
+        "that does not exist, for a namespace of Longhorn without a ShareManager, and for a cluster that can't be "
+        "reached.",
         params=parameters(CandidatesSettings, ENVIRONMENT_PREFIX),
         callback=commands.run_candidates,
     ),
@@ -152,13 +154,14 @@ the pods of all namespaces, and VirtualMachines for those that are stopped.""",
         "cluster as kubectl would, and writes nothing into the cluster.",
         examples=f"""\
 # For somebody who helps you
-{PROGRAM} bundle -o cluster.json
+{PROGRAM} bundle --file cluster.json
 
 # What that person does with the file
 {PROGRAM} status -A --manifests cluster.json
 {PROGRAM} explain vm/db01 -n prod-vms --manifests cluster.json""",
-        exit_codes="0 when the file is complete, 1 when something could not be read, which the file says. 2 for bad "
-        "input, for a cluster that can't be reached, and for a file that can't be written.",
+        exit_codes="0 when the file is complete. 2 where something could not be read, which the file says; such a "
+        "bundle replaces no file. 2 also for bad input, a cluster that can't be reached, and a file that can't be "
+        "written.",
         params=parameters(BundleSettings, ENVIRONMENT_PREFIX),
         callback=commands.run_bundle,
     ),
@@ -169,22 +172,25 @@ the pods of all namespaces, and VirtualMachines for those that are stopped.""",
 Live-migrate each VM that has been apart from its share-manager to the share-manager's node. A CronJob repeats the run.
 
 The program reads the cluster once, decides about each VM, and prints a line for each; in a pod these are lines of JSON.
-It needs KubeVirt 1.5 or newer. It migrates a few VMs at a time, and only where the node has room. Without
+It needs KubeVirt 1.6.0 or newer. It migrates a few VMs at a time, and only where the node has room. Without
 --dry-run=none it only says what it would do. It keeps nothing between two runs, and deletes no migration.""",
         examples=f"""\
 # What would it do now, and why not yet? Writes nothing
 {PROGRAM} reunite
 
+# What could you do yourself, now? kubectl create -f - creates it
+{PROGRAM} reunite db01 -n prod-vms -o yaml --now
+
 # Would the API server accept it? Nothing is kept
 {PROGRAM} reunite --dry-run=server
 
 # What would it do in a cluster as it was at one moment
-{PROGRAM} bundle -o cluster.json
+{PROGRAM} bundle --file cluster.json
 {PROGRAM} reunite --manifests cluster.json
 
 # One run; the CronJob repeats it each ten minutes
 {PROGRAM} reunite --dry-run=none""",
-        exit_codes="0 when nothing failed, 1 when the API server or KubeVirt refused a migration or a deletion. 2 for "
+        exit_codes="0 when nothing failed, 1 when the API server or KubeVirt refused a migration. 2 for "
         "bad input, for a missing right, and for a cluster that can't be read.",
         params=parameters(ReuniteSettings, ENVIRONMENT_PREFIX),
         callback=commands.run_reunite,

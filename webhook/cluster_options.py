@@ -12,7 +12,6 @@ from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import FILE, NAMESPACE, ClusterSettings, OneOf, Parsed, option
 
 if TYPE_CHECKING:
-    from webhook.core.opt_in import OptInAll
     from webhook.core.scheduler.matching.label_selector import Selector
 
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_"
@@ -29,10 +28,9 @@ def selector(text: str) -> Selector:
     return parse_query(text)
 
 
-def manifests_option(*short: str) -> Any:
-    """Declare `manifests`, with a short form of the flag where a command has one."""
+def manifests_option() -> Any:
+    """Declare `manifests`."""
     return option(
-        *short,
         metavar="DIR",
         type=FILE,
         help="File, or directory of .yaml, .yml and .json files, in place of a live cluster: one that `bundle` wrote, "
@@ -51,16 +49,6 @@ def opt_in_all_option() -> Any:
     )
 
 
-def read_opt_in_all_option() -> Any:
-    """Declare `opt_in_all` of a command that reads a cluster: None for what the cluster says."""
-    return option(
-        type=OneOf("off", "true", "required", "preferred"),
-        help="Which VMs without the annotation kubevirt-scheduler/co-schedule, in Namespaces without that label, "
-        "count as opted in: off, true (with --mode), required or preferred. Without this option: as the "
-        "annotation kubevirt-scheduler/opt-in-all of the MutatingWebhookConfiguration says.",
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class LonghornSettings(ClusterSettings):
     """Which live cluster a command asks, and where Longhorn is in it."""
@@ -72,7 +60,7 @@ class LonghornSettings(ClusterSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionSettings(LonghornSettings):
-    """How the webhook decides, for itself and for a program that explains it."""
+    """How the webhook decides."""
 
     mode: Literal["required", "preferred", "off"] = option(
         default="required",
@@ -113,8 +101,7 @@ class VMListSettings(LonghornSettings):
         help="Show only VMs whose pods have these labels, as kubectl takes a label selector: app=db,tier!=test.",
     )
     no_headers: bool = option(is_flag=True, help="Print the table without the line of its column names.")
-    manifests: Path | None = manifests_option("-f")
-    opt_in_all: OptInAll | None = read_opt_in_all_option()
+    manifests: Path | None = manifests_option()
 
     def __post_init__(self) -> None:
         """Report all contradictions at once."""
@@ -135,13 +122,21 @@ _TYPED: Final = re.compile(r"(vmi?s?|virtualmachine(instance)?s?)(\.(v1\.)?kubev
 
 
 def vm_names(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of VMs, each once. `vm/NAME` and what `-o name` prints are taken, because kubectl takes them."""
+    """Return the names of VMs, each once. `vm/NAME` and what `-o name` prints are taken, because kubectl takes them.
+
+    Raises:
+        BadSettings: words that can't be the names of VMs.
+    """
+    words = list(words)
+    wrong = [word for word in words if "/" in _TYPED.sub("", word, 1)]
+    if wrong:
+        raise BadSettings(*(f"got {word!r}: expected the name of a VM, or vm/NAME" for word in wrong))
     return tuple(dict.fromkeys(_TYPED.sub("", word, 1) if _TYPED.match(word) else word for word in words))
 
 
 def opt_in_all_unknown(problem: str) -> str:
     """Return what is not known to a user who may not read whether the cluster opts in all VMs."""
-    return f"whether the cluster opts in all VMs: {problem}; say it with --opt-in-all"
+    return f"whether the cluster opts in all VMs: {problem}"
 
 
 def two_clusters(manifests: Path | None, kubeconfig: Path | None, context: str | None) -> list[str]:

@@ -111,12 +111,11 @@ def test_a_cluster_without_kubevirt(explain: Run, plane: ControlPlane) -> None:
 
 @pytest.mark.usefixtures("with_vm")
 def test_a_vm_by_its_name(explain: Run, plane: ControlPlane) -> None:
-    """The decision that its next start would get, on the cluster as it is."""
+    """For which node the webhook would ask at its next start, on the cluster as it is."""
     code, out, err = explain("vm/db")
     found = json.loads(out)
     assert (code, err) == (0, "")
-    assert (found["required"], found["cluster"], found["running"]) == (["node-a"], origin(plane.url), [])
-    assert {node["name"] for node in found["nodes"]} >= {"node-a", "node-b", "node-c"}
+    assert (found["asksFor"], found["cluster"], found["running"]) == (["node-a"], origin(plane.url), [])
 
 
 @pytest.mark.usefixtures("with_vm")
@@ -137,15 +136,12 @@ def test_a_user_without_rights_learns_which_permission_is_missing(explain: Run, 
 
 @pytest.mark.usefixtures("with_vm")
 def test_a_user_with_some_rights_gets_a_partial_answer(explain: Run, viewer: User) -> None:
-    """Without the right to volumes nothing is known of the node; the reason and a note say whose right is missing."""
+    """Without the right to volumes nothing is known of the node; the reason and a note name the missing right."""
     code, out, _ = explain("vm/db", viewer)
     found = json.loads(out)
-    assert (code, found["decision"], found["reason"]) == (1, "unchanged", "ClaimLookupFailed")
-    assert f'User "{viewer.name}" cannot get resource "persistentvolumes"' in found["sentence"]
-    nodes, permissions = found["notes"][-2:]
-    only = "only the nodes of the claims' share-managers are shown, because the nodes could not be listed: 403 Forb"
-    assert nodes.startswith(only)
-    assert permissions.startswith("you may not read every object that explain needs")
+    assert (code, found["asksFor"], found["reason"]) == (2, [], "ClaimLookupFailed")
+    assert f'User "{viewer.name}" cannot get resource "persistentvolumes"' in found["nextStart"]
+    assert any(note.startswith("who else uses the volumes is not known (403 Forbidden: ") for note in found["notes"])
 
 
 def test_a_wrong_token(explain: Run, plane: ControlPlane) -> None:

@@ -87,15 +87,15 @@ def test_kubectl_completes_the_words_of_the_plugin(
 
 
 def test_the_example_cluster_is_examined_without_a_server(kubectl: Run) -> None:
-    """By the short form of --manifests."""
-    told = kubectl("coschedule", "status", "-A", "-f", EXAMPLES, "-o", "name")
+    """From files."""
+    told = kubectl("coschedule", "status", "-A", "--manifests", EXAMPLES, "-o", "name")
     assert told.returncode != 2, told.stderr
     assert {line.split("/")[0] for line in told.stdout.splitlines()} == {"virtualmachineinstance.kubevirt.io"}
 
 
 def test_a_suggested_command_is_one_that_the_user_has(kubectl: Run) -> None:
     """It has the name that the user typed."""
-    told = kubectl("coschedule", "status", "db01", "-n", "prod-vms", "-f", EXAMPLES, "-o", "wide")
-    assert told.stdout.endswith(f": kubectl coschedule status --plan db01 -n prod-vms --manifests {EXAMPLES}\n")
+    told = kubectl("coschedule", "status", "db01", "-n", "prod-vms", "--manifests", EXAMPLES, "-o", "wide")
+    assert told.stdout.endswith(f": kubectl coschedule reunite db01 -n prod-vms -o yaml --now --manifests {EXAMPLES}\n")
     told = kubectl("coschedule", "explain", "vm/db01", "-n", "prod-vms", "--manifests", EXAMPLES)
-    assert f": kubectl coschedule status --plan db01 -n prod-vms --manifests {EXAMPLES}\n" in told.stdout
+    assert f": kubectl coschedule reunite db01 -n prod-vms -o yaml --now --manifests {EXAMPLES}\n" in told.stdout

@@ -159,7 +159,7 @@ def test_the_dashboard_shows_what_is_true(seen: Seen) -> None:
     """Two of three VMs are together, and the table names the one that is apart."""
     (share,) = seen.dashboard.results["Share of VMs together, A"]
     assert float(share["value"][1]) == pytest.approx(2 / 3)
-    (row,) = seen.dashboard.results["VMs that are apart or stuck, A"]
+    (row,) = seen.dashboard.results["VMs that are stuck, not running or apart, A"]
     assert row["metric"] == {"vm_namespace": NAMESPACE, "vm": "apart", "state": "apart"}
 
 

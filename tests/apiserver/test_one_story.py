@@ -116,8 +116,8 @@ def test_the_log_warns_of_the_one_that_is_stuck(story: Story, run: Run) -> None:
     """Once, in the words that status has for it."""
     (line,) = (each for each in story.server.lines() if each["message"] == "a pinned VM fits nowhere")
     assert (line["vmi"], line["pod"], line["because"]) == ("pinned", PINNED_POD, items(run)["pinned"]["because"])
-    assert "virtctl restart pinned -n " in line["to_free_it"]
-    assert "Once: kubectl delete virtualmachineinstance pinned -n " in line["to_free_it"]
+    assert f"kubectl delete pod {PINNED_POD} -n " in line["to_free_it"]
+    assert "if it is Once, instead: kubectl delete virtualmachineinstance pinned -n " in line["to_free_it"]
 
 
 # What was decided, call by call.

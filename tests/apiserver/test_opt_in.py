@@ -193,7 +193,6 @@ def test_the_setting_opts_in_every_vm(installed: Installed, rows: Any) -> None:
         assert decision(pod).endswith("; opted in by the cluster's setting")
         assert starting.placed(pod) == NODE
         until(lambda: rows() == {VM.vm: ("together", "true", "cluster")}, "a VM with its share-manager")
-        assert rows(*EVERY) == {VM.vm: ("together", "required", "cluster")}
         assert tried(installed, "false") == ""
         label(installed, "false")
         until_decided(installed, "")

@@ -15,10 +15,11 @@ import yaml
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kube_api import Object
+from support.control_plane.kubectl import Kubectl
 from support.control_plane.kubevirt_kinds import crd
 from support.drivers.serving import ROOT
 from support.drivers.status_runs import instance
-from support.scenarios.reunite_account import KINDS, KUBEVIRT, MIGRATIONS, NAMESPACE
+from support.scenarios.reunite_account import KINDS, KUBEVIRT, MIGRATIONS, NAMESPACE, forget
 from support.scenarios.vm_scenes import reasons_of, scenes
 from support.waits import MAX_WAIT_SECONDS
 
@@ -44,11 +45,10 @@ def cluster(control_plane: ControlPlane) -> Iterator[ClusterState]:
 
 @pytest.fixture(autouse=True)
 def _no_migrations(control_plane: ControlPlane, cluster: ClusterState) -> Iterator[None]:
-    """Each test ends without a migration."""
+    """Each test ends without a migration, and without the Event that says that there was one."""
     assert cluster
     yield
-    for each in migrations(control_plane):
-        control_plane.api.delete(each)
+    forget(control_plane.api)
 
 
 def running(name: str, **metadata: Any) -> Object:
@@ -104,7 +104,7 @@ def test_a_bundle_says_the_same(once: Once, control_plane: ControlPlane, tmp_pat
     """Made by somebody who may read all of the cluster, and read without the cluster. It never writes."""
     kubeconfig = control_plane.kubeconfig(tmp_path / "bundle", control_plane.admin)
     file = tmp_path / "cluster.json"
-    assert cli.main(["bundle", "-o", str(file), "--kubeconfig", str(kubeconfig)]) in {0, 1}
+    assert cli.main(["bundle", "--file", str(file), "--kubeconfig", str(kubeconfig)]) in {0, 2}
     capsys.readouterr()
     live = once()[1]
     assert cli.main(["reunite", "--manifests", str(file)]) == 0
@@ -113,26 +113,32 @@ def test_a_bundle_says_the_same(once: Once, control_plane: ControlPlane, tmp_pat
     assert "expected a live cluster to write to" in capsys.readouterr().err
 
 
-def test_a_plan_of_status_says_the_same(
+def test_kubectl_takes_a_list(
     once: Once, control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same target; and, if another pod does not want the VM on its node, the same reason."""
+    """It is YAML for `kubectl create`, comments and all. Nothing is in it if another pod does not want the VM there."""
 
-    def planned() -> tuple[list[Object], str]:
-        kubeconfig = control_plane.kubeconfig(tmp_path / "plan", control_plane.admin)
-        cli.main(["status", "moved", "-n", NAMESPACE, "--plan", "--kubeconfig", str(kubeconfig)])
+    def listed() -> tuple[list[Object], str]:
+        kubeconfig = control_plane.kubeconfig(tmp_path / "list", control_plane.admin)
+        cli.main(["reunite", "moved", "-n", NAMESPACE, "-o", "yaml", "--now", "--kubeconfig", str(kubeconfig)])
         out = capsys.readouterr().out
         return [each for each in yaml.safe_load_all(out) if each], out
 
-    (migration,), _ = planned()
+    (migration,), out = listed()
+    assert migrations(control_plane) == []
+    (tmp_path / "list.yaml").write_text(out)
+    Kubectl(control_plane, tmp_path)("create", "-f", tmp_path / "list.yaml")
+    (created,) = migrations(control_plane)
+    assert created["metadata"]["name"].startswith("moved-together-")
+    control_plane.api.delete(created)
     assert migration["spec"] == {"vmiName": "moved", "addedNodeSelector": {"kubernetes.io/hostname": "host-node-a"}}
     assert "labels" not in migration["metadata"]  # it is its user's, and not one of `reunite`
     assert "moved-reunite-1: from node node-b to node node-a" in once()[1]
     control_plane.api.create(unfriendly("node-a"))
     try:
         why = "a pod that is, or will be, in the same kubernetes.io/hostname as node node-a has a required"
-        offered, out = planned()
-        assert (offered, f"no live migration: {why}" in out) == ([], True)
+        offered, out = listed()
+        assert (offered, f"NotPlaceable: {why}" in out) == ([], True)
         assert f"NotPlaceable: {why}" in once()[1]
     finally:
         control_plane.api.delete(unfriendly("node-a"))
@@ -168,7 +174,7 @@ def test_nothing_is_done_while_kubevirt_is_upgraded(once: Once, control_plane: C
     finally:
         control_plane.api.patch(KUBEVIRT, {"status": {"targetDeploymentID": None, "observedDeploymentID": None}})
     assert (code, migrations(control_plane)) == (0, [])
-    assert "KubeVirtChanges: KubeVirt is being installed, upgraded or removed: its observed and its target" in out
+    assert "KubeVirtChanges: KubeVirt changes: its observed and its target" in out
 
 
 def test_a_vm_that_is_apart_is_migrated_once(once: Once, control_plane: ControlPlane) -> None:
@@ -179,7 +185,7 @@ def test_a_vm_that_is_apart_is_migrated_once(once: Once, control_plane: ControlP
     assert "ReuniteStarted" in reasons_of(control_plane.api, "moved")
     code, out, _ = once("--dry-run", "none")
     assert code == 0
-    assert "Migrating: a migration of the VM runs now" in out
+    assert "NotMovable: migration moved-reunite-1 runs" in out
     assert "ReuniteWaiting" in reasons_of(control_plane.api, "moved")
     (created,) = migrations(control_plane)
     assert created["metadata"]["name"] == "moved-reunite-1"
@@ -211,7 +217,7 @@ def test_the_end_of_a_migration_is_reported(phase: str, reason: str, once: Once,
     out = once("--dry-run", "none")[1]
     assert f"moved ended migration moved-reunite-1 to node node-a {phase.lower()}" in out
     assert reason in reasons_of(control_plane.api, "moved")
-    assert len(migrations(control_plane)) == 1
+    assert len(migrations(control_plane)) == (1 if phase == "Failed" else 2)  # its pod has not moved here
 
 
 def test_two_runs_at_once_create_one_migration(control_plane: ControlPlane, tmp_path: Path) -> None:
@@ -223,7 +229,7 @@ def test_two_runs_at_once_create_one_migration(control_plane: ControlPlane, tmp_
     said = [each.communicate(timeout=MAX_WAIT_SECONDS)[0].decode() for each in runs]
     assert [each.returncode for each in runs] == [0, 0]
     assert len(migrations(control_plane)) == 1
-    words = ("moved-reunite-1: from node", "another program was faster", "Migrating: ")
+    words = ("moved-reunite-1: from node", "something else was faster", "NotMovable: ")
     assert all(any(word in re.sub(" +", " ", text) for word in words) for text in said)
 
 

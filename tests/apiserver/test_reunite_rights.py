@@ -14,7 +14,7 @@ from support.control_plane.kube_api import Api, Object
 from support.scenarios.admitting import until
 from support.scenarios.reunite_account import (
     ACCOUNT,
-    MIGRATIONS,
+    forget,
     migration,
     names,
     reunite_account,
@@ -64,11 +64,10 @@ def account(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(autouse=True)
 def _no_migrations(account: Path, installed: Installed) -> Iterator[None]:
-    """Each test ends without a migration."""
+    """Each test ends without a migration, and without the Event that says that there was one."""
     assert account
     yield
-    for each in installed.plane.api.items(*MIGRATIONS):
-        installed.plane.api.delete(each)
+    forget(installed.plane.api)
 
 
 Once = Callable[..., tuple[int, str, str]]

@@ -1,4 +1,4 @@
-"""status on a real API server: VMs as in production, different users, a plan that kubectl takes."""
+"""status on a real API server: VMs as in production, different users."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane, User
 from support.control_plane.kube_api import Object
-from support.control_plane.kubectl import Kubectl
-from support.control_plane.kubevirt_kinds import crd
 from support.drivers.explaining_plane import RBAC, service_account
-from support.drivers.status_runs import instance
 from support.objects import builders
 from support.objects.fleets import EARLY, LATER, served
 from support.scenarios.vm_scenes import STATES, scenes
@@ -136,30 +132,3 @@ def test_a_user_with_some_rights_gets_a_partial_answer(status: Run, control_plan
     assert f'User "{user.name}" cannot list resource "persistentvolumes"' in found[2]
     assert everywhere[:2] == (2, "")
     assert f'User "{user.name}" cannot list resource "pods" in API group "" at the cluster scope' in everywhere[2]
-
-
-@pytest.mark.usefixtures("cluster")
-def test_kubectl_takes_the_plan(status: Run, control_plane: ControlPlane, tmp_path: Path) -> None:
-    """It is YAML for `kubectl create`, comments and all; the status alone creates nothing."""
-    definitions = [crd("VirtualMachineInstance"), crd("VirtualMachineInstanceMigration")]
-    control_plane.install(definitions)
-    moved = control_plane.api.apply(instance("moved"))
-    kind = ("kubevirt.io/v1", "VirtualMachineInstanceMigration", NAMESPACE)
-    try:
-        code, out, err = status(f"-n {NAMESPACE} --plan")
-        assert control_plane.api.items(*kind) == []
-        (tmp_path / "plan.yaml").write_text(out)
-        Kubectl(control_plane, tmp_path)("create", "-f", tmp_path / "plan.yaml")
-        created = control_plane.api.items(*kind)
-    finally:
-        control_plane.api.delete(moved)
-        for definition in definitions:
-            control_plane.api.delete(definition)
-        control_plane.install_kubevirt()
-    assert code == 1
-    assert err == "1 apart, 1 stuck; 1 can be brought together by the live migrations above\n"
-    assert len([each for each in yaml.safe_load_all(out) if each]) == 1
-    assert [each["spec"] for each in created] == [
-        {"vmiName": "moved", "addedNodeSelector": {"kubernetes.io/hostname": "host-node-a"}}
-    ]
-    assert created[0]["metadata"]["name"].startswith("moved-together-")

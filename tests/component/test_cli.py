@@ -24,13 +24,22 @@ _NAMES: Final = [
 ]
 
 
-@pytest.mark.parametrize("words", [[], ["-h"], ["--help"], ["help"], ["help", "unheard-of"]], ids=" ".join)
+@pytest.mark.parametrize("words", [[], ["-h"], ["--help"], ["help"]], ids=" ".join)
 def test_help_lists_every_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Without a command the program says what there is."""
     assert cli.main(words) == 0
     out, err = capsys.readouterr()
     assert [line.split()[0] for line in out.split("Commands:\n")[1].split("\n\n")[0].splitlines()] == _NAMES
     assert err == ""
+
+
+def test_help_of_a_command_that_does_not_exist_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """A script that asks for it must not go on as if there were one."""
+    assert cli.main(["help", "statsu"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: unknown command 'statsu': expected one of serve, explain, ")
+    assert "did you mean status?" in err
 
 
 @pytest.mark.parametrize("words", ["{} --help", "{} -h", "help {}", "{} --manifests x --help"], ids=str)
@@ -140,13 +149,13 @@ TYPED: Final = {
     "no names": (
         "explain service/a b vm/ pod/A vm/a/b",
         [
-            "got 'service/a': expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME",
-            "got 'vm/': '' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME",
-            "got 'pod/A': 'A' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME",
-            "got 'vm/a/b': 'a/b' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME",
+            "got 'service/a': expected vm/NAME, vmi/NAME or pod/NAME",
+            "got 'vm/': '' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME or pod/NAME",
+            "got 'pod/A': 'A' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME or pod/NAME",
+            "got 'vm/a/b': 'a/b' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME or pod/NAME",
         ],
     ),
-    "a type alone": ("explain vm", ["got 'vm' without a name: expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"]),
+    "a type alone": ("explain vm", ["got 'vm' without a name: expected vm/NAME, vmi/NAME or pod/NAME"]),
     "unknown flag": (SERVE + "--lisen :1", ["unknown option '--lisen'; did you mean --listen?"]),
     "shortened flag": (SERVE + "--long x", ["unknown option '--long'; did you mean --longhorn-namespace?"]),
     "shortened flag, and another is near": ("status --al", ["unknown option '--al'; did you mean --all-namespaces?"]),

@@ -13,7 +13,7 @@ from support.drivers.command_line_programs import EXAMPLES
 from support.drivers.serving import ROOT
 
 from webhook import cli
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.objects.documents import Document, read_file
 
 STATES: Final = {"apart": ["db01"], "free": ["cold01", "win01"], "stuck": ["erp01"], "together": ["web01"]}
@@ -56,17 +56,6 @@ def test_each_vm_is_explained_by_its_name(kind: str, name: str, capsys: pytest.C
     found = printed(capsys, "explain", f"{kind}/{name}")
     assert found["optIn"]["optedIn"]
     assert found["now"]["state"] == next(state for state, listed in STATES.items() if name in listed)
-
-
-def test_each_volume_is_explained_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing that Longhorn reads of the cluster is missing."""
-    volumes = names("Volume")
-    assert {*names("ShareManager"), "pvc-win01"} == {*volumes}
-    assert len(volumes) == len(documents("PersistentVolume"))
-    for name in volumes:
-        found = printed(capsys, "explain", f"volume/{name}")
-        assert not [note for note in found["notes"] if note.startswith("not derived")]
-        assert found["reason"] != Reason.NOT_OPTED_IN.code or name in ("pvc-app01", "pvc-media", "pvc-old01")
 
 
 def test_an_instance_has_the_annotation_of_its_machine() -> None:

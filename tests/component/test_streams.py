@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +33,9 @@ def apart(tmp_path: Path) -> Path:
     return write_cluster(tmp_path / "cluster.json", [*disks, *(running_pod(*each) for each in claims.items())])
 
 
+ASSUMED: Final = "mode required (assumed), opt-in-all off (assumed), audit off (assumed), shortlist auto (assumed)"
+
+
 def without_a_reader(*words: str) -> Any:
     """The program, whose reader has gone before it writes."""
     reader, writer = os.pipe()
@@ -49,10 +53,10 @@ def test_status_without_a_reader_tells_by_its_exit_code_that_vms_are_apart(outpu
     assert (told.returncode, told.stderr.splitlines()[0]) == (1, "5 VMs: 5 apart")
 
 
-@pytest.mark.parametrize(("mode", "code"), [("required", 0), ("off", 1)])
-def test_explain_without_a_reader_tells_by_its_exit_code_what_is_decided(mode: str, code: int) -> None:
-    """0 for an affinity, 1 for a pod that stays unchanged."""
-    told = without_a_reader("explain", "-f", VM, "--manifests", EXAMPLES, "--mode", mode, "-o", "json")
+@pytest.mark.parametrize(("vm", "code"), [("db01", 0), ("win01", 1)])
+def test_explain_without_a_reader_tells_by_its_exit_code_what_is_decided(vm: str, code: int) -> None:
+    """0 if the webhook would ask for a node, 1 if not."""
+    told = without_a_reader("explain", vm, "-n", "prod-vms", "--manifests", EXAMPLES, "-o", "json")
     assert (told.returncode, "Traceback" in told.stderr) == (code, False)
 
 
@@ -67,8 +71,8 @@ def test_no_row_in_a_namespace_does_not_deny_the_vms_of_others(run: Callable[...
     """The namespace that was looked in, and how many VMs ask elsewhere."""
     told = run("status", "--manifests", str(apart))
     assert (told.code, told.out) == (0, "")
-    assert told.err == (
-        "no running VM asks for co-scheduling in namespace default; to see 5 in other namespaces: --all-namespaces\n"
+    assert told.err.splitlines()[0] == (
+        "no running VM asks for co-scheduling in namespace default; to see 5 in other namespaces: --all-namespaces"
     )
 
 
@@ -83,19 +87,21 @@ def test_an_empty_cluster_has_no_vm_in_any_namespace(run: Callable[..., Ran], tm
     """With --all-namespaces there is nowhere else to look."""
     file = write_cluster(tmp_path / "cluster.json", served("root", "node-a"))
     told = run("status", "-A", "--manifests", str(file))
-    assert (told.code, told.err) == (0, "no running VM asks for co-scheduling in any namespace\n")
+    assert told.code == 0
+    assert told.err.splitlines()[0] == "no running VM asks for co-scheduling in any namespace"
 
 
 def test_labels_that_no_pod_has_do_not_deny_the_other_vms(run: Callable[..., Ran], apart: Path) -> None:
     """The sentence names the labels, in both commands that take them."""
-    told = run("status", "-A", "-f", str(apart), "-l", "app=db,!old")
+    told = run("status", "-A", "--manifests", str(apart), "-l", "app=db,!old")
     assert (told.code, told.out) == (0, "")
-    assert told.err == "no running VM with labels app=db,!old asks for co-scheduling in any namespace\n"
-    told = run("candidates", "-A", "-f", str(apart), "-l", "app=db")
+    assert told.err.splitlines()[0] == "no running VM with labels app=db,!old asks for co-scheduling in any namespace"
+    told = run("candidates", "-A", "--manifests", str(apart), "-l", "app=db")
     assert (told.code, told.err.splitlines()) == (
         0,
         [
             "no running VM with labels app=db in any namespace has a disk with a share-manager",
+            f"the webhook's settings: {ASSUMED}",
             "only VMs that run are shown: no VirtualMachine is described",
         ],
     )
@@ -109,37 +115,59 @@ def test_files_without_a_pod_do_not_tell_that_no_vm_runs(
     """The sentence says what is missing. Only a bundle tells that there is no pod."""
     file = tmp_path / "cluster.yaml"
     file.write_text(content)
-    told = run(command, "-A", "-f", str(file))
+    told = run(command, "-A", "--manifests", str(file))
     assert (told.code, told.out) == (2, "")
     assert told.err.startswith(f"error: {file}: no Pod is described; expected the pods of the cluster")
 
 
 def test_what_a_shell_makes_of_a_command_is_a_file(apart: Path) -> None:
-    """`-f <(...)` is a pipe, and /dev/null a device."""
-    told = ended(["bash", "-c", f"{sys.executable} -m {WEBHOOK.module} status -n vms -f <(cat {apart}) -o name"])
+    """`--manifests <(...)` is a pipe, and /dev/null a device."""
+    told = ended(
+        ["bash", "-c", f"{sys.executable} -m {WEBHOOK.module} status -n vms --manifests <(cat {apart}) -o name"]
+    )
     assert (told.returncode, len(told.stdout.splitlines())) == (1, 5), told.stderr
-    told = WEBHOOK.run("status", "-f", os.devnull)
+    told = WEBHOOK.run("status", "--manifests", os.devnull)
     assert (told.returncode, told.stderr[:30]) == (2, f"error: {os.devnull}: no Pod is de")
 
 
-@pytest.mark.parametrize("words", [("--plan",), ("-o", "json"), ("-o", "wide")])
+@pytest.mark.parametrize("words", [("-o", "json"), ("-o", "wide")])
 def test_a_command_for_a_vm_of_files_asks_the_same_files(run: Callable[..., Ran], words: tuple[str, ...]) -> None:
-    """Else it would ask the user's cluster. The plan has no such command."""
+    """Else it would ask the user's cluster."""
     told = run("status", "db01", "-n", "prod-vms", "-f", EXAMPLES, *words)
-    command = f": kubevirt-coschedule status --plan db01 -n prod-vms --manifests {EXAMPLES}"
-    assert (command in told.out) == (words != ("--plan",))
+    command = f": kubevirt-coschedule reunite db01 -n prod-vms -o yaml --now --manifests {EXAMPLES}"
+    assert command in told.out
     assert f"To do:    {TO_DO}{command}\n" in run("explain", "vm/db01", "-n", "prod-vms", "--manifests", EXAMPLES).out
 
 
 def test_a_name_of_another_namespace_or_nearly_a_name_is_pointed_out(run: Callable[..., Ran]) -> None:
     """In all commands that take names, on files."""
     elsewhere, near = "; there is one in namespace prod-vms: -n prod-vms\n", "; did you mean db01?\n"
-    for words in (["status", "db01", "-f"], ["explain", "vm/db01", "--manifests"]):
+    for words in (["status", "db01", "--manifests"], ["explain", "vm/db01", "--manifests"]):
         told = run(*words, EXAMPLES)
         assert (told.code, told.err.endswith(elsewhere)) == (2, True)
-    for words in (["status", "db1", "-f"], ["explain", "vm/db1", "--manifests"], ["candidates", "db1", "-f"]):
-        told = run(*words, EXAMPLES, "-n", "prod-vms")
+    for words in (["status", "db1"], ["explain", "vm/db1"], ["candidates", "db1"]):
+        told = run(*words, "--manifests", EXAMPLES, "-n", "prod-vms")
         assert (told.code, told.err.endswith(near)) == (2, True)
+
+
+def test_a_vm_that_does_not_ask_is_no_misspelled_one(run: Callable[..., Ran]) -> None:
+    """`did you mean erp01?` was said of a VM that exists."""
+    told = run("status", "app01", "-n", "prod-vms", "--manifests", EXAMPLES)
+    assert (told.code, "did you mean" in told.err) == (2, False)
+    command = f"kubevirt-coschedule explain vmi/app01 -n prod-vms --manifests {EXAMPLES}"
+    sentence = "app01: the VM in namespace prod-vms does not run, or does not ask for co-scheduling"
+    assert told.err.splitlines()[-1] == f"{sentence}: {command}"
+    assert run(*shlex.split(command)[1:]).code == 1
+    told = run("explain", "vm/app01", "-n", "prod-vms", "--manifests", EXAMPLES)
+    assert told.err.endswith("; there is a VirtualMachineInstance without one: vmi/app01\n")
+
+
+@pytest.mark.parametrize("command", ["status", "candidates"])
+def test_an_object_of_another_kind_is_refused_at_once(run: Callable[..., Ran], command: str) -> None:
+    """A command for `vm/pod/x` was suggested."""
+    told = run(command, "pod/x", "vm/db01", "-n", "prod-vms", "--manifests", EXAMPLES)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.splitlines()[0] == "error: got 'pod/x': expected the name of a VM, or vm/NAME"
 
 
 def test_what_is_found_is_explained_before_the_error(run: Callable[..., Ran]) -> None:

@@ -37,7 +37,6 @@ from support.control_plane.rendering import (
 
 from webhook import __version__
 
-NEEDS: Final = {"restart-stuck": ("reunite",)}
 NAMESPACE: Final = ("Namespace", "", NAME)  # `helm install --create-namespace` makes it
 VALUES: Final[Mapping[str, Any]] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
 Objects = Mapping[tuple[str, str, str], Mapping[str, Any]]
@@ -93,10 +92,9 @@ def test_each_component_is_a_value(install: str, component: str, tmp_path: Path)
         f"manifests/components/{component} has no value in the chart: values.yaml needs {value_of(component)}.enabled, "
         f"{str(is_on).lower()} as in manifests/kustomization.yaml, and values.schema.json and the templates need it too"
     )
-    together = (*NEEDS.get(component, ()), component)
-    expected = switched(tmp_path, install, together)
+    expected = switched(tmp_path, install, [component])
     assert expected != by_identity(installed(install))
-    assert chart(install, *(switch(each, on=not is_on) for each in together)) == expected
+    assert chart(install, switch(component, on=not is_on)) == expected
 
 
 def test_components_stand_together_as_in_the_manifests(tmp_path: Path) -> None:
@@ -105,7 +103,6 @@ def test_components_stand_together_as_in_the_manifests(tmp_path: Path) -> None:
         "audit",
         "events",
         "reunite",
-        "restart-stuck",
         "client-verification",
     )
     together = chart(DEFAULT, *(switch(each, on=True) for each in several))

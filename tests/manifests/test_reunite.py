@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import kubernetes_validate
 import pytest
+from support.control_plane.chart import render, switch
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import (
     INSTALLS,
@@ -88,13 +89,23 @@ def test_a_new_install_only_says_what_it_would_do(rendered: list[Object]) -> Non
     assert found.longhorn_namespace == LONGHORN_NAMESPACE
 
 
+def by_both_ways(rendered: list[Object]) -> list[Mapping[str, Any]]:
+    """The CronJob of the manifests, and that of the chart."""
+    return [the("CronJob", objects, PROGRAM) for objects in (rendered, render(switch("reunite", on=True)))]
+
+
 def test_one_run_at_a_time_and_none_for_long(rendered: list[Object]) -> None:
     """A run that hangs ends before the next one, and one that fails is not tried again: the next one looks again."""
-    spec = the("CronJob", rendered, PROGRAM)["spec"]
-    assert (spec["schedule"], spec["concurrencyPolicy"]) == ("*/10 * * * *", "Forbid")
-    job = spec["jobTemplate"]["spec"]
-    assert (job["activeDeadlineSeconds"], job["backoffLimit"]) == (300, 0)
-    assert at(f"{POD}.restartPolicy", the("CronJob", rendered, PROGRAM)) == "Never"
+    for cron_job in by_both_ways(rendered):
+        job = cron_job["spec"]["jobTemplate"]["spec"]
+        assert cron_job["spec"]["schedule"] == "*/10 * * * *"
+        assert (job["activeDeadlineSeconds"], job["backoffLimit"]) == (300, 0)
+        assert at(f"{POD}.restartPolicy", cron_job) == "Never"
+
+
+def test_a_run_on_a_lost_node_does_not_stop_the_next_ones(rendered: list[Object]) -> None:
+    """Its pod stays Terminating, and so its Job never ends. Only `Replace` starts a run beside such a Job."""
+    assert [each["spec"]["concurrencyPolicy"] for each in by_both_ways(rendered)] == ["Replace", "Replace"]
 
 
 @pytest.mark.parametrize("path", SAME_AS_THE_WEBHOOK_S)

@@ -23,7 +23,7 @@ from support.scenarios.admitting import FAIL_OPEN, Counted
 
 QUIET_AT_MOST: Final = 60.0
 REUNITE_EVERY_HOURS: Final = 1.0
-REUNITE_OPTIONS: Final = {"--apart-seconds": 0.5, "--cooldown-seconds": 24.0}
+REUNITE_OPTIONS: Final = {"--apart-seconds": 0.5, "--rest-seconds": 24.0}
 """Its clock runs as the plan's: option -> its default in hours."""
 _BY: Final = {"-by-hand-": "people", "kubevirt-evacuation-": "drains", "-reunite-": "reunite"}
 _QUIET_SECONDS: Final = 0.15  # so long nothing may be on its way

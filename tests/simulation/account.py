@@ -11,7 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from simulation.api_server import LONGHORN, POD, Object, is_virt_launcher
-from simulation.engine import HOUR
+from simulation.engine import HOUR, rfc3339
 from simulation.stored_view import StoredView
 
 from webhook.core.observe.vm_status import State
@@ -100,7 +100,7 @@ class Account:
         """What the VM's time counts as from now on; empty if the VM is off."""
         if not vm.running:
             return _DOWN if vm.wanted else ""
-        row = self.stored.row(vm.uid)
+        row = self.stored.row(vm.uid, rfc3339(int(self.world.engine.now)))
         if row is None or row.state not in (State.TOGETHER, State.APART):
             return _OTHER
         return LOCAL if row.state is State.TOGETHER else vm.cause

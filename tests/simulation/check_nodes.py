@@ -4,7 +4,7 @@ A pod that our terms keep waiting is stranded. Excepted is a pod one of whose no
 read: it was cordoned or lost, or a pod took the room on which the replica that answered could not count. Such a pod
 came within the delay of a slow watch. Another replica answered for it, or none did, or it got no term for this node and
 can go to any (docs/concepts/full-nodes.md, What remains). It carries no pin: replicas count the pins of one another by
-their shares (decision 0008). `reunite --restart-stuck` frees a pod that waits; `World.freed_by_nobody` counts it.
+their shares (decision 0008). Nobody frees a pod that waits; `World.freed_by_nobody` counts it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from simulation.admission import entry_title
 from simulation.api_server import POD, Object, is_virt_launcher
 from simulation.check_answers import STALE_SECONDS, Asked, Breaks, preferred_nodes, required_nodes
-from simulation.check_stuck import StuckChecks
 from simulation.faults import SLOWEST_WATCH_SECONDS
 from simulation.node_state import Requests, requests
 
@@ -24,7 +23,7 @@ from webhook.core.view import Kind
 if TYPE_CHECKING:
     from simulation.world import World
 
-STRANDED_SECONDS: Final = 60.0  # issue 15, section 3: so long until a stuck VM is freed
+STRANDED_SECONDS: Final = 60.0  # so long kube-scheduler may need by itself
 _LOOK_SECONDS: Final = 2.0
 _LIVE: Final = ("Pending", "Running")
 
@@ -41,7 +40,6 @@ class NodeChecks:
         self._judged: set[str] = set()
         self._fits_since: dict[str, float] = {}
         self._looked_at = 0.0
-        self._stuck = StuckChecks(world, broken)
         world.api.listeners.append(self._changed)
 
     def step(self) -> None:
@@ -55,8 +53,7 @@ class NodeChecks:
             if not others:
                 self._fits_since.pop(key, None)
                 continue
-            self._stuck.look(key, self._fits_since.setdefault(key, now))
-            if now - self._fits_since[key] > STRANDED_SECONDS and key not in self._judged:
+            if now - self._fits_since.setdefault(key, now) > STRANDED_SECONDS and key not in self._judged:
                 self._judged.add(key)
                 self._judge(key, others)
 

@@ -171,24 +171,9 @@ def sees(edit: Callable[[Migration], Migration]) -> Fault:
     return break_it
 
 
-def with_priority(priority: str) -> Callable[[Migration], Migration]:
-    """Each migration that leaves a node has this priority."""
-    return lambda seen: replace(seen, spec=replace(seen.spec, priority=priority)) if seen.evacuates else seen
-
-
-def without_target(seen: Migration) -> Migration:
-    """The migration without the name of its target."""
-    return replace(seen, spec=replace(seen.spec, added_node_selector=None))
-
-
-def without_annotations(seen: Migration) -> Migration:
-    """The migration without the node that it is for."""
-    return replace(seen, metadata=replace(seen.metadata, annotations=None))
-
-
 def without_labels(seen: Migration) -> Migration:
-    """The migration without the label of `reunite`, and without its target."""
-    return without_target(replace(seen, metadata=replace(seen.metadata, labels=None)))
+    """The migration without the label of `reunite`."""
+    return replace(seen, metadata=replace(seen.metadata, labels=None))
 
 
 def guesses_home(world: World) -> None:

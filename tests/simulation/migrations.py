@@ -194,6 +194,7 @@ class Migrations:
         if vm.migration is migration:
             vm.migration = None
         vm.finished.append(migration)
+        vm.last_migration = migration
         if phase == "Succeeded":
             source, vm.pod, vm.cause = vm.pod, migration.target, _CAUSES[migration.by]
             self.virt.runs_on(vm, migration.target_node)

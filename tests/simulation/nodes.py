@@ -20,21 +20,19 @@ from webhook.core.view import Kind
 NOT_READY_SECONDS: Final = 40.0  # --node-monitor-grace-period, before 1.32
 EVICT_SECONDS: Final = 300.0  # tolerationSeconds that the API server adds to each pod
 _FENCE_SECONDS: Final = (20.0, 60.0)  # after the eviction: an operator, or a fencing agent
-_TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 _BOOT_SECONDS: Final = (20.0, 90.0)  # power to Ready
 _INSTANCE_MANAGER_SECONDS: Final = (5.0, 60.0)  # Ready to a new instance-manager pod: assumed
 
 
 @dataclass
 class NodeLife:
-    """What a node is now, and since when it is Ready and cordoned (simulated seconds)."""
+    """What a node is now, and since when it is Ready (simulated seconds)."""
 
     alive: bool = True
     ready: bool = True
     cordoned: bool = False
     deaths: int = 0
     ready_since: float = 0.0
-    cordoned_since: float = 0.0
 
 
 class Nodes:
@@ -72,8 +70,6 @@ class Nodes:
     def cordon(self, name: str, *, cordoned: bool) -> None:
         """Cordon or uncordon a node."""
         state = self.states[name]
-        if cordoned and not state.cordoned:
-            state.cordoned_since = self.engine.now
         state.cordoned = cordoned
         self._write(name)
         for listener in self.cordon_changed:
@@ -148,9 +144,6 @@ class Nodes:
         )
         (ready,) = (each for each in node["status"]["conditions"] if each["type"] == "Ready")
         ready["lastTransitionTime"] = rfc3339(int(state.ready_since))
-        for taint in node["spec"].get("taints", ()):
-            if taint["key"] == _TAINT_UNSCHEDULABLE:
-                taint["timeAdded"] = rfc3339(int(state.cordoned_since))
         self.api.put(Kind.NODE, node)
 
 

@@ -88,14 +88,9 @@ PLANTED_FAULTS: Final = {
     "virt-launcher pods are not placed": PlantedFault(
         OURS, faulty_parts.without_entry("virt-launcher"), less_local=True
     ),
-    "the cooldown is forgotten": PlantedFault(REUNITE, faulty_parts.limits(cooldown_seconds=0.0)),
+    "the rest is forgotten": PlantedFault(REUNITE, faulty_parts.limits(rest_seconds=0.0)),
     "a VM is moved as soon as it is apart": PlantedFault(REUNITE, faulty_parts.limits(apart_seconds=0.0)),
-    "the budget of a node is forgotten": PlantedFault(REUNITE, faulty_parts.limits(at_once_per_node=100)),
-    "an evacuation is not seen": PlantedFault(REUNITE, faulty_parts.sees(faulty_parts.without_annotations)),
-    "an eviction counts as a drain": PlantedFault(
-        REUNITE, faulty_parts.sees(faulty_parts.with_priority("system-critical"))
-    ),
+    "the turns are forgotten": PlantedFault(REUNITE, faulty_parts.limits(at_once=100)),
     "own migrations are not recognized": PlantedFault(REUNITE, faulty_parts.sees(faulty_parts.without_labels)),
-    "stuck VMs are not freed": PlantedFault(REUNITE, faulty_parts.limits(restart_stuck=False), "pinned nodes fail"),
     "the home node is guessed": PlantedFault(REUNITE, faulty_parts.guesses_home),
 }

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from simulation.admission import Replica, Replicas, Webhook, entry_title
 from simulation.api_server import LONGHORN, Object
-from simulation.engine import HOUR
+from simulation.engine import HOUR, rfc3339
 from simulation.migration import HOSTNAME
 from simulation.reuniting import Reuniting
 from simulation.watcher import Watcher
@@ -72,9 +72,10 @@ def _replicas(*titles: str) -> Callable[[World], Webhook]:
 
 
 def _plan_each_hour(world: World) -> None:
-    """Carry out `status --plan` each hour: a migration to the one node of a VM's share-managers, if it is usable."""
+    """Carry out `reunite -o yaml --now` each hour: a migration to the one node of a VM's share-managers."""
     for vm in world.virt.vms.values():
-        row = world.account.stored.row(vm.uid) if vm.running and not vm.migration else None
+        at = rfc3339(int(world.engine.now))
+        row = world.account.stored.row(vm.uid, at) if vm.running and not vm.migration else None
         if row and row.state is State.APART:
             homes = {volume.node for volume in row.volumes if volume.node}
             if len(homes) == 1 and (home := homes.pop()) in world.nodes.usable():

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from simulation.api_server import Object
 from simulation.migration import HOSTNAME
 
-from webhook.core.api.meta import ObjectMeta
 from webhook.reunite.writer import Result, Written
 
 if TYPE_CHECKING:
@@ -61,8 +60,6 @@ class Requests:
     Attributes:
         lost_share: the share of requests that are lost on their way, and the share of lost answers.
         lost_at: when the last request or answer was lost.
-        freed: how many pods of stuck VMs were deleted.
-        deleting: is called with each pod before it is deleted.
     """
 
     def __init__(self, world: World, name: str, rng: random.Random) -> None:
@@ -70,8 +67,6 @@ class Requests:
         self.name = name
         self.lost_share = 0.0
         self.lost_at = 0.0
-        self.freed = 0
-        self.deleting: list[Callable[[Object], object]] = []
         self._rng = rng
 
     async def create(self, _: str, migration: Object) -> Written:
@@ -87,21 +82,6 @@ class Requests:
         if not await self._arrives():
             return _NO_ANSWER
         return Written(Result.DONE) if made else Written(Result.REFUSED, "KubeVirt refuses it")
-
-    async def delete_pod(self, pod: ObjectMeta) -> Written:
-        """Delete the VM's pod, if it is as it was read."""
-        if not await self._arrives():
-            return _NO_ANSWER
-        world, key = self.world, f"{pod.namespace}/{pod.name}"
-        stored = world.api.pod(key)
-        if stored is None or stored["metadata"].get("resourceVersion") != pod.resource_version:
-            return Written(Result.EXISTS, "the pod has changed")
-        world.engine.trace(f"{self.name} deletes {key}")
-        self.freed += 1
-        for listener in self.deleting:
-            listener(stored)
-        world.virt.pod_deleted(stored)
-        return Written(Result.DONE) if await self._arrives() else _NO_ANSWER
 
     async def _arrives(self) -> bool:
         """Whether a request, or its answer, arrives; after the time that it takes."""

@@ -14,23 +14,22 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import convert
 from simulation.api_server import POD, VMS, Object
 from simulation.engine import EPOCH, MINUTE, rfc3339
-from simulation.migration import HOSTNAME, Migration
+from simulation.migration import Migration
 from simulation.requests import Requests, drive
 from simulation.vm import VM
 
-from webhook.core.api.kubevirt import VMI_KIND
+from webhook.core.api.kubevirt import MigrationState
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.virtual_machine import (
     VM_KIND,
     ClaimSource,
-    StartFailure,
     VMICondition,
+    VMIStatus,
     Volume,
 )
 from webhook.core.live_migration import migration as seen
 from webhook.core.live_migration.kubevirt import KubeVirt, KubeVirtStatus
-from webhook.core.observe.reunite_messages import InvolvedObject, ReuniteEvent
-from webhook.core.reunite.reports import EventReason, VMReport
+from webhook.core.reunite.reports import VMReport
 from webhook.core.view import Kind
 from webhook.objects import kinds
 from webhook.objects.api import kubevirt
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from simulation.world import World
 
 EVERY_SECONDS: Final = 10 * MINUTE  # the schedule of manifests/components/reunite
-_EVENT_SECONDS: Final = 3_600.0
 _FINISHED: Final = ("Succeeded", "Failed")
 _STORED: Final = {
     POD: kinds.POD,
@@ -62,9 +60,11 @@ SETTINGS: Final[dict[str, Any]] = {
     "default": True,
     "apart_seconds": 1_800.0,
     "at_once": 2,
-    "at_once_per_node": 1,
-    "cooldown_seconds": 86_400.0,
-    "restart_stuck": True,
+    "rest_seconds": 14_400.0,
+    "names": (),
+    "namespace": None,
+    "output": "table",
+    "now": False,
     "opt_in_all": "off",
     "manifests": None,
 }
@@ -108,7 +108,7 @@ class Reuniting:
         engine.after(EVERY_SECONDS, self._turn)
         if engine.now < self.down_until or self.world.api.away:
             return
-        if not self.world.scheduler.waiting and inf not in self.world.account.apart_until.values():
+        if inf not in self.world.account.apart_until.values():
             self.runs["left out"] += 1
             return
         self.runs["carried out"] += 1
@@ -117,11 +117,6 @@ class Reuniting:
         drive(engine, run.decide(self.name), lambda: life == self._lives, lambda _: self._ended(run.reports))
 
     def _ended(self, reports: list[VMReport]) -> None:
-        now = self.world.engine.now
-        events = self.world.restarted
-        events.update({each.vm: now for each in reports if each.reason is EventReason.RESTARTED})
-        for name in [name for name, at in events.items() if at < now - _EVENT_SECONDS]:
-            del events[name]
         for listener in self.listeners:
             listener(reports)
 
@@ -135,8 +130,6 @@ class Reuniting:
                     store.add(resource, self._convert(kind, key, value, resource))
         for vm in self.world.virt.vms.values():
             self._add_vm(store, vm)
-        for name, at in self.world.restarted.items():
-            store.add(kinds.EVENT, _event(name, at))
         phase = "Deploying" if self.world.is_upgrading else "Deployed"
         status = KubeVirtStatus(phase=phase, observed_version="v1.9.0")
         store.add(kinds.KUBEVIRT, KubeVirt(metadata=ObjectMeta(name="kubevirt", namespace="kubevirt"), status=status))
@@ -168,26 +161,25 @@ class Reuniting:
                 kinds.VIRTUAL_MACHINE_INSTANCE,
                 kubevirt.VirtualMachineInstance(metadata=meta, spec=spec, status=self._status(vm)),
             )
-        failure = StartFailure(consecutive_fail_count=vm.failed_starts) if vm.failed_starts else None
         template = kubevirt.VMITemplateSpec(spec=kubevirt.VMISpec(volumes=claims))
         store.add(
             kinds.VIRTUAL_MACHINE,
             kubevirt.VirtualMachine(
                 metadata=ObjectMeta(name=vm.name, namespace=VMS),
                 spec=kubevirt.VirtualMachineSpec(template=template, run_strategy="Always"),
-                status=kubevirt.VirtualMachineStatus(start_failure=failure),
             ),
         )
         for each in (*vm.finished, *([vm.migration] if vm.migration else [])):
             store.add(kinds.MIGRATION, self.edit(migration_seen(each)))
 
-    def _status(self, vm: VM) -> kubevirt.VMIStatus:
+    def _status(self, vm: VM) -> VMIStatus:
         busy = [VMICondition(type="HotVCPUChange", status="True")] if vm.sick == "busy" else None
-        return kubevirt.VMIStatus(
+        return VMIStatus(
             phase="Running" if vm.running else "Scheduling",
             node_name=self.world.virt.node_of(vm) or None,
             evacuation_node_name=vm.evacuates or None,
             conditions=busy,
+            migration_state=_newest(vm),
         )
 
 
@@ -196,6 +188,7 @@ def migration_seen(migration: Migration) -> seen.Migration:
     annotations = {seen.ANNOTATION_EVACUATION: migration.leaves} if migration.leaves else None
     meta = ObjectMeta(
         name=migration.name,
+        uid=migration.uid,
         namespace=VMS,
         creation_timestamp=rfc3339(int(migration.created)),
         annotations=annotations,
@@ -206,25 +199,21 @@ def migration_seen(migration: Migration) -> seen.Migration:
         at = rfc3339(int(migration.ended))
         ended = [seen.PhaseTransition(phase=migration.phase, phase_transition_timestamp=at)]
     is_over = not migration.unfinished
-    state = seen.MigrationState(
+    state = MigrationState(
         source_node=(is_over and migration.source) or None, target_node=(is_over and migration.target_node) or None
     )
     return seen.Migration(
         metadata=meta,
-        spec=seen.MigrationSpec(
-            vmi_name=migration.vm.name,
-            priority=migration.priority or None,
-            added_node_selector={HOSTNAME: migration.node} if migration.node else None,
-        ),
+        spec=seen.MigrationSpec(vmi_name=migration.vm.name, priority=migration.priority or None),
         status=seen.MigrationStatus(phase=migration.phase, phase_transition_timestamps=ended, migration_state=state),
     )
 
 
-def _event(name: str, at: float) -> ReuniteEvent:
-    return ReuniteEvent(
-        metadata=ObjectMeta(name=f"{name}-{at}", namespace=VMS),
-        involved_object=InvolvedObject(kind=VMI_KIND, namespace=VMS, name=name),
-        reason=EventReason.RESTARTED.code,
-        message="restarted",
-        last_timestamp=rfc3339(int(at)),
+def _newest(vm: VM) -> MigrationState | None:
+    """What KubeVirt notes at the VMI of the migration that ended last in this start, whether it still exists or not."""
+    last = vm.last_migration
+    if last is None or last.created < vm.started:
+        return None
+    return MigrationState(
+        migration_uid=last.uid, source_node=last.source or None, end_timestamp=rfc3339(int(last.ended))
     )

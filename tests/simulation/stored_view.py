@@ -40,11 +40,11 @@ class StoredView:
         self._api = api
         self._made: dict[tuple[Kind, str], tuple[str, Any]] = {}  # with the resourceVersion
 
-    def row(self, uid: str) -> VMStatus | None:
-        """Return the row of `status` for the VirtualMachineInstance of this uid."""
+    def row(self, uid: str, at: str) -> VMStatus | None:
+        """Return the row of `status` at this time for the VirtualMachineInstance of this uid."""
         keys = self._api.pods_of_vmi.get(uid, {})
         pods = [pod for key in keys if not isinstance(pod := self._find(POD, key, Pod), NoObject)]
-        return vm_status_of(pods, self, _POLICY)  # type: ignore[arg-type]  # these methods are enough
+        return vm_status_of(pods, self, _POLICY, at)  # type: ignore[arg-type]  # these methods are enough
 
     def get(self, ref: ObjectRef[_T]) -> _T | NoObject:
         """Return the object."""

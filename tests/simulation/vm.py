@@ -25,6 +25,7 @@ class VM:
         cause: what placed the VM or its share-manager last.
         migration: the unfinished migration.
         finished: the migrations that KubeVirt still has.
+        last_migration: the one that ended last.
         sick: what keeps its migrations from ending well: a name of SICK; empty for a healthy VM.
         failed_starts: how many of its VirtualMachineInstances in a row have ended before they ran.
     """
@@ -43,5 +44,6 @@ class VM:
     cause: str = "start"
     migration: Migration | None = None
     finished: list[Migration] = field(default_factory=list)
+    last_migration: Migration | None = None
     failed_starts: int = 0
     sick: str = ""

@@ -33,7 +33,6 @@ class World:
     Attributes:
         watchers: every process that follows the API server.
         planted: plants a fault before the first event.
-        restarted: the Events of `reunite` that tell restarts: the VM, and when.
         replay: the command that plays this world again. A Run knows it.
         freed_by_nobody: pods that wait because their node changed after the webhook's answer.
     """
@@ -49,7 +48,6 @@ class World:
         self.watchers: list[Watcher] = []
         self.reuniting: list[Reuniting] = []
         self.planted: Callable[[World], object] = lambda _: None
-        self.restarted: dict[str, float] = {}
         self._upgrading_until = 0.0
         self.replay = "no command plays this world: a test has made it"
         self.freed_by_nobody = 0

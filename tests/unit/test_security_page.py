@@ -18,7 +18,6 @@ INSTALL_RIGHTS: Final = "apiserver/test_install_rights.py"
 CERTS_POLICY: Final = "apiserver/test_certs_policy.py"
 CERTS_RIGHTS: Final = "apiserver/test_certs_rights.py"
 REUNITE_POLICY: Final = "apiserver/test_reunite_policy.py"
-STUCK_POLICY: Final = "apiserver/test_restart_stuck_policy.py"
 INSTALL_POD: Final = "manifests/test_install_pod.py"
 VARIANTS: Final = "manifests/test_install_variants.py"
 PROPERTIES: Final = "unit/core/test_properties.py"
@@ -34,10 +33,7 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
         "manifests/test_reunite.py::test_the_account_may_do_what_a_run_does_and_nothing_else",
     ),
     "the certificate controller's": (f"{INSTALL_RIGHTS}::test_the_controller_may_do_this_and_nothing_else",),
-    "that of `reunite`": (
-        "manifests/test_reunite.py::test_the_account_may_do_what_a_run_does_and_nothing_else",
-        "manifests/test_restart_stuck.py::test_it_switches_the_option_on_and_grants_one_right",
-    ),
+    "that of `reunite`": ("manifests/test_reunite.py::test_the_account_may_do_what_a_run_does_and_nothing_else",),
     "The webhook can read no Secret": (
         f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",
         f"{CERTS_RIGHTS}::test_the_account_may_write_three_objects_and_nothing_else",
@@ -71,7 +67,6 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     "Somebody takes over `reunite`": (
         "manifests/test_reunite.py::test_a_new_install_only_says_what_it_would_do",
         f"{REUNITE_POLICY}::test_the_account_may_create_only_what_the_program_creates",
-        f"{STUCK_POLICY}::test_no_other_pod_may_be_deleted",
     ),
     "Another pod calls the webhook": (
         f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",
@@ -119,7 +114,7 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
         "manifests/test_image.py::test_packages_are_installed_by_hash_from_the_lock_and_never_built",
         f"{SUPPLY}::test_a_workflow_names_each_action_by_its_commit",
         f"{SUPPLY}::test_a_license_that_is_not_on_the_list_is_refused",
-        "unit/test_make_audit.py::test_each_lock_has_its_lines",
+        f"{SUPPLY}::test_make_audit_asks_about_each_locked_package",
         "image/test_image.py::test_two_builds_of_one_commit_are_equal",
     ),
 }

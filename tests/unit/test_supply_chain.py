@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Final
@@ -89,3 +90,10 @@ def test_a_workflow_calls_make_targets_that_there_are(workflow: Path) -> None:
     called = set(re.findall(r"\bmake ([a-z-]+)", runs))
     assert called
     assert called <= targets
+
+
+def test_make_audit_asks_about_each_locked_package() -> None:
+    """`--strict` fails if pip-audit can't ask about one: no answer is no good news."""
+    make = subprocess.run(["make", "-n", "audit"], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607 - make
+    assert "for lock in requirements*.lock" in make.stdout
+    assert "pip-audit --strict --require-hashes --disable-pip" in make.stdout

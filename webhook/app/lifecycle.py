@@ -20,18 +20,23 @@ async def serve_calls(
     webhook: Listener,
     settings: ServeSettings,
     stopping: asyncio.Event,
+    interrupted: asyncio.Event,
     log_fields: Mapping[str, Any],
 ) -> None:
-    """Listen until `stopping` is set. Then drain for `drain_seconds`, and stop within SHUTDOWN_GRACE_SECONDS."""
+    """Listen until `stopping` is set. Then drain for `drain_seconds`, and stop within SHUTDOWN_GRACE_SECONDS.
+
+    If `interrupted` is set too, a user at a terminal waits: with files for a cluster, no API server calls the webhook.
+    """
     listen = await webhook.start(settings.listen)
     try:
         log_info("serving", listen=f"https://{listen}", mode=settings.mode, **log_fields)
         await stopping.wait()
         webhook.begin_drain()
-        log_info("draining", drain_seconds=settings.drain_seconds)
+        drain_seconds = 0 if settings.manifests and interrupted.is_set() else settings.drain_seconds
+        log_info("draining", drain_seconds=drain_seconds)
         # The whole time, even if no client is connected. The kube-proxy of a caller's node can learn seconds later
         # that this replica stops, and sends new connections until then. The webhook can't see that.
-        await asyncio.sleep(settings.drain_seconds)
+        await asyncio.sleep(drain_seconds)
         log_info("stopping", grace_seconds=SHUTDOWN_GRACE_SECONDS)
     finally:
         await webhook.stop(SHUTDOWN_GRACE_SECONDS)
@@ -43,20 +48,25 @@ def shutdown_check(stopping: asyncio.Event) -> Check:
 
 
 def set_on_signal(stopping: asyncio.Event) -> asyncio.Event:
-    """Set the event at the first SIGTERM or SIGINT, and exit at once at the second. Return the event."""
-    signalled = False
+    """Set the event at the first SIGTERM or SIGINT, and exit at once at the second.
 
-    def on_signal() -> None:
+    Return another event, which SIGINT (Ctrl-C) sets.
+    """
+    signalled, interrupted = False, asyncio.Event()
+
+    def on_signal(number: int) -> None:
         nonlocal signalled
         if signalled:
             os._exit(1)
         signalled = True
+        if number == signal.SIGINT:
+            interrupted.set()
         stopping.set()
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal)
-    return stopping
+        loop.add_signal_handler(number, on_signal, number)
+    return interrupted
 
 
 async def wait_for_first(*events: asyncio.Event) -> None:

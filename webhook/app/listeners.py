@@ -35,7 +35,8 @@ async def run_listeners(settings: ServeSettings, sources: Sources, background: B
         UserError: a certificate or address can't be used.
     """
     certificate = ServingCertificate(_tls_files(settings))
-    stopping, admissions, decisions = set_on_signal(background.failed), Admissions(), Decisions()
+    stopping, admissions, decisions = background.failed, Admissions(), Decisions()
+    interrupted = set_on_signal(stopping)
     metrics = Metrics(
         build_families,
         admissions.families,
@@ -58,7 +59,7 @@ async def run_listeners(settings: ServeSettings, sources: Sources, background: B
             calls = _call_handler(settings, sources, record_all(admissions, decisions))
             webhook = Listener(count_refusals(calls, admissions.refused), tls=certificate.context)
             fields = {"health_listen": health_listen, "certificate_valid_until": certificate.not_after}
-            await serve_calls(webhook, settings, stopping, {**fields, **sources.log_fields})
+            await serve_calls(webhook, settings, stopping, interrupted, {**fields, **sources.log_fields})
     finally:
         await health.stop(0)
     log_info("stopped")

@@ -91,7 +91,7 @@ def _log_stuck(row: VMStatus) -> None:
     fields = {"namespace": row.namespace, "vmi": row.name, "pod": row.pod, "because": row.why.sentence}
     LOGGER.warning(
         "a pinned VM fits nowhere",
-        extra={"fields": {**fields, "to_free_it": restart.restart_command(row.name, row.namespace, None)}},
+        extra={"fields": {**fields, "to_free_it": restart.new_pod_command(row.pod, row.name, row.namespace)}},
     )
 
 

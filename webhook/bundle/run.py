@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -19,14 +19,14 @@ from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.start import interrupts_raised
 from webhook.kube.collect import collect_at_terminal
 from webhook.objects.bundle import BUNDLE_API_VERSION, BUNDLE_KIND, ClusterBundle
-from webhook.objects.kept import as_json
-from webhook.objects.kinds import KINDS, APIResource
+from webhook.objects.kept import as_json, with_options
+from webhook.objects.kinds import KINDS, POD, WEBHOOK_POD, APIResource
 from webhook.objects.objects import ObjectStore
 from webhook.objects.parts import parts_of_all
 
 _LIST_START: Final = b'{"apiVersion":"v1","kind":"List","items":[\n'
 EXIT_WHOLE: Final = 0
-EXIT_PARTIAL: Final = 1
+EXIT_PARTIAL: Final = 2
 _STDOUT: Final = Path("-")
 _LEFT_OUT: Final = (
     "left out: Secrets, data of ConfigMaps, environment and commands of containers, cloud-init and disks' content of "
@@ -43,40 +43,51 @@ def run(settings: BundleSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     """Run the command with these settings.
 
     Returns:
-        0 if every kind was listed, 1 if one could not be listed: the bundle says which and why.
+        0 if every kind was listed, 2 if one could not be listed: the bundle says which and why.
 
     Raises:
-        UserError: no cluster can be reached, or the file can't be written.
+        UserError: no cluster can be reached, the file can't be written, or it exists and a kind could not be listed.
     """
     kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
     found = collect_at_terminal(kubeconfig, settings.longhorn_namespace, lambda _: parts_of_all(), hint="")
     kept = {kind.title: _kept(found, kind) for kind in KINDS}
+    counts = {title: len(lines) for title, lines in kept.items()} | {WEBHOOK_POD.title: len(found.of(WEBHOOK_POD))}
     made = found.bundle
     assert made  # noqa: S101 - for the type checker: what was collected has a record
-    made = replace(made, lists=[replace(each, objects=len(kept[each.resource])) for each in made.lists])
+    made = replace(made, lists=[replace(each, objects=counts[each.resource]) for each in made.lists])
     pieces = _pieces([_header(made), *chain.from_iterable(kept.values())])
-    if settings.output == _STDOUT:
+    unread = [f"{each.resource}: {each.problem}" for each in made.lists if each.problem]
+    if settings.file == _STDOUT:
         stdout.write(b"".join(pieces).decode())
+    elif unread and settings.file.exists():
+        raise NotWritten(
+            *(f"not everything could be read: {problem}" for problem in unread),
+            f"{settings.file}: exists, and stays as it is; expected the right to list what could not be read, or "
+            "another file: --file FILE",
+        )
     else:
-        _write(settings.output, pieces)
-    _tell(settings.output, made, stderr)
-    return EXIT_PARTIAL if any(each.problem for each in made.lists) else EXIT_WHOLE
+        _write(settings.file, pieces)
+    _tell(settings.file, made, unread, stderr)
+    return EXIT_PARTIAL if unread else EXIT_WHOLE
 
 
-def _tell(file: Path, made: ClusterBundle, stderr: TextIO) -> None:
+def _tell(file: Path, made: ClusterBundle, unread: Sequence[str], stderr: TextIO) -> None:
     counted = ", ".join(f"{each.objects} {each.resource}" for each in made.lists if not each.problem)
     name = "standard output" if file == _STDOUT else file
     stderr.write(f"{name}: written from {made.cluster} at {made.at}: {counted}\n{_LEFT_OUT}\n")
-    for each in made.lists:
-        if each.problem:
-            stderr.write(f"not everything could be read: {each.resource}: {each.problem}\n")
+    stderr.writelines(f"not everything could be read: {problem}\n" for problem in unread)
 
 
 def _kept(found: ObjectStore, kind: APIResource[Any]) -> list[bytes]:
     """What stays of the objects of a kind, as JSON."""
     stated = {"apiVersion": kind.api_version, "kind": kind.kind}
-    kept = filter(None, map(as_json, found.of(kind).values()))
-    return [msgspec.json.encode(stated | each) for each in kept]
+    serving = found.of(WEBHOOK_POD) if kind is POD else {}
+    kept = {key: as_json(each) for key, each in found.of(kind).items()}
+    return [
+        msgspec.json.encode(stated | (with_options(each, serving[key]) if key in serving else each))
+        for key, each in kept.items()
+        if each
+    ]
 
 
 def _header(made: ClusterBundle) -> bytes:
@@ -108,4 +119,4 @@ def _write(file: Path, pieces: Iterator[bytes]) -> None:
                 Path(name).unlink()
             raise
     except OSError as error:
-        raise NotWritten(f"{file}: {error.strerror}; expected a file that can be written: --output FILE") from None
+        raise NotWritten(f"{file}: {error.strerror}; expected a file that can be written: --file FILE") from None

@@ -13,10 +13,9 @@ from webhook.component_base.options import FILE, option
 class BundleSettings(LonghornSettings):
     """What `bundle` runs with."""
 
-    output: Path = option(
-        "-o",
+    file: Path = option(
         required=True,
         type=FILE,
-        help="File to write. The program replaces an existing file, and only when the bundle is complete. - writes to "
-        "standard output.",
+        help="File to write. The program replaces an existing file only by a bundle in which everything could be read. "
+        "- writes to standard output.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
@@ -9,7 +10,9 @@ from msgspec import Struct
 
 from webhook.core.observe.candidate import Candidate, NextStart, opt_in_change
 from webhook.core.observe.vm_item import VolumeItem, volume_item
-from webhook.core.observe.vm_status import State
+from webhook.core.observe.vm_status import SEVERITY, State
+from webhook.objects.api.kubevirt import VirtualMachine, VirtualMachineInstance
+from webhook.objects.vm_rules import rules_of, shares_by_virtiofs
 from webhook.status.report import resource_name
 from webhook.terminal import printable
 
@@ -21,7 +24,9 @@ class CandidateItem(Struct, rename="camel", frozen=True, kw_only=True):
 
     `state` is STOPPED for a VM without a pod. `annotation` is the value of its annotation
     kubevirt-scheduler/co-schedule, None without one. `namespace_label` is the value of its Namespace's label, None
-    without one or if the VM has the annotation. `notes`: what is not known of the pod of the next start.
+    without one or if the VM has the annotation. `checks`: the VM's own rules, by which kube-scheduler and the webhook
+    check the nodes of `next_start`. `needs_share_manager`: False if nobody else uses its volumes and virtiofs none, so
+    that block volumes of a migratable StorageClass would do; None if that is not known. `notes`: what is not known.
     """
 
     namespace: str
@@ -32,6 +37,8 @@ class CandidateItem(Struct, rename="camel", frozen=True, kw_only=True):
     annotation: str | None
     namespace_label: str | None
     next_start: NextStart
+    checks: Sequence[str]
+    needs_share_manager: bool | None
     change: str
     no_change: str
     volumes: list[VolumeItem]
@@ -47,19 +54,37 @@ class CandidateItem(Struct, rename="camel", frozen=True, kw_only=True):
         """Whether the VM has not opted in, and it or its share-manager would be placed at the next start."""
         return not self.opted_in and self.next_start.gains
 
+    @property
+    def order(self) -> tuple[bool, bool, int, str, str]:
+        """A sort key: what would gain comes first, and of that what is apart now."""
+        rank = len(SEVERITY) if self.state == STOPPED else SEVERITY[State(self.state)]
+        return self.opted_in, not self.gains, rank, self.namespace, self.name
+
 
 class CandidateReport(Struct, rename="camel", frozen=True, kw_only=True):
-    """The VMs. `problems`: what could not be read."""
+    """The VMs. `settings`: those of the webhook. `problems`: what could not be read."""
 
     cluster: str
     at: str
+    settings: str
     problems: list[str]
     items: list[CandidateItem]
 
 
-def candidate_item(candidate: Candidate, owner: str | None, notes: Sequence[str] = ()) -> CandidateItem:
-    """Return a VM in the form that is printed. `owner` is its VirtualMachine, None if it has none."""
+def candidate_item(
+    candidate: Candidate,
+    owner: str | None,
+    described: VirtualMachine | VirtualMachineInstance | None,
+    notes: Sequence[str] = (),
+) -> CandidateItem:
+    """Return a VM in the form that is printed.
+
+    `owner` is its VirtualMachine, None if it has none; `described` the object that has its rules, None if unread.
+    """
     change, no_change = opt_in_change(candidate, owner)
+    needs = None if described is None or candidate.alone is None else not candidate.alone
+    if described and shares_by_virtiofs(described):
+        needs = True
     return CandidateItem(
         namespace=candidate.vm.namespace,
         name=candidate.vm.name,
@@ -69,6 +94,8 @@ def candidate_item(candidate: Candidate, owner: str | None, notes: Sequence[str]
         annotation=candidate.annotation,
         namespace_label=candidate.label,
         next_start=candidate.next_start,
+        checks=rules_of(described) if described else ["the VM's own rules, which were not read"],
+        needs_share_manager=needs,
         change=change,
         no_change=no_change,
         volumes=[volume_item(volume) for volume in candidate.volumes],
@@ -76,17 +103,25 @@ def candidate_item(candidate: Candidate, owner: str | None, notes: Sequence[str]
     )
 
 
-def count_gains(items: Sequence[CandidateItem]) -> str:
-    """Return how many VMs there are, how many are apart or stopped, and how many would gain; for at least one VM."""
+def counted(items: Sequence[CandidateItem], *, known: bool) -> str:
+    """Return how many VMs there are, how many are apart or stopped, how many would gain, and why; of at least one.
+
+    `known`: whether everything could be read.
+    """
     apart = sum(each.state is State.APART for each in items)
     stopped = sum(each.state == STOPPED for each in items)
     others = [each for each in items if not each.opted_in]
-    gaining = sum(each.gains for each in others)
-    return (
+    causes = Counter(each.next_start.cause for each in others)
+    first = (
         f"{_vms(len(items))} with a share-manager, {apart} of them apart from it"
+        if known
+        else f"not everything could be read: of {_vms(len(items))} that have a share-manager or may have one, {apart} "
+        "are known to be apart from it"
+    ) + (
         f"{f', {stopped} stopped' if stopped else ''}; {len(others)} not opted in, "
-        f"{gaining} of those would be placed at the next start"
+        f"{sum(each.gains for each in others)} of those would gain"
     )
+    return f"{first}\nwhy: {', '.join(f'{cause} ({n})' for cause, n in causes.most_common())}" if causes else first
 
 
 def _vms(count: int) -> str:

@@ -1,9 +1,9 @@
-"""The command candidates: read a cluster once, decide for each VM as the webhook would, and print what would change."""
+"""The command candidates: read a cluster once, and print for each VM what the webhook would ask for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from operator import attrgetter
 from typing import Final, TextIO
 
@@ -17,91 +17,97 @@ from webhook.cluster_options import opt_in_all_unknown, vm_names
 from webhook.component_base.errors import did_you_mean
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.pod import Pod
-from webhook.core.listed_snapshot import ListedSnapshot
-from webhook.core.observe.candidate import Candidate, candidate_of
+from webhook.core.observe.candidate import candidate_of
+from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
-from webhook.explain.derive.notes import CLUSTER
-from webhook.objects.kinds import SHARE_MANAGER
+from webhook.objects.kinds import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.manifests import Manifests
 from webhook.objects.parts import parts_of_all
 from webhook.objects.vm_rows import (
     misplaced_opt_ins,
+    of_other_versions,
     old_share_managers,
-    opt_in_all_in,
     owner_of_vm,
     pods_of_vms,
     require_pods,
+    require_share_managers,
     unread,
 )
-from webhook.status.output import now
+from webhook.objects.webhook_settings import webhook_settings
 from webhook.terminal import to_json, to_yaml
 
 EXIT_COMPLETE: Final = 0
-EXIT_INCOMPLETE: Final = 1
-EXIT_MISSING: Final = 2
+EXIT_INCOMPLETE: Final = 2
 _TABLES: Final = ("table", "wide")
-_BY_NAME: Final = attrgetter("namespace", "name")
+_BY_WEIGHT: Final = attrgetter("order")
 
 
 def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     """Run the command with these settings.
 
     Returns:
-        0 if the report is complete, 1 if something that counts could not be read: the report says so. 2 if no VM has
-        one of the names, and if Longhorn's namespace has no ShareManager.
+        0 if the report is complete. 2 if something that counts could not be read, which the report says, and if no VM
+        has one of the names.
 
     Raises:
-        UserError: no cluster can be reached, or its pods can't be read.
+        UserError: no cluster can be reached, its pods can't be read, or Longhorn's namespace has no ShareManager.
     """
+    names = vm_names(settings.names)  # A word that is not a name is an error before a cluster is asked.
     cluster, origin = _cluster(settings)
+    require_share_managers(cluster, settings.longhorn_namespace)
     made = cluster.objects.bundle
     namespace = "" if settings.all_namespaces else settings.namespace or (made.namespace if made else "default")
-    setting, unknown = (settings.opt_in_all, "") if settings.opt_in_all else opt_in_all_in(cluster)
-    policy = Policy(longhorn_namespace=settings.longhorn_namespace, opt_in_all=setting)
-    stopped, not_known = stopped_vms(cluster, policy, namespace, settings.selector), why_not_known(cluster)
-    candidates = sorted([*_running(cluster, policy, namespace, settings.selector), *stopped.items], key=_BY_NAME)
-    names = vm_names(settings.names)
+    webhook = webhook_settings(cluster, settings.longhorn_namespace)
+    stopped = stopped_vms(cluster, webhook.policy, namespace, settings.selector)
+    not_known = why_not_known(cluster)
+    running = _running(cluster, webhook.policy, namespace, settings.selector)
+    candidates = sorted([*running, *stopped.items], key=_BY_WEIGHT)
     items = [each for each in candidates if not names or each.name in names]
     problems = unread(cluster)
-    if unknown and any(each.may_be_opted_in for each in items):
-        problems.append(opt_in_all_unknown(unknown))
+    if webhook.problem and any(each.may_be_opted_in for each in items):
+        problems.append(opt_in_all_unknown(webhook.problem))
     if not_known and made:
         problems.append(f"VirtualMachine: {not_known}; so VMs that are stopped are not shown")
     problems += (said for key, said in stopped.unreadable.items() if not names or key.name in names)
-    found = CandidateReport(cluster=origin, at=made.at if made else now(), problems=problems, items=items)
+    shown = [each for each in items if not settings.apart or each.state is State.APART]
+    found = CandidateReport(
+        cluster=origin, at=cluster.objects.at, settings=webhook.sentence, problems=problems, items=shown
+    )
     with suppress(BrokenPipeError):
         stdout.write(_render(found, settings))
     vm, has = "running VM" if not_known else "VM", "is known to have" if problems else "has"
     where = f"namespace {namespace}" if namespace else "any namespace"
     nobody = f"no {vm}{_names_or_labels(settings)} in {where} {has} a disk with a share-manager"
-    stderr.write(f"{report.count_gains(items) if items else nobody}\n")
+    if made and settings.manifests:
+        stderr.write(f"the cluster as it was at {made.at}\n")
+    stderr.write(f"{report.counted(items, known=not problems)}\n" if items else f"{nobody}\n")
     stderr.writelines(f"{sentence}\n" for sentence in _remarks(found, settings))
+    stderr.writelines(f"{sentence}\n" for sentence in (*of_other_versions(cluster), *webhook.notes))
     stderr.writelines(f"{sentence}\n" for sentence in old_share_managers(cluster, settings.longhorn_namespace))
     if not_known and not made:
         stderr.write(f"only VMs that run are shown: {not_known}\n")
-    if not candidates and not problems and not cluster.objects.within(SHARE_MANAGER, settings.longhorn_namespace):
-        stderr.write(
-            f"namespace {settings.longhorn_namespace} has no ShareManager at all; expected Longhorn's own namespace: "
-            "--longhorn-namespace\n"
-        )
-        return EXIT_MISSING
-    shown = {each.name for each in candidates}
-    missing = [name for name in names if name not in shown | {key.name for key in stopped.unreadable}]
+    known = {each.name for each in candidates}
+    missing = [name for name in names if name not in known | {key.name for key in stopped.unreadable}]
     absent = f"no {vm} of this name {has} a disk with a share-manager"
-    stderr.writelines(f"{name}: {absent}{did_you_mean(name, shown)}\n" for name in missing)
-    return EXIT_MISSING if missing else EXIT_INCOMPLETE if problems else EXIT_COMPLETE
+    stderr.writelines(f"{name}: {absent}{did_you_mean(name, known)}\n" for name in missing)
+    return EXIT_INCOMPLETE if missing or problems else EXIT_COMPLETE
 
 
 def _remarks(found: CandidateReport, settings: CandidatesSettings) -> Iterator[str]:
     """What a reader of the report must know besides: a sentence each."""
+    yield f"the webhook's settings: {found.settings}"
     if settings.output in _TABLES and any(each.change for each in found.items):
         yield "the lines that opt VMs in: --output commands"
+    if settings.output in _TABLES and any(each.next_start.nodes for each in found.items):
+        yield "kube-scheduler and the webhook's rules then check each VM's own rules: --output wide"
+    if any(each.needs_share_manager is False for each in found.items):
+        yield (
+            "NEEDS-SHARE-MANAGER no: nobody else uses its volumes, so block volumes of a StorageClass with "
+            'migratable: "true" would do, and such volumes have no share-manager'
+        )
     if settings.output == "table":
         yield from text.notes(found.items)
-    if any(CLUSTER in each.notes for each in found.items):
-        yield f"the next pod of a stopped VM is {CLUSTER}"
     yield from (f"not everything could be read: {problem}" for problem in found.problems)
 
 
@@ -133,17 +139,13 @@ def _running(cluster: Manifests, policy: Policy, namespace: str, selector: Selec
     for key, pods in pods_of_vms(cluster, selector).items():
         if namespace not in ("", key.namespace):
             continue
-        candidate = _candidate(cluster, pods, policy)
-        if candidate:
+        candidate = candidate_of(pods, cluster, policy, cluster.objects.at)
+        if candidate and candidate.has_share_manager:
             owner = owner_of_vm(cluster, key)
-            yield report.candidate_item(candidate, owner, misplaced.get(NamespacedName(key.namespace, owner or ""), ()))
-
-
-def _candidate(cluster: Manifests, pods: Sequence[Pod], policy: Policy) -> Candidate | None:
-    """What the VM of these pods would gain; None if it has no share-manager. Its own pods do not count."""
-    snapshot = cluster.snapshot()
-    with snapshot.without(pods) if isinstance(snapshot, ListedSnapshot) else nullcontext():
-        return candidate_of(pods, cluster, policy)
+            vm = cluster.objects.get(VIRTUAL_MACHINE, owner or "", key.namespace)
+            vmi = cluster.objects.get(VIRTUAL_MACHINE_INSTANCE, key.name, key.namespace)
+            notes = misplaced.get(NamespacedName(key.namespace, owner or ""), ())
+            yield report.candidate_item(candidate, owner, vm or vmi, notes)
 
 
 def _render(found: CandidateReport, settings: CandidatesSettings) -> str:

@@ -21,3 +21,7 @@ class CandidatesSettings(VMListSettings):
         "(virtualmachineinstance.kubevirt.io/NAME, for a stopped VM virtualmachine.kubevirt.io/NAME) or commands "
         "(the lines that opt VMs in).",
     )
+    apart: bool = option(
+        is_flag=True,
+        help="Show only VMs that are apart from a share-manager. The counts and the exit code are still of all VMs.",
+    )

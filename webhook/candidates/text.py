@@ -7,12 +7,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from webhook.candidates.report import CandidateItem
-from webhook.core.decision import UNCHANGED
-from webhook.explain.derive.notes import CLUSTER
 from webhook.terminal import columns, printable
 
 _NAMED: Final = 3
-_HEAD: Final = ("NAMESPACE", "VM", "NODE", "SHARE-MANAGERS", "STATE", "OPTED-IN", "NEXT-START", "WHY")
+_HEAD: Final = (
+    "NAMESPACE",
+    "VM",
+    "NODE",
+    "SHARE-MANAGERS",
+    "STATE",
+    "OPTED-IN",
+    "NEXT-START",
+    "NEEDS-SHARE-MANAGER",
+    "WHY",
+)
+_NEEDS: Final = {True: "yes", False: "no", None: "-"}
 
 
 def candidate_table(items: Sequence[CandidateItem], *, namespaces: bool, head: bool, wide: bool) -> list[str]:
@@ -35,7 +44,10 @@ def _cells(each: CandidateItem, *, wide: bool) -> tuple[str, ...]:
         str(each.state),
         _opted_in(each),
         _next_start(each),
-        "; ".join([each.next_start.because, *_notes(each)]) if wide else each.next_start.cause,
+        _NEEDS[each.needs_share_manager],
+        "; ".join([each.next_start.sentence(each.checks), *each.next_start.unread, *each.notes])
+        if wide
+        else each.next_start.cause,
     )
 
 
@@ -43,15 +55,11 @@ def notes(items: Iterable[CandidateItem]) -> Iterator[str]:
     """Yield what is not known of the next pod of some VMs, or is wrong with them: a sentence with names each."""
     names_of: dict[str, list[str]] = defaultdict(list)
     for each in items:
-        for note in _notes(each):
+        for note in each.notes:
             names_of[note].append(each.name)
     for note, names in names_of.items():
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         yield printable(f"{', '.join(names[:_NAMED])}{more}: {note}")
-
-
-def _notes(each: CandidateItem) -> list[str]:
-    return [note for note in each.notes if note != CLUSTER]
 
 
 def _opted_in(each: CandidateItem) -> str:
@@ -64,11 +72,8 @@ def _opted_in(each: CandidateItem) -> str:
 
 
 def _next_start(each: CandidateItem) -> str:
-    """Return the decision, and its nodes."""
+    """Return what the webhook would ask for; the VM's own rules are in the wide table."""
     next_start = each.next_start
-    if next_start.followed:
-        return "share-manager follows"
-    if next_start.decision == UNCHANGED:
-        return UNCHANGED
-    rejected = " (rejected)" if next_start.rejected else ""
-    return f"{next_start.decision}: {', '.join(next_start.nodes)}{rejected}"
+    if not next_start.gains:
+        return "-"
+    return "share-manager follows" if next_start.followed else f"asks for {', '.join(next_start.nodes)}"

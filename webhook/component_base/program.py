@@ -38,8 +38,11 @@ def program(name: str, *, executable: str, description: str, commands: Sequence[
 def _help(program: Program) -> Command:
     def show(words: tuple[str, ...]) -> None:
         root = click.get_current_context().find_root()
-        command = program.commands.get("".join(words[:1]))
-        context = HelpContext(command, info_name=command.name, parent=root) if command else root
+        context = root
+        if words:
+            _, command, _ = program.resolve_command(root, list(words))
+            assert command  # noqa: S101 - for the type checker: click raises for a name of no command
+            context = HelpContext(command, info_name=command.name, parent=root)
         click.echo(context.get_help())
 
     def names(_: click.Context, __: click.Parameter, begun: str) -> list[str]:

@@ -106,6 +106,7 @@ _CAUSES: Final[Mapping[Reason, str]] = {
     Reason.VM_OTHER_SCHEDULER: "waits for another scheduler",
     Reason.VM_UNSCHEDULABLE: "no node takes the pod now",
     Reason.VM_STUCK: "fits none of the nodes that its affinity names",
+    Reason.VM_NOT_RUNNING: "its pod has a node and does not run",
     Reason.VM_NODE_NOT_READY: "the VM's node is not Ready",
     Reason.VM_POD_TERMINATING: "the VM's pod is being deleted",
     Reason.VM_SHARE_MANAGER_POD_GONE: "the share-manager's pod is gone",

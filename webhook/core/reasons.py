@@ -353,6 +353,7 @@ class Reason(Enum):
     VM_OTHER_SCHEDULER = "pod {pod} is on no node yet, and waits for the scheduler {scheduler} (spec.schedulerName)"
     VM_UNSCHEDULABLE = "pod {pod} is on no node yet: kube-scheduler reports: {message}"
     VM_STUCK = "pod {pod} may run only on the nodes that its affinity names, and fits none: {message}"
+    VM_NOT_RUNNING = "pod {pod} has had node {node} since {since}, and does not run: {waiting}"
     VM_NODE_NOT_READY = "node {node} is not Ready, so KubeVirt can neither migrate nor restart the VM"
     VM_POD_TERMINATING = (
         "pod {pod} is being deleted, so KubeVirt can neither migrate nor restart the VM until it is gone"

@@ -30,7 +30,7 @@ from webhook.component_base.server.listener import Listener
 from webhook.component_base.start import interrupts_raised
 from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.opt_in import Policy
-from webhook.explain.evaluate import entry_of
+from webhook.explain.pod import entry_of
 from webhook.objects.documents import BadDocument, read_file
 from webhook.objects.manifests import Manifests
 from webhook.serving.routes import webhook_handler

@@ -100,10 +100,10 @@ def next_commands(examples: Path) -> Iterator[tuple[str, Sequence[str]]]:
     yield "Once: make venv && source .venv/bin/activate", [f"cluster={examples / 'cluster'}"]
     yield (
         "This cluster has VMs that are together, apart, stuck and free:",
-        [f"{_PROGRAM} status -A --manifests $cluster", f"{_PROGRAM} status -A --plan --manifests $cluster"],
+        [f"{_PROGRAM} status -A --manifests $cluster", f"{_PROGRAM} reunite -o yaml --now --manifests $cluster"],
     )
     yield (
-        "Why db01 starts where it does:",
+        "What decides about the next start of db01:",
         [f"{_PROGRAM} explain -f {examples / 'virtual-machine.yaml'} \\", "  --manifests $cluster"],
     )
     yield (

@@ -1,3 +1,1 @@
-"""The command explain: the decision for a VM, a pod or a Longhorn volume, with everything that led to it. It only
-reads, and core decides.
-"""
+"""The command explain: what core decides for a pod, and what decides about the next start of a VM. It only reads."""

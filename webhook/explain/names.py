@@ -7,18 +7,16 @@ from typing import Any, Final, NamedTuple
 
 from webhook.component_base.errors import BadSettings
 from webhook.core.api.node_selector import is_node_name
-from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VOLUME, APIResource
+from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
 
 _VM: Final = "vm"
-_EXPECTED: Final = "expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"
+_EXPECTED: Final = "expected vm/NAME, vmi/NAME or pod/NAME"
 
 
 _KUBEVIRT: Final = ("", ".kubevirt.io", ".v1.kubevirt.io")  # resource, resource.group, resource.version.group
-_LONGHORN: Final = ("", ".longhorn.io", ".v1beta2.longhorn.io")
 _SPELLINGS: Final[Sequence[tuple[APIResource[Any], tuple[str, ...], tuple[str, ...]]]] = (
     (VIRTUAL_MACHINE, _KUBEVIRT, ("vm", "vms", "virtualmachine", "virtualmachines")),
     (VIRTUAL_MACHINE_INSTANCE, _KUBEVIRT, ("vmi", "vmis", "virtualmachineinstance", "virtualmachineinstances")),
-    (VOLUME, _LONGHORN, ("volume", "volumes", "lhv")),
     (POD, ("",), ("po", "pod", "pods")),
 )
 _TYPES: Final = {

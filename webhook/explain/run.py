@@ -1,14 +1,13 @@
-"""The command explain: read FILE, or find objects by name; evaluate each; print the explanations.
+"""The command explain: read FILE, or find objects by name; explain each; print the explanations.
 
-Which objects can be explained is decided here. `evaluate` makes an Explanation, and `render` makes text of it.
+Which objects can be explained is decided here. `pod` and `vm` make the explanations, and `text` makes text of them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, TextIO
@@ -17,40 +16,40 @@ import msgspec
 
 from webhook.cluster_options import opt_in_all_unknown
 from webhook.component_base.errors import UserError
-from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
-from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason
-from webhook.explain import names
-from webhook.explain.evaluate import explain
-from webhook.explain.explain_request import (
+from webhook.explain import names, text
+from webhook.explain.cluster import Cluster, open_cluster
+from webhook.explain.explanation import PodExplanation, Subject, VMExplanation
+from webhook.explain.names import Named
+from webhook.explain.pod import explain_pod
+from webhook.explain.request import (
     REVIEW_KIND,
     V1_POD,
-    ExplainRequest,
-    request_for_document,
-    request_for_name,
+    request_for_existing,
+    request_for_pod,
+    request_for_review,
 )
-from webhook.explain.explanation import Explanation
-from webhook.explain.render import text
 from webhook.explain.settings import ExplainSettings
-from webhook.explain.sources.cluster_reader import ClusterReader
+from webhook.explain.vm import explain_vm
 from webhook.invocation import Invocation
 from webhook.objects import documents
 from webhook.objects.documents import BadDocument, Document
-from webhook.objects.kinds import VOLUME
-from webhook.objects.manifests import Manifests
-from webhook.objects.vm_rows import opt_in_all_in
+from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
+from webhook.objects.webhook_settings import WebhookSettings, webhook_settings
 from webhook.terminal import to_json, to_yaml
 
-EXIT_PLACED: Final = 0
-EXIT_UNCHANGED: Final = 1
+EXIT_NODE: Final = 0
+EXIT_NO_NODE: Final = 1
+EXIT_NOT_KNOWN: Final = 2
 _STDIN: Final = "-"
 _KUBEVIRT_VERSIONS: Final = (KUBEVIRT_API_VERSION, "kubevirt.io/v1alpha3")
 _EXPLAINED: Final = frozenset(
     {V1_POD, REVIEW_KIND}
     | {(version, kind) for version in _KUBEVIRT_VERSIONS for kind in ("VirtualMachine", "VirtualMachineInstance")}
 )
-_NOT_OPTED_IN: Final = frozenset(reason.code for reason in Reason if reason.columns.not_opted_in)
+_UNREAD: Final = frozenset(reason.code for reason in Reason if reason.columns.unread)
 _DISKS: Final = (
     "PersistentVolumeClaim",
     "DataVolume",
@@ -59,6 +58,7 @@ _EXPECTED: Final = (
     f"Pod (v1), VirtualMachine or VirtualMachineInstance ({' or '.join(_KUBEVIRT_VERSIONS)}) "
     f"or AdmissionReview ({REVIEW_KIND[0]})"
 )
+AnyExplanation = PodExplanation | VMExplanation
 
 
 def run(settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: TextIO, color: bool) -> int:
@@ -67,77 +67,98 @@ def run(settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: Tex
     Returns the exit code. Raises UserError as `explain_in` does, and if no cluster can be reached or read.
     """
     names.parse(settings.names)  # A word that is not a name is an error before a cluster is asked.
-    with _cluster(settings, stderr) as cluster:
-        setting, unknown = (settings.opt_in_all, "") if settings.opt_in_all else opt_in_all_in(cluster.view)
-        said = replace(settings, opt_in_all=setting)
-        return explain_in(cluster, said, stdin=stdin, stdout=stdout, stderr=stderr, color=color, unknown=unknown)
-
-
-@contextmanager
-def _cluster(settings: ExplainSettings, stderr: TextIO) -> Iterator[ClusterReader]:
-    """The cluster that files describe, or a live one."""
-    if settings.manifests is None:
-        from webhook.explain.sources.live_reader import connect  # noqa: PLC0415 - the API client takes 1 s to import
-
-        kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
-        with connect(kubeconfig, longhorn_namespace=settings.longhorn_namespace) as cluster:
-            yield cluster
-        return
-    manifests = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
-    if manifests.objects.ignored:
-        counted = ", ".join(f"{count} {kind}" for kind, count in sorted(manifests.objects.ignored.items()))
-        stderr.write(f"{settings.manifests}: ignored objects that no rule reads: {counted}\n")
-    yield ClusterReader(manifests, str(settings.manifests), settings.longhorn_namespace)
+    with open_cluster(settings, stderr) as cluster:
+        return explain_in(cluster, settings, stdin=stdin, stdout=stdout, stderr=stderr, color=color)
 
 
 def explain_in(  # noqa: PLR0913 - the streams of a command, by name
-    cluster: ClusterReader,
-    settings: ExplainSettings,
-    *,
-    stdin: TextIO,
-    stdout: TextIO,
-    stderr: TextIO,
-    color: bool,
-    unknown: str = "",
+    cluster: Cluster, settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: TextIO, color: bool
 ) -> int:
     """Explain the objects that the settings name, or those of their file. Standard error names the objects left out.
 
-    `unknown`: why it is not known whether the cluster opts in all VMs.
-
     Returns:
-        0 if each object gets an affinity to a node (required or preferred), 1 if one is left unchanged.
+        0 if the webhook asks for a node for each object, or would. 1 if it asks for none for one of them. 2 if what
+        decides could not be read.
 
     Raises:
         UserError: an object can't be read, or there is nothing to explain. The others were printed to `stdout`.
     """
-    requests, left_out = _requests(cluster, settings, stdin)
-    setting, listed = settings.opt_in_all or "off", settings.shortlist == "auto"
-    policy = Policy(Mode(settings.mode), settings.longhorn_namespace, setting, shortlist=listed)
-    explanations, problems = _explain_all(requests, cluster, policy, Invocation.of(settings))
+    found = webhook_settings(cluster.view, settings.longhorn_namespace)
+    asked, left_out = _questions(cluster, settings, found, stdin)
+    explanations, problems = _explain_all(asked)
     if left_out:
         stderr.write(f"left out {left_out}: expected a {_EXPECTED}\n")
-    if unknown and any(explained.reason in _NOT_OPTED_IN for explained in explanations):
-        stderr.write(f"not everything could be read: {opt_in_all_unknown(unknown)}\n")
+    unknown = found.problem and any(_may_be_opted_in(each) for each in explanations)
+    if unknown:
+        stderr.write(f"not everything could be read: {opt_in_all_unknown(found.problem)}\n")
     with suppress(BrokenPipeError):  # the decisions alone set the exit code, even if no program reads the output
-        stdout.write(_render(explanations, settings.output, color=color, several=len(requests) > 1))
+        stdout.write(_render(explanations, settings.output, color=color, several=len(asked) > 1))
         stdout.flush()
     if problems:
         raise BadDocument(*problems)
-    return EXIT_PLACED if all(explained.placed for explained in explanations) else EXIT_UNCHANGED
+    if unknown or any(_is_unread(explained) for explained in explanations):
+        return EXIT_NOT_KNOWN
+    return EXIT_NODE if all(map(_asks_for_a_node, explanations)) else EXIT_NO_NODE
 
 
-def _requests(
-    cluster: ClusterReader, settings: ExplainSettings, stdin: TextIO
-) -> tuple[list[Callable[[], ExplainRequest]], str]:
-    """A function for each object that makes its ExplainRequest; the objects of the file that are left out, in words."""
-    namespace = settings.namespace or cluster.namespace
+def _may_be_opted_in(explained: AnyExplanation) -> bool:
+    """Whether the cluster's setting decides: neither annotation nor label says anything."""
+    asked = explained.opt_in
+    return asked is not None and not asked.opted_in and asked.value is None
+
+
+def _is_unread(explained: AnyExplanation) -> bool:
+    because = explained.opt_in.because.partition(":")[0] if explained.opt_in else ""
+    return bool({explained.reason, because} & _UNREAD)
+
+
+def _asks_for_a_node(explained: AnyExplanation) -> bool:
+    if isinstance(explained, PodExplanation):
+        return bool(explained.required or explained.preferred)
+    return bool(explained.opt_in and explained.opt_in.opted_in and explained.gains)
+
+
+Question = Callable[[], AnyExplanation]
+
+
+def _questions(
+    cluster: Cluster, settings: ExplainSettings, found: WebhookSettings, stdin: TextIO
+) -> tuple[list[Question], str]:
+    """A function for each object that explains it; the objects of the file that are left out, in words."""
+    namespace, invocation = settings.namespace or cluster.namespace, Invocation.of(settings)
     if not settings.names:
         source = settings.filename or ""
         chosen, left_out = _select(_read(source, stdin), source)
-        return [partial(request_for_document, document, cluster, namespace) for document in chosen], left_out
-    namespaces = {VOLUME: settings.longhorn_namespace}  # of all Longhorn volumes, whatever --namespace says
+        return [partial(_of_document, each, cluster, namespace, found, invocation) for each in chosen], left_out
     named = names.parse(settings.names)
-    return [partial(request_for_name, each, cluster, namespaces.get(each.kind, namespace)) for each in named], ""
+    return [partial(_of_name, each, cluster, namespace, found, invocation) for each in named], ""
+
+
+def _of_document(
+    document: Document, cluster: Cluster, namespace: str, settings: WebhookSettings, invocation: Invocation
+) -> AnyExplanation:
+    if (document.api_version, document.kind) == REVIEW_KIND:
+        return explain_pod(request_for_review(document, namespace), cluster, settings, invocation)
+    if (document.api_version, document.kind) == V1_POD:
+        request = request_for_pod(document.read(Pod), document.value, namespace, document.place)
+        return explain_pod(request, cluster, settings, invocation)
+    kind = VIRTUAL_MACHINE if document.kind == VIRTUAL_MACHINE.kind else VIRTUAL_MACHINE_INSTANCE
+    vm = document.read(kind.type)
+    if not vm.metadata.name:
+        raise BadDocument(f"{document.place}: {document.kind}: metadata.name: got nothing, expected a name")
+    where = vm.metadata.namespace or namespace
+    subject = Subject(kind=kind.kind, namespace=where, name=vm.metadata.name, source=document.place)
+    return explain_vm(vm, subject, cluster, settings, invocation)
+
+
+def _of_name(
+    named: Named, cluster: Cluster, namespace: str, settings: WebhookSettings, invocation: Invocation
+) -> AnyExplanation:
+    found = cluster.find(named, namespace)
+    if named.kind is POD:
+        return explain_pod(request_for_existing(found, namespace, str(named)), cluster, settings, invocation)
+    subject = Subject(kind=named.kind.kind, namespace=namespace, name=named.name, source=str(named))
+    return explain_vm(found, subject, cluster, settings, invocation)
 
 
 def _read(source: str, stdin: TextIO) -> list[Document]:
@@ -178,21 +199,19 @@ def _counts(kinds: Counter[str]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
 
 
-def _explain_all(
-    requests: Iterable[Callable[[], ExplainRequest]], cluster: ClusterReader, policy: Policy, invocation: Invocation
-) -> tuple[list[Explanation], list[str]]:
+def _explain_all(questions: Iterable[Question]) -> tuple[list[AnyExplanation], list[str]]:
     """One explanation for each object, and what is wrong with the objects that can't be read."""
-    explanations: list[Explanation] = []
+    explanations: list[AnyExplanation] = []
     problems: list[str] = []
-    for ask in requests:
+    for ask in questions:
         try:
-            explanations.append(explain(ask(), cluster, policy, invocation))
+            explanations.append(ask())
         except UserError as error:
             problems += error.problems
     return explanations, problems
 
 
-def _render(explanations: Sequence[Explanation], output: str, *, color: bool, several: bool) -> str:
+def _render(explanations: Sequence[AnyExplanation], output: str, *, color: bool, several: bool) -> str:
     if not explanations:
         return ""
     if output == "text":

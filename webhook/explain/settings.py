@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 import click
 
-from webhook.cluster_options import DecisionSettings, read_opt_in_all_option, two_clusters
+from webhook.cluster_options import LonghornSettings, manifests_option, two_clusters
 from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import NAMESPACE, OneOf, option
 
-if TYPE_CHECKING:
-    from webhook.core.opt_in import OptInAll
-
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainSettings(DecisionSettings):
+class ExplainSettings(LonghornSettings):
     """What `explain` runs with: `names` of objects in the cluster, or else a file of them.
 
     Raises:
@@ -27,7 +25,7 @@ class ExplainSettings(DecisionSettings):
         is_argument=True,
         nargs=-1,
         metavar="[VM | TYPE/NAME ...]",
-        help="Objects of the cluster. TYPE is vm, vmi, pod or volume; a name alone is that of a VM.",
+        help="Objects of the cluster. TYPE is vm, vmi or pod; a name alone is that of a VM.",
     )
     filename: str | None = option(
         "-f",
@@ -48,7 +46,7 @@ class ExplainSettings(DecisionSettings):
         type=OneOf("text", "yaml", "json"),
         help="Output format.",
     )
-    opt_in_all: OptInAll | None = read_opt_in_all_option()
+    manifests: Path | None = manifests_option()
 
     def __post_init__(self) -> None:
         """Report all contradictions at once."""

@@ -136,7 +136,7 @@ class LiveCluster(Manifests):
         """As Manifests do, but the object is missing if it was not read."""
         kind = OF_CORE[ref.kind]
         key = NamespacedName(self._namespace(kind, ref), ref.name)
-        known = ref in self._assumed or self.objects.get(kind, key.name, key.namespace) is not None
+        known = self.objects.get(kind, key.name, key.namespace) is not None
         if not known and (kind.title, key) not in self._reads:
             return self._note(ref)
         return super().why_no_owner(ref, uid)

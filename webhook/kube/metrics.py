@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric
 from webhook.component_base.metrics import Labels
 from webhook.core.observe.events import Outcome
 from webhook.core.observe.past_decision import Decided
-from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_status import TROUBLED, State, VMStatus
 from webhook.core.view import Kind
 from webhook.telemetry.exposition import Family
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webhook.kube.vm_status import VMStatuses, VMStatusTracker
 
 NAMED_VMS_MAX: Final = 100  # at most so many series, however many VMs are apart; so many alerts are already too many
-_NAMED_STATES: Final = (State.STUCK, State.APART)  # the worst first: a VM that is stuck does not run
+_NAMED_STATES: Final = TROUBLED  # the worst first: only a VM that is apart runs
 _Named = tuple[int, str, str, str]
 """Number of the state in _NAMED_STATES, since when, namespace and name: the order in which VMs are named."""
 
@@ -64,7 +64,7 @@ def event_families(counts: Mapping[Outcome, int]) -> Iterator[Metric]:
 
 
 class VMMetrics:
-    """The number of VMs by state and decision, those that are apart or stuck by name, their time by state, and starts.
+    """The number of VMs by state and decision, those in trouble by name, their time by state, and starts.
 
     There are no families before all caches were synced once.
     """

@@ -83,11 +83,11 @@ class VMStatusTracker:
 
     async def refresh(self) -> VMStatuses:
         """Make one pass. Return the new snapshot. Only one pass may be under way at a time."""
-        slices, rows = Slices(), dict[str, VMStatus]()
+        slices, rows, began = Slices(), dict[str, VMStatus](), utc_text(self._wall())
         for number, (vm, keys) in enumerate((await self._groups(slices)).items()):
             if number % _ROWS_EVERY == 0:
                 await slices.step()
-            row = self._row(keys)
+            row = self._row(keys, began)
             if row is not None:
                 rows[vm] = self._aged(row, self._rows.get(vm))
         nodes = await node_problems(list(rows.values()), self._view, slices)
@@ -117,14 +117,14 @@ class VMStatusTracker:
             groups[vm] = (*groups.get(vm, ()), key)
         return groups
 
-    def _row(self, keys: Sequence[str]) -> VMStatus | None:
+    def _row(self, keys: Sequence[str], at: str) -> VMStatus | None:
         records = ((key, self._view.virt_launcher(key)) for key in keys)
         pods = [virt_launchers.to_object(key, record) for key, record in records if record is not None]
-        return vm_status.vm_status_of(pods, self._view, self._policy)
+        return vm_status.vm_status_of(pods, self._view, self._policy, at)
 
     def _aged(self, row: VMStatus, before: VMStatus | None) -> VMStatus:
         """Return the row with its `since`: the time in the objects, or of the pass that first saw this state."""
-        if before is None:
+        if before is None or row.state is State.NOT_RUNNING:
             return row
         if (row.state, row.pod) == (before.state, before.pod):
             since = before.since or row.since

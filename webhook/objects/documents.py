@@ -17,11 +17,12 @@ from msgspec import Struct
 
 from webhook.component_base.errors import UserError
 from webhook.objects.fields import in_words
-from webhook.objects.json_text import json_texts
-from webhook.objects.yaml_text import Loader, as_yaml, compose, on_line
+from webhook.objects.text.json_text import is_json_sequence, json_texts
+from webhook.objects.text.yaml_text import Loader, as_yaml, compose, on_line
 
 _T = TypeVar("_T")
 _KIND: Final = ("apiVersion", "kind")
+_GZIP: Final = b"\x1f\x8b"  # RFC 1952
 _PATH_STEP: Final = re.compile(r"\.([^.\[`]+)|\[(\d+|\.\.\.)\]")
 
 
@@ -111,9 +112,19 @@ def read_documents(text: str, source: str) -> Iterator[Document]:
         if value is not None and all(isinstance(value.get(key), str) and value[key] for key in _KIND):
             yield Document(source, value, line=each.line, text=each.text)
         else:
+            _refuse_sequence(text, source)
             yield from _read_yaml(on_line(each.text.decode(), each.line), source, each.inherited)
     if not texts:
+        _refuse_sequence(text, source)
         yield from _read_yaml(as_yaml(text), source, {})
+
+
+def _refuse_sequence(text: str, source: str) -> None:
+    if is_json_sequence(text):
+        raise BadDocument(
+            f"{source}: several JSON documents one after another; expected one, or a List of them, as kubectl get -o "
+            "json prints it"
+        )
 
 
 def _read_yaml(text: str, source: str, inherited: Mapping[str, str]) -> Iterator[Document]:
@@ -149,6 +160,8 @@ def read_file(path: Path) -> Iterator[Document]:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
+        if error.object.startswith(_GZIP):
+            raise BadDocument(f"{path}: compressed by gzip; expected text: gunzip it first") from None
         raise BadDocument(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
     except OSError as error:
         raise BadDocument(f"{path}: {error.strerror}; expected a YAML or JSON file") from None

@@ -1,8 +1,9 @@
 """What stays of an object in a bundle: the fields that the program reads, and nothing else.
 
 The types of webhook.objects.kinds have these fields. What these types take whole is narrowed here: annotations,
-arguments of containers, messages of conditions, parameters and attributes of storage. Invariant: a field that no type
-and no list here names is left out, so no environment variable, command or Secret can be in a bundle. A share-manager
+arguments of containers, messages of conditions and attributes of storage. Invariant: a field that no type and no list
+here names is left out. So no command and no Secret can be in a bundle. The only environment variables are those of the
+webhook's options. A share-manager
 pod of an encrypted volume has the passphrase in its environment (longhorn-manager,
 controller/share_manager_controller.go, createPodManifest).
 """
@@ -15,17 +16,19 @@ from typing import Any, Final, TypeVar
 from msgspec.structs import replace
 
 from webhook.core.api.container import Container
-from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
+from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER, SHARE_MANAGER_NODE_SELECTOR
 from webhook.core.api.meta import Namespace, ObjectMeta
 from webhook.core.api.pod import POD_SCHEDULED, Pod
-from webhook.core.api.storage import CSIPersistentVolumeSource
-from webhook.core.api.virtual_machine import CHANGES, LIVE_MIGRATABLE, PAUSED, VMIStatus
+from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume, PersistentVolumeSpec
+from webhook.core.api.virtual_machine import LIVE_MIGRATABLE, VMIStatus
 from webhook.core.live_migration.migration import ANNOTATION_EVACUATION, ANNOTATION_WORKLOAD_UPDATE
+from webhook.core.live_migration.vm import CHANGES, PAUSED
 from webhook.core.observe import reunite_messages
 from webhook.core.reasons import LABEL_CO_SCHEDULE
 from webhook.objects.api.kubevirt import VirtualMachineInstance
-from webhook.objects.api.storage import LONGHORN_VERSION, PersistentVolume, PersistentVolumeSpec, Setting, StorageClass
-from webhook.objects.api.webhooks import CONFIGURATION, WebhookConfiguration
+from webhook.objects.api.longhorn import LONGHORN_VERSION, Setting
+from webhook.objects.api.serve_options import only_options
+from webhook.objects.api.webhooks import CONFIGURATION, ServePod, WebhookConfiguration
 from webhook.objects.fields import as_fields
 
 _Meta = TypeVar("_Meta", bound=ObjectMeta)
@@ -40,9 +43,7 @@ _ANNOTATIONS: Final = (
 _ONLY_PRESENT: Final = "hooks.kubevirt.io/hookSidecars"  # images and arguments of containers
 _LEFT_OUT: Final = "left out"
 _OPTIONS: Final = ("--volume", "--data-engine")  # of a share-manager's container
-_ATTRIBUTES: Final = ("migratable", "dataEngine")
-_PARAMETERS: Final = ("shareManagerNodeSelector", "shareManagerTolerations")
-_SETTINGS: Final = ("taint-toleration", "system-managed-components-node-selector", LONGHORN_VERSION)
+_ATTRIBUTES: Final = ("migratable", "dataEngine", "dataLocality", "encrypted", SHARE_MANAGER_NODE_SELECTOR)
 _CONDITIONS: Final = (LIVE_MIGRATABLE, PAUSED, *CHANGES)
 
 
@@ -50,6 +51,13 @@ def as_json(found: Any) -> dict[str, Any] | None:
     """Return what stays of a decoded object, as JSON; None if the program reads no object of this name."""
     narrowed = _narrowed(replace(found, metadata=_metadata(found.metadata)))
     return None if narrowed is None else as_fields(narrowed)
+
+
+def with_options(pod: dict[str, Any], webhook: ServePod) -> dict[str, Any]:
+    """Return what stays of a pod of the webhook: with the options that decide, of its arguments and environment."""
+    kept = zip(pod["spec"]["containers"], only_options(webhook), strict=True)
+    containers = [fields | (as_fields(options) if options else {}) for fields, options in kept]
+    return {**pod, "spec": {**pod["spec"], "containers": containers}}
 
 
 def _narrowed(found: Any) -> Any:
@@ -63,10 +71,8 @@ def _narrowed(found: Any) -> Any:
         case PersistentVolume(spec=PersistentVolumeSpec(csi=CSIPersistentVolumeSource() as csi) as spec):
             csi = replace(csi, volume_attributes=_only(csi.volume_attributes, _ATTRIBUTES))
             return replace(found, spec=replace(spec, csi=csi))
-        case StorageClass():
-            return replace(found, parameters=_only(found.parameters, _PARAMETERS))
         case Setting():
-            return found if found.metadata.name in _SETTINGS else None
+            return found if found.metadata.name == LONGHORN_VERSION else None
         case WebhookConfiguration():
             return found if found.metadata.name == CONFIGURATION else None
         case VirtualMachineInstance(status=VMIStatus() as status):

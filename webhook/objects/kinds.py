@@ -21,8 +21,8 @@ from webhook.core.live_migration.migration import Migration
 from webhook.core.observe.reunite_messages import ReuniteEvent
 from webhook.core.view import Kind
 from webhook.objects.api import kubevirt
-from webhook.objects.api import storage as volumes
-from webhook.objects.api.webhooks import WebhookConfiguration
+from webhook.objects.api.longhorn import Setting
+from webhook.objects.api.webhooks import POD_LABELS, ServePod, WebhookConfiguration
 
 _T = TypeVar("_T")
 _STORAGE: Final = "storage.k8s.io/v1"
@@ -120,19 +120,19 @@ SHARE_MANAGER_POD: Final = APIResource(
     of_longhorn=True,
     part="share-manager pods",
 )
+WEBHOOK_POD: Final = APIResource(
+    kind="Pod",
+    plural="pods",
+    type=ServePod,
+    selector=",".join(f"{name}={value}" for name, value in POD_LABELS.items()),
+    part="pods of the webhook",
+    for_core=False,
+)
 PERSISTENT_VOLUME_CLAIM: Final = APIResource(
     kind="PersistentVolumeClaim", plural="persistentvolumeclaims", type=storage.PersistentVolumeClaim
 )
 PERSISTENT_VOLUME: Final = APIResource(
-    kind="PersistentVolume", plural="persistentvolumes", type=volumes.PersistentVolume, namespaced=False
-)
-STORAGE_CLASS: Final = APIResource(
-    kind="StorageClass",
-    plural="storageclasses",
-    type=volumes.StorageClass,
-    api_version=_STORAGE,
-    namespaced=False,
-    for_core=False,
+    kind="PersistentVolume", plural="persistentvolumes", type=storage.PersistentVolume, namespaced=False
 )
 CSI_NODE: Final = APIResource(
     kind="CSINode", plural="csinodes", type=node.CSINode, api_version=_STORAGE, namespaced=False
@@ -160,8 +160,7 @@ KUBEVIRT: Final = _kubevirt("KubeVirt", "kubevirts", KubeVirt)
 SHARE_MANAGER: Final = _longhorn("ShareManager", "sharemanagers", longhorn.ShareManager)
 LONGHORN_NODE: Final = _longhorn("Node", "nodes", longhorn.LonghornNode)
 VOLUME_ATTACHMENT: Final = _longhorn("VolumeAttachment", "volumeattachments", longhorn.VolumeAttachment)
-VOLUME: Final = _longhorn("Volume", "volumes", volumes.Volume, for_core=False)
-SETTING: Final = _longhorn("Setting", "settings", volumes.Setting, for_core=False)
+SETTING: Final = _longhorn("Setting", "settings", Setting, for_core=False)
 EVENT: Final = APIResource(
     kind="Event", plural="events", type=ReuniteEvent, fields=f"involvedObject.kind={VMI_KIND}", for_core=False
 )
@@ -171,7 +170,6 @@ KINDS: Final[tuple[APIResource[Any], ...]] = (
     POD,
     PERSISTENT_VOLUME_CLAIM,
     PERSISTENT_VOLUME,
-    STORAGE_CLASS,
     CSI_NODE,
     NAMESPACE,
     CONFIG_MAP,
@@ -183,7 +181,6 @@ KINDS: Final[tuple[APIResource[Any], ...]] = (
     SHARE_MANAGER,
     LONGHORN_NODE,
     VOLUME_ATTACHMENT,
-    VOLUME,
     SETTING,
     EVENT,
 )

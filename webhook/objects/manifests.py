@@ -57,7 +57,6 @@ class Manifests:
         self._longhorn_namespace = longhorn_namespace
         self._snapshot: ListedSnapshot | SnapshotUnavailable | None = None
         self._virt_launchers: list[Pod] | None = None
-        self._assumed: dict[Ref, str] = {}
         self._users: UserIndex | None = None
 
     @classmethod
@@ -142,16 +141,12 @@ class Manifests:
 
     def why_no_owner(self, ref: Ref, uid: str) -> NoObject | None:
         """Return None if this object has this uid, or if the files do not say which objects of its kind exist."""
-        if self._assumed.get(ref) == uid or self.assumes(ref.kind):
+        if self.assumes(ref.kind):
             return None
         found: Any = self.get(ref)
         if isinstance(found, NoObject):
             return found
         return None if found.metadata.uid == uid else NoObject.NOT_FOUND
-
-    def assume_owner(self, ref: Ref, uid: str) -> None:
-        """Let this object exist with this uid, as the owner of a pod that does not exist yet."""
-        self._assumed[ref] = uid
 
     def assumes(self, kind: Kind) -> bool:
         """Whether any owner of this kind counts as existing: the files have no object of the kind."""

@@ -7,6 +7,7 @@ once.
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -16,8 +17,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, NamespacedName, ObjectMeta
-from webhook.objects.api.webhooks import CONFIGURATION
+from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, NamespacedName, ObjectMeta, utc_text
+from webhook.objects.api.webhooks import CONFIGURATION, POD_LABELS
 from webhook.objects.bundle import BUNDLE_API_VERSION, BUNDLE_KIND, ClusterBundle
 from webhook.objects.documents import BadDocument, Document, read_file
 from webhook.objects.kinds import (
@@ -27,6 +28,7 @@ from webhook.objects.kinds import (
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
     WEBHOOK_CONFIGURATION,
+    WEBHOOK_POD,
     APIResource,
     find_kind,
 )
@@ -59,6 +61,11 @@ class ObjectStore:
         self.ignored: Counter[str] = Counter()
         self.unreadable: dict[tuple[str, NamespacedName], BadDocument] = {}
         self._found: dict[str, dict[NamespacedName, Any]] = defaultdict(dict)
+
+    @property
+    def at(self) -> str:
+        """When the objects were read (RFC 3339); now for files that the command bundle did not make."""
+        return self.bundle.at if self.bundle else utc_text(time.time())
 
     def add(self, kind: APIResource[Any], found: Any) -> None:
         """Add an object, in place of an earlier one of this name. Without a namespace it is in `default`."""
@@ -179,6 +186,8 @@ def _take(objects: ObjectStore, document: Document, places: dict[tuple[str, Name
         objects.unreadable[key] = error
     else:
         objects.add(kind, found)
+    if kind is POD and POD_LABELS.items() <= (meta.labels or {}).items():
+        objects.add(WEBHOOK_POD, document.read(WEBHOOK_POD.type))
 
 
 def _files(path: Path) -> list[Path]:
@@ -215,8 +224,8 @@ def _is_other_config_map(kind: APIResource[Any], document: Document) -> bool:
 
 @cache
 def _key(kind: APIResource[Any]) -> str:
-    """Pods of all parts are stored together."""
-    return POD.title if kind.kind == _PODS else kind.title
+    """Pods of all parts are stored together; those of the webhook also by themselves, with their arguments."""
+    return POD.title if kind.kind == _PODS and kind is not WEBHOOK_POD else kind.title
 
 
 def _namespace(kind: APIResource[Any], meta: ObjectMeta) -> str:

@@ -32,7 +32,7 @@ class Part(Struct, frozen=True, kw_only=True):
 
 def parts_of_all() -> list[Part]:
     """Return every kind, as a bundle has them."""
-    return [Part(kind=kind) for kind in kinds.KINDS]
+    return [Part(kind=kind) for kind in (*kinds.KINDS, kinds.WEBHOOK_POD)]
 
 
 def parts_of_rows(namespace: str, *, others: bool = True) -> list[Part]:
@@ -54,6 +54,7 @@ def parts_of_rows(namespace: str, *, others: bool = True) -> list[Part]:
         *(Part(kind=kind) for kind in (kinds.SHARE_MANAGER_POD, kinds.PERSISTENT_VOLUME, kinds.SHARE_MANAGER)),
         Part(kind=kinds.NAMESPACE, name=namespace),
         Part(kind=kinds.WEBHOOK_CONFIGURATION, name=CONFIGURATION),
+        Part(kind=kinds.WEBHOOK_POD),
     ]
 
 

@@ -8,19 +8,18 @@ from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
 from webhook.core.api import kubevirt
-from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT
+from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VERSION
 from webhook.core.api.longhorn import SHARE_MANAGER as COMPONENT
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.live_migration.kubevirt import minor_version
-from webhook.core.observe import vm_status
+from webhook.core.observe import not_running, vm_status
 from webhook.core.observe.misplaced import misplaced_in
 from webhook.core.observe.reunite_messages import latest, with_messages
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.opt_in import OptInAll, Policy, opt_in_all_of
+from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
-from webhook.objects.api.storage import LONGHORN_VERSION
-from webhook.objects.api.webhooks import CONFIGURATION
+from webhook.objects.api.longhorn import LONGHORN_VERSION
 from webhook.objects.documents import BadDocument
 from webhook.objects.kinds import (
     EVENT,
@@ -34,7 +33,6 @@ from webhook.objects.kinds import (
     VIRT_LAUNCHER_POD,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
-    WEBHOOK_CONFIGURATION,
 )
 from webhook.objects.manifests import Manifests
 
@@ -43,6 +41,7 @@ _DANGER: Final = (
     "serve NFS with a Ganesha before 6. Without free memory on their node, a VM and its share-manager can block each "
     "other; expected Longhorn 1.8 or newer: docs/concepts/loopback-nfs.md"
 )
+_OVER: Final = ("Succeeded", "Failed")  # kubevirt api/core/v1/types.go, VirtualMachineInstance.IsFinal
 _READ: Final = (PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, SHARE_MANAGER, SHARE_MANAGER_POD, NAMESPACE)
 
 
@@ -53,7 +52,8 @@ def rows_from_manifests(manifests: Manifests, policy: Policy, selector: Selector
         UserError: the VMs' pods could not be listed.
     """
     groups = pods_of_vms(manifests, selector)
-    found = (vm_status.vm_status_of(pods, manifests, policy) for pods in groups.values())
+    at = manifests.objects.at
+    found = (vm_status.vm_status_of(pods, manifests, policy, at) for pods in groups.values())
     events = manifests.objects.of(EVENT).values()
     return with_messages([row for row in found if row is not None], latest(events))
 
@@ -82,6 +82,13 @@ def pods_of_vms(manifests: Manifests, selector: Selector | None = None) -> dict[
     return groups
 
 
+def existing_vms(manifests: Manifests) -> dict[NamespacedName, str]:
+    """Return every VM that was read, with what `explain` calls it: vmi for an instance without a VirtualMachine."""
+    vmis = dict.fromkeys(manifests.objects.of(VIRTUAL_MACHINE_INSTANCE), "vmi")
+    vms = dict.fromkeys(manifests.objects.of(VIRTUAL_MACHINE), "vm")
+    return dict.fromkeys(pods_of_vms(manifests), "vm") | vmis | vms
+
+
 def owner_of_vm(manifests: Manifests, vm: NamespacedName) -> str | None:
     """Return the VirtualMachine that owns the VM, None if none does; without its instance, the one of its name."""
     vmi = manifests.objects.get(VIRTUAL_MACHINE_INSTANCE, vm.name, vm.namespace)
@@ -97,21 +104,52 @@ def require_pods(manifests: Manifests, files: str) -> None:
         )
 
 
+def require_share_managers(manifests: Manifests, namespace: str) -> None:
+    """Raise UserError if Longhorn's namespace has no ShareManager at all, though somebody could list them.
+
+    Without one, nothing could be apart, and a wrong namespace would look like a cluster in order.
+    """
+    if manifests.objects.within(SHARE_MANAGER, namespace) or manifests.objects.unread(SHARE_MANAGER):
+        return
+    elsewhere = sorted({key.namespace for key in manifests.objects.of(SHARE_MANAGER)})
+    hint = f"--longhorn-namespace {elsewhere[0]}" if elsewhere else "--longhorn-namespace"
+    raise UserError(
+        f"namespace {namespace} has no ShareManager at all; expected Longhorn's own namespace: {hint}",
+        *of_other_versions(manifests),
+    )
+
+
+def of_other_versions(manifests: Manifests) -> list[str]:
+    """Return a sentence if files have objects of Longhorn in an API version that is not read."""
+    ignored = manifests.objects.ignored.items()
+    old = [(each, count) for each, count in ignored if each.startswith("longhorn.io/") and " " in each]
+    other = [f"{count} {each}" for each, count in sorted(old) if each.split()[0] != LONGHORN_API_VERSION]
+    expected = f"expected {LONGHORN_API_VERSION}, which Longhorn has since 1.3"
+    return [f"objects of Longhorn that are not read: {', '.join(other)}; {expected}"] if other else []
+
+
 def misplaced_opt_ins(manifests: Manifests) -> dict[NamespacedName, list[str]]:
     """Return the hints for each VirtualMachine that has the opt-in annotation in a wrong place."""
     vms = manifests.objects.of(VIRTUAL_MACHINE)
     return {key: hints for key, vm in vms.items() if (hints := misplaced_in(vm))}
 
 
-def opt_in_all_in(manifests: Manifests) -> tuple[OptInAll, str]:
-    """Return the setting --opt-in-all of the cluster, and why it is not known; empty if it is."""
-    unknown = manifests.why_unread(WEBHOOK_CONFIGURATION, CONFIGURATION)
-    return opt_in_all_of(manifests.objects.configuration()), unknown
+def may_run(manifests: Manifests, vm: NamespacedName) -> bool:
+    """Whether the VM has a VirtualMachineInstance that is not over: KubeVirt starts it, or its pod was not read."""
+    vmi = manifests.objects.get(VIRTUAL_MACHINE_INSTANCE, vm.name, vm.namespace)
+    if vmi:
+        return (vmi.status.phase if vmi.status else None) not in _OVER
+    found = manifests.objects.get(VIRTUAL_MACHINE, vm.name, vm.namespace)
+    return bool(found and found.status and found.status.created)
 
 
 def unread(manifests: Manifests) -> list[str]:
-    """Return a sentence for each kind of a row that could not be listed."""
+    """Return a sentence for each kind of a row that could not be listed, and for pods whose status is not known."""
     problems = {kind.title: manifests.objects.unread(kind) for kind in _READ}
+    unknown = sorted(pod.metadata.name or "" for pod in manifests.all_virt_launchers() if not_running.is_unknown(pod))
+    if unknown:
+        which = f"{unknown[0]}{f' and {len(unknown) - 1} others' if len(unknown) > 1 else ''}"
+        problems[POD.title] = f"the status of {which} does not tell whether it runs"
     return [f"{title}: {problem}" for title, problem in problems.items() if problem]
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 from webhook.cluster_options import LonghornSettings, manifests_option, opt_in_all_option, two_clusters
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import COUNT, SECONDS, OneOf, OnOrOff, option
+from webhook.component_base.options import COUNT, NAMESPACE, SECONDS, OneOf, OnOrOff, option
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from webhook.core.opt_in import OptInAll
-    from webhook.core.reunite.limits import ReuniteLimits
+    from webhook.core.reunite.waits import ReuniteLimits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,28 +39,37 @@ class ReuniteSettings(LonghornSettings):
     apart_seconds: float = option(
         default="1800",
         type=SECONDS,
-        help="How long a VM is apart, and has had no migration, before it is migrated.",
+        help="The short wait: how long a VM is apart, and its share-manager's node calm, before it is migrated.",
     )
-    at_once: int = option(default="2", type=COUNT, help="Most migrations of this program at one time.")
-    at_once_per_node: int = option(
-        default="1",
-        type=COUNT,
-        help="Most migrations of this program at one time from or to one node.",
-    )
-    cooldown_seconds: float = option(
-        default="86400",
+    rest_seconds: float = option(
+        default="14400",
         type=SECONDS,
-        help="How long a VM that is apart stays after this program has migrated it, or somebody else for no drain and "
-        "no update.",
+        help="How long a VM stays where others moved it, if no object says why.",
     )
-    restart_stuck: bool = option(
-        default="off",
-        type=OnOrOff(),
-        help="Whether a stuck VM is restarted, by the deletion of its pod: on or off. "
-        "manifests/components/restart-stuck gives the right.",
+    at_once: int = option(
+        default="2",
+        type=COUNT,
+        help="Most migrations of this program at one time in a namespace, and most that one run creates.",
+    )
+    names: tuple[str, ...] = option(
+        is_argument=True, nargs=-1, metavar="[VM ...]", help="Names of VMs. Without one: all VMs."
+    )
+    namespace: str | None = option(
+        "-n", type=NAMESPACE, help="Only VMs of this namespace. Without this option: of all namespaces."
+    )
+    output: Literal["table", "yaml"] = option(
+        "-o",
+        default="table",
+        type=OneOf("table", "yaml"),
+        help="table: a line for each VM. yaml: the migrations that the program would create now, for kubectl create "
+        "-f -, with comments that say why.",
+    )
+    now: bool = option(
+        is_flag=True,
+        help="Beside -o yaml: leave out the waits that end by themselves, and how many at one time.",
     )
     opt_in_all: OptInAll = opt_in_all_option()
-    manifests: Path | None = manifests_option("-f")
+    manifests: Path | None = manifests_option()
 
     def __post_init__(self) -> None:
         """Report all contradictions at once."""
@@ -68,6 +77,10 @@ class ReuniteSettings(LonghornSettings):
         if self.manifests and self.dry_run != "client":
             got = f"got --dry-run {self.dry_run} and --manifests {self.manifests}"
             problems.append(f"{got}: expected a live cluster to write to")
+        if self.output == "yaml" and self.dry_run != "client":
+            problems.append(f"got --dry-run {self.dry_run} and --output yaml: expected one of the two")
+        if self.now and self.output != "yaml":
+            problems.append("got --now: expected --output yaml beside it")
         if problems:
             raise BadSettings(*problems)
 
@@ -75,6 +88,6 @@ class ReuniteSettings(LonghornSettings):
         """Return the limits of webhook.core.reunite."""
         import msgspec  # noqa: PLC0415 - help and completion do without
 
-        from webhook.core.reunite.limits import ReuniteLimits  # noqa: PLC0415 - see above
+        from webhook.core.reunite.waits import ReuniteLimits  # noqa: PLC0415 - see above
 
         return msgspec.convert(self, ReuniteLimits, from_attributes=True)

@@ -1,6 +1,7 @@
 """The requests that a run of `reunite` writes, and their results.
 
-Invariant: a name that exists is never created again, and a pod that changed since it was read is never deleted.
+Invariants: a name that exists is never created again. A field that the API server does not know is an error, so that no
+migration loses the node that it names.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ from msgspec import Struct
 
 from webhook.component_base.client.api import Api, Reply
 from webhook.component_base.client.errors import ApiError
-from webhook.core.api.meta import ObjectMeta
 from webhook.core.observe.events import Event
 from webhook.kube import reader
 from webhook.kube.events import v1_event
-from webhook.objects.kinds import EVENT, MIGRATION, POD, APIResource
+from webhook.objects.kinds import EVENT, MIGRATION, APIResource
 
 _WRITE_SECONDS: Final = 10.0
 _DONE: Final = (200, 201, 202)
@@ -31,7 +31,7 @@ class Result(Enum):
     """What came of one request."""
 
     DONE = "done"
-    EXISTS = "exists"  # another run has created it, or the object has changed since it was read
+    EXISTS = "exists"  # another run has created it
     REFUSED = "refused"  # by the API server or KubeVirt
     UNKNOWN = "unknown"  # no answer, or a server error: it may have been carried out
 
@@ -44,11 +44,11 @@ class Written(Struct, frozen=True):
 
 
 class Writer:
-    """Writes at one API server. With `dry_run` it only checks what is created and deleted; Events are written."""
+    """Writes at one API server. With `dry_run` it only checks what is created; Events are written."""
 
     def __init__(self, api: Api, *, dry_run: bool = False) -> None:
         self._api = api
-        self._dry_run = ["All"] if dry_run else []
+        self._query = "?fieldValidation=Strict" + ("&dryRun=All" if dry_run else "")
 
     async def missing_right(self, verb: str, kind: APIResource[Any]) -> bool:
         """Return whether the account may not do this with the objects of a kind, in any namespace.
@@ -70,25 +70,11 @@ class Writer:
 
     async def create(self, namespace: str, migration: Mapping[str, Any]) -> Written:
         """POST this migration. KubeVirt refuses it while another migration of the VM is not final."""
-        query = "?dryRun=All" if self._dry_run else ""
-        return await self._post(MIGRATION.path(reader.within(namespace), "") + query, migration)
+        return await self._post(MIGRATION.path(reader.within(namespace), "") + self._query, migration)
 
     async def write_event(self, event: Event, at: float) -> Written:
         """POST an Event of the time `at` (seconds since 1970)."""
         return await self._post(EVENT.path(reader.within(event.namespace), ""), v1_event(event, at))
-
-    async def delete_pod(self, pod: ObjectMeta) -> Written:
-        """DELETE the pod with this metadata, if it is as it was read."""
-        # kube-apiserver reads no query of a DELETE that has a body (endpoints/handlers/delete.go).
-        options = {
-            "preconditions": {"uid": pod.uid or "", "resourceVersion": pod.resource_version or ""},
-            "dryRun": self._dry_run,
-        }
-        try:
-            path = POD.path(reader.within(pod.namespace or ""), reader.name(pod.name or ""))
-            return _written(await self._api.delete(path, options, seconds=_WRITE_SECONDS))
-        except ApiError as problem:
-            return Written(Result.UNKNOWN, str(problem))
 
     async def _post(self, path: str, new: Mapping[str, Any]) -> Written:
         try:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Final, TextIO
 
 import msgspec
 
 from webhook.component_base.errors import did_you_mean
-from webhook.core.api.meta import utc_text
+from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.vm_status import VMStatus
 from webhook.invocation import Invocation
 from webhook.status import report, text
@@ -23,7 +23,12 @@ _NAME: Final = "name"
 
 
 class Output:
-    """Rows go to standard output, sentences about them to standard error, so that the rows can be piped."""
+    """Rows go to standard output, sentences about them to standard error, so that the rows can be piped.
+
+    `existing`: all VMs that were read, also those without a row, with what `explain` calls each.
+    """
+
+    existing: Mapping[NamespacedName, str] = MappingProxyType({})
 
     def __init__(self, settings: StatusSettings, stdout: TextIO, stderr: TextIO, *, color: bool) -> None:
         self._format = settings.output
@@ -52,8 +57,15 @@ class Output:
         for sentence in sentences:
             self._stderr.write(f"{sentence}\n")
 
-    def show(
-        self, selection: Selection, rows: Sequence[VMStatus], *, origin: str, at: str, problems: Sequence[str]
+    def show(  # noqa: PLR0913 - by name
+        self,
+        selection: Selection,
+        rows: Sequence[VMStatus],
+        *,
+        origin: str,
+        at: str,
+        settings: str,
+        problems: Sequence[str],
     ) -> int:
         """Print those of all `rows` that the user asked for. Returns the exit code."""
         selected = selection.rows(rows)
@@ -62,12 +74,19 @@ class Output:
             self.put("".join(f"{report.resource_name(row.name)}\n" for row in shown))
         elif self._format not in _TABLES:
             found = report.build_report(
-                selection, selected, cluster=origin, at=at, problems=problems, invocation=self._invocation
+                selection,
+                selected,
+                cluster=origin,
+                at=at,
+                settings=settings,
+                problems=problems,
+                invocation=self._invocation,
             )
             self._print(found)
         elif shown:
             self.put("".join(f"{line}\n" for line in self.table.lines(shown, at)))
         self.tell(text.summary(selected, apart=selection.apart) if selected else nobody(selection, rows))
+        self.tell(f"the webhook's settings: {settings}")
         return self.conclude(selection, rows, problems)
 
     def conclude(self, selection: Selection, rows: Sequence[VMStatus], problems: Sequence[str]) -> int:
@@ -78,14 +97,20 @@ class Output:
             *(f"not everything could be read: {problem}" for problem in problems),
             *(self._absence(name, selection, rows) for name in missing),
         )
-        return exit_code(selected, missing, problems)
+        return exit_code(selected, missing, problems, named=bool(selection.names))
 
     def _absence(self, name: str, selection: Selection, rows: Sequence[VMStatus]) -> str:
+        within = [vm for vm in self.existing if selection.namespace in ("", vm.namespace)]
+        here = sorted(vm for vm in within if vm.name == name)
         elsewhere = sorted(row.namespace for row in rows if row.name == name)
+        if here:
+            where = here[0].namespace
+            explained = self._invocation.line(f"explain {self.existing[here[0]]}/{name} -n {where}")
+            return f"{name}: the VM in namespace {where} does not run, or does not ask for co-scheduling: {explained}"
         if elsewhere:
             hint = f"; there is one in namespace {elsewhere[0]}: -n {elsewhere[0]}"
         else:
-            hint = did_you_mean(name, {row.name for row in rows if selection.namespace in ("", row.namespace)})
+            hint = did_you_mean(name, {vm.name for vm in within})
         explained = self._invocation.line(f"explain vm/{name} -n {selection.namespace or 'NAMESPACE'}")
         sentence = f"{name}: no VM of this name runs and asks for co-scheduling in {selection.where}"
         return f"{sentence}{hint or f'; try: {explained}'}"
@@ -108,8 +133,3 @@ def nobody(selection: Selection, rows: Sequence[VMStatus]) -> str:
     elsewhere = sum(row.namespace != selection.namespace for row in rows)
     others = f"{elsewhere} in other namespaces" if elsewhere else "VMs of other namespaces"
     return f"{sentence}; to see {others}: --all-namespaces"
-
-
-def now() -> str:
-    """Return the current time as the API server writes times."""
-    return utc_text(time.time())

@@ -16,10 +16,14 @@ from webhook.invocation import Invocation
 
 
 class Report(Struct, rename="camel", frozen=True, kw_only=True):
-    """The rows. `problems`: what could not be read. `missing`: the names for which there is no row."""
+    """The rows. `settings`: those of the webhook. `problems`: what could not be read.
+
+    `missing`: the names for which there is no row.
+    """
 
     cluster: str
     at: str
+    settings: str
     summary: dict[State, int]
     problems: list[str]
     missing: list[str]
@@ -30,7 +34,7 @@ class Selection(Struct, frozen=True, kw_only=True):
     """The VMs that the user asked for.
 
     `namespace` is empty for all namespaces, `names` for all names; `labels` says which labels their pods have.
-    `apart`: show only VMs that are apart or stuck.
+    `apart`: show only VMs that are apart, stuck or not running.
     """
 
     namespace: str
@@ -73,6 +77,7 @@ def build_report(  # noqa: PLR0913 - by name
     *,
     cluster: str,
     at: str,
+    settings: str,
     problems: Sequence[str],
     invocation: Invocation,
 ) -> Report:
@@ -80,6 +85,7 @@ def build_report(  # noqa: PLR0913 - by name
     return Report(
         cluster=cluster,
         at=at,
+        settings=settings,
         summary=vm_status.count_states(selected),
         problems=list(problems),
         missing=selection.missing(selected),
@@ -99,12 +105,15 @@ EXIT_APART: Final = 1
 EXIT_UNKNOWN: Final = 2
 
 
-def exit_code(rows: Sequence[VMStatus], missing: Sequence[str], problems: Sequence[str]) -> int:
-    """Return 2 if a name has no row; else 1 if a VM is apart or stuck; else 2 if something was not read; else 0."""
+def exit_code(rows: Sequence[VMStatus], missing: Sequence[str], problems: Sequence[str], *, named: bool = False) -> int:
+    """Return 2 if a name has no row; else 1 if a VM is in trouble; else 2 if something was not read; else 0.
+
+    `named`: whether the user named VMs. Then 0 says of each that it is together, and 1 that one is in another state.
+    """
     if missing:
         return EXIT_UNKNOWN
     if any(row.state in TROUBLED for row in rows):
         return EXIT_APART
     if problems or any(row.state is State.UNKNOWN for row in rows):
         return EXIT_UNKNOWN
-    return EXIT_TOGETHER
+    return EXIT_APART if named and any(row.state is not State.TOGETHER for row in rows) else EXIT_TOGETHER

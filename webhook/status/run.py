@@ -1,4 +1,4 @@
-"""The command status: read a cluster once, and print the rows of its VMs, or a plan."""
+"""The command status: read a cluster once, and print the rows of its VMs."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from msgspec.structs import replace
 from webhook.cluster_options import opt_in_all_unknown, vm_names
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.core.observe.vm_status import TROUBLED
-from webhook.core.opt_in import OptedInBy, Policy
+from webhook.core.opt_in import OptedInBy
 from webhook.objects.kinds import VIRT_LAUNCHER_POD
 from webhook.objects.manifests import Manifests
-from webhook.objects.parts import parts_of_nodes, parts_of_rows
+from webhook.objects.parts import parts_of_rows
 from webhook.objects.vm_rows import (
+    existing_vms,
     misplaced_opt_ins,
+    of_other_versions,
     old_share_managers,
-    opt_in_all_in,
     require_pods,
+    require_share_managers,
     rows_from_manifests,
     unread,
 )
-from webhook.status.output import Output, nobody, now
+from webhook.objects.webhook_settings import webhook_settings
+from webhook.status.output import Output
 from webhook.status.report import Selection
 from webhook.status.settings import StatusSettings
 
 if TYPE_CHECKING:
-    from webhook.core.observe.vm_status import VMStatus
     from webhook.objects.parts import Part
 
 _DEFAULT_NAMESPACE: Final = "default"
@@ -45,22 +46,28 @@ def run(settings: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool
         UserError: no cluster can be reached, or the pods of its VMs can't be read.
     """
     out = Output(settings, stdout, stderr, color=color)
+    names = vm_names(settings.names)  # A word that is not a name is an error before a cluster is asked.
     cluster, origin = _cluster(settings)
+    out.existing = existing_vms(cluster)
     made, problems = cluster.objects.bundle, unread(cluster)
-    setting, unknown = (settings.opt_in_all, "") if settings.opt_in_all else opt_in_all_in(cluster)
-    # The mode of the webhook is not known here: a VM with the value `true` counts as asking for the default.
-    policy = Policy(longhorn_namespace=settings.longhorn_namespace, opt_in_all=setting)
+    require_share_managers(cluster, settings.longhorn_namespace)
+    webhook = webhook_settings(cluster, settings.longhorn_namespace)
+    policy = webhook.policy
     rows = rows_from_manifests(cluster, policy, selector=settings.selector)
-    selection = _selection(settings, _namespace(settings, made.namespace if made else _DEFAULT_NAMESPACE))
-    if unknown:
+    selection = _selection(settings, names, _namespace(settings, made.namespace if made else _DEFAULT_NAMESPACE))
+    if webhook.problem:
         all_in = rows_from_manifests(cluster, replace(policy, opt_in_all="true"), selector=settings.selector)
         if any(row.by is OptedInBy.CLUSTER for row in selection.rows(all_in)):
-            problems.append(opt_in_all_unknown(unknown))
-    out.tell(*selection.hints(misplaced_opt_ins(cluster)), *old_share_managers(cluster, settings.longhorn_namespace))
-    at = made.at if made else now()
-    if settings.plan:
-        return _plan(cluster, rows, selection, problems, out, f"{origin} at {at}")
-    return out.show(selection, rows, origin=origin, at=at, problems=problems)
+            problems.append(opt_in_all_unknown(webhook.problem))
+    out.tell(
+        *([f"the cluster as it was at {made.at}"] if made and settings.manifests else []),
+        *of_other_versions(cluster),
+        *webhook.notes,
+        *selection.hints(misplaced_opt_ins(cluster)),
+        *old_share_managers(cluster, settings.longhorn_namespace),
+    )
+    at = cluster.objects.at
+    return out.show(selection, rows, origin=origin, at=at, settings=webhook.sentence, problems=problems)
 
 
 def _cluster(settings: StatusSettings) -> tuple[Manifests, str]:
@@ -72,8 +79,7 @@ def _cluster(settings: StatusSettings) -> tuple[Manifests, str]:
     from webhook.kube.collect import collect_at_terminal  # noqa: PLC0415 - the API client takes 1 s to import
 
     def parts(namespace: str) -> Sequence[Part]:
-        of_rows = parts_of_rows(_namespace(settings, namespace), others=not settings.plan)
-        return [*of_rows, *(parts_of_nodes() if settings.plan else ())]
+        return parts_of_rows(_namespace(settings, namespace))
 
     kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
     found = collect_at_terminal(kubeconfig, settings.longhorn_namespace, parts)
@@ -94,30 +100,11 @@ def _namespace(settings: StatusSettings, usual: str) -> str:
     return "" if settings.all_namespaces else settings.namespace or usual
 
 
-def _selection(settings: StatusSettings, namespace: str) -> Selection:
+def _selection(settings: StatusSettings, names: tuple[str, ...], namespace: str) -> Selection:
     labels = settings.selector.requirements if settings.selector else ()
     return Selection(
         namespace=namespace,
-        names=vm_names(settings.names),
+        names=names,
         labels=",".join(map(str, labels)),
         apart=settings.apart,
     )
-
-
-def _plan(  # noqa: PLR0913, PLR0917 - what a plan is made of
-    cluster: Manifests,
-    rows: Sequence[VMStatus],
-    selection: Selection,
-    problems: Sequence[str],
-    out: Output,
-    origin: str,
-) -> int:
-    from webhook.plan.step import plan_steps  # noqa: PLC0415 - no other output needs it
-    from webhook.status import plan_text  # noqa: PLC0415 - as plan_steps
-
-    selected = selection.rows(rows)
-    steps, version = plan_steps(cluster, [row for row in selected if row.state in TROUBLED])
-    if steps:
-        out.put(plan_text.render_plan(steps, origin, version))
-    out.tell(plan_text.plan_summary(steps) if selected else nobody(selection, rows))
-    return out.conclude(selection, rows, problems)

@@ -21,15 +21,6 @@ class StatusSettings(VMListSettings):
     )
     apart: bool = option(
         is_flag=True,
-        help="Show only VMs that are apart from a share-manager, or stuck. The summary and the exit code still count "
-        "all VMs.",
+        help="Show only VMs that are apart from a share-manager, stuck or not running. The summary and the exit code "
+        "still count all VMs.",
     )
-    plan: bool = option(
-        is_flag=True,
-        help="Print the objects that would bring each VM that is apart together with its share-manager again, for "
-        "kubectl create -f -.",
-    )
-
-    def contradictions(self) -> list[tuple[str, object]]:
-        """Return the options that exclude each other, and whether both were given."""
-        return [*super().contradictions(), ("--plan and --output", self.plan and self.output != "table")]

@@ -22,6 +22,7 @@ _COLOR: Final = {
     State.TOGETHER: GREEN,
     State.APART: RED,
     State.STUCK: RED,
+    State.NOT_RUNNING: RED,
     State.PENDING: YELLOW,
     State.UNKNOWN: YELLOW,
 }
@@ -110,7 +111,7 @@ def _wide_cells(row: VMStatus) -> list[str]:
 
 
 def summary(rows: Sequence[VMStatus], *, apart: bool) -> str:
-    """Return how many VMs there are, in each state, and those that are apart or stuck by cause; for at least one VM.
+    """Return how many VMs there are, in each state, and those in trouble by cause; for at least one VM.
 
     `apart`: whether these alone are shown.
     """
@@ -124,7 +125,7 @@ def summary(rows: Sequence[VMStatus], *, apart: bool) -> str:
 
 
 def _why(row: VMStatus, invocation: Invocation) -> str:
-    """Return the reason; for a VM that is apart or stuck with what to do."""
+    """Return the reason; for a VM in trouble with what to do."""
     return f"{row.why}; to do: {invocation.remedy_text(row.remedy)}" if row.remedy else str(row.why)
 
 

@@ -150,16 +150,16 @@ class Family(MetricFamily):
         "The same VMs, by the decision for their pod. migrated: by a live migration, no call. nothing: no answer.",
     )
     VM_NAMED = (
-        "vm_apart_or_stuck_timestamp_seconds",
+        "vm_in_trouble_timestamp_seconds",
         "gauge",
         ("vm_namespace", "vm", "state"),
-        "Time since which this VM has been apart or stuck. At most 100 VMs: stuck ones first, then the longest.",
+        "Time since which this VM has been stuck, not running or apart. At most 100 VMs, in this order.",
     )
     VMS_NOT_NAMED = (
-        "vms_apart_or_stuck_not_named",
+        "vms_in_trouble_not_named",
         "gauge",
         ("state",),
-        "VMs that are apart or stuck beyond the 100 VMs that vm_apart_or_stuck_timestamp_seconds names.",
+        "VMs that are stuck, not running or apart beyond the 100 VMs that vm_in_trouble_timestamp_seconds names.",
     )
     VM_STARTS = (
         "vm_starts_total",

@@ -100,6 +100,15 @@ def test_a_signal_ends_it_well(pair: Pair, manifests: Path, tmp_path: Path, numb
         ]
 
 
+def test_ctrl_c_ends_a_server_of_files_at_once(pair: Pair, manifests: Path, tmp_path: Path) -> None:
+    """No API server has it among the endpoints of a Service. It took 15 s."""
+    with serving(*flags(pair, manifests), log=tmp_path / "log") as server:
+        server.signal(signal.SIGINT)
+        assert server.process.wait(MAX_WAIT_SECONDS) == 0
+        _, draining, *_ = server.lines()
+    assert (draining["message"], draining["drain_seconds"]) == ("draining", 0)
+
+
 class Caller(Thread):
     """A client that calls again and again, on one connection while it can, until the server does not listen."""
 

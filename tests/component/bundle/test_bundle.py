@@ -28,7 +28,7 @@ def test_a_file_is_replaced_when_the_new_one_is_complete(api: StaticApi, tmp_pat
     kubeconfig, file = api.kubeconfig(tmp_path / "kubeconfig", namespace="vms"), tmp_path / "out" / "cluster.json"
     file.parent.mkdir()
     file.write_text("old")
-    told = WEBHOOK.run("bundle", "-o", str(file), "--kubeconfig", str(kubeconfig))
+    told = WEBHOOK.run("bundle", "--file", str(file), "--kubeconfig", str(kubeconfig))
     assert (told.returncode, told.stdout) == (0, "")
     assert told.stderr.startswith(f"{file}: written from {api.origin} at ")
     pods = sum(each["kind"] == "Pod" for each in objects())
@@ -51,19 +51,19 @@ def test_a_file_that_can_t_be_written_is_one_sentence(
     """And exit code 2."""
     (tmp_path / "here").mkdir()
     kubeconfig = api.kubeconfig(tmp_path / "kubeconfig")
-    told = run("bundle", "-o", str(tmp_path / name), "--kubeconfig", str(kubeconfig))
-    expected = f"error: {tmp_path / name}: {problem}; expected a file that can be written: --output FILE\n"
+    told = run("bundle", "--file", str(tmp_path / name), "--kubeconfig", str(kubeconfig))
+    expected = f"error: {tmp_path / name}: {problem}; expected a file that can be written: --file FILE\n"
     assert (told.code, told.out, told.err) == (2, "", expected)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["here", "kubeconfig"]
 
 
 def test_without_its_pods_a_bundle_has_no_rows(run: Callable[..., Ran], api: StaticApi, tmp_path: Path) -> None:
-    """The bundle is written, and its exit code is 1; status says of it why there is nothing to show."""
+    """The bundle is written, and its exit code is 2; status says of it why there is nothing to show."""
     api.refuse(PODS, 403, "you may not list pods")
     kubeconfig, file = api.kubeconfig(tmp_path / "kubeconfig"), tmp_path / "cluster.json"
-    told = run("bundle", "-o", str(file), "--kubeconfig", str(kubeconfig))
-    assert (told.code, told.out) == (1, "")
-    assert told.err.splitlines()[-1].startswith("not everything could be read: pods: 403 Forbidden: you may not")
+    told = run("bundle", "--file", str(file), "--kubeconfig", str(kubeconfig))
+    assert (told.code, told.out) == (2, "")
+    assert "not everything could be read: pods: 403 Forbidden: you may not list pods\n" in told.err
     told = run("status", "-A", "--manifests", str(file))
     assert (told.code, told.out) == (2, "")
     assert told.err.startswith("error: pods: 403 Forbidden: you may not list pods; expected the right to list")
@@ -71,6 +71,31 @@ def test_without_its_pods_a_bundle_has_no_rows(run: Callable[..., Ran], api: Sta
 
 def test_no_kubeconfig_is_one_sentence(run: Callable[..., Ran], tmp_path: Path) -> None:
     """Without a hint at files: the command needs a cluster."""
-    told = run("bundle", "-o", str(tmp_path / "f"), "--kubeconfig", str(tmp_path / "missing"))
+    told = run("bundle", "--file", str(tmp_path / "f"), "--kubeconfig", str(tmp_path / "missing"))
     assert (told.code, told.out, "--manifests" in told.err) == (2, "", False)
     assert told.err.startswith(f"error: {tmp_path}/missing: no such file; expected a kubeconfig")
+
+
+def test_what_could_not_be_read_never_replaces_a_file(run: Callable[..., Ran], api: StaticApi, tmp_path: Path) -> None:
+    """A complete bundle was replaced by one of errors when rights were missing."""
+    kubeconfig, file = api.kubeconfig(tmp_path / "kubeconfig"), tmp_path / "cluster.json"
+    assert run("bundle", "--file", str(file), "--kubeconfig", str(kubeconfig)).code == 0
+    whole = file.read_bytes()
+    api.refuse(PODS, 403, "you may not list pods")
+    told = run("bundle", "--file", str(file), "--kubeconfig", str(kubeconfig))
+    assert (told.code, told.out, file.read_bytes()) == (2, "", whole)
+    assert "error: not everything could be read: pods: 403 Forbidden: you may not list pods\n" in told.err
+    assert f"{file}: exists, and stays as it is; expected " in told.err
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["cluster.json", "kubeconfig"]
+
+
+def test_the_format_of_other_commands_is_no_file_of_a_bundle(
+    run: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KUBEVIRT_COSCHEDULE_OUTPUT=json, as for `status`, wrote a file `json`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KUBEVIRT_COSCHEDULE_OUTPUT", "json")
+    told = run("bundle")
+    assert told.code == 2
+    assert "--file: got nothing, expected FILE" in told.err
+    assert list(tmp_path.iterdir()) == []

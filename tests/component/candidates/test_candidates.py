@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -10,7 +11,7 @@ import pytest
 from support.drivers.serving import write_cluster
 from support.drivers.status_runs import Object, Ran
 from support.fakes.static_api import StaticApi
-from support.scenarios.stopped_vms import STOPPED, items, objects
+from support.scenarios.stopped_vms import STOPPED, items, machine, objects
 
 Run = Callable[..., Ran]
 VMS: Final = "/apis/kubevirt.io/v1/virtualmachines"
@@ -28,44 +29,89 @@ def file(tmp_path: Path) -> Path:
     return write_cluster(tmp_path / "cluster.json", objects())
 
 
-def test_candidates_decides_as_explain_does(run: Run, file: Path) -> None:
-    """For each VM, by the name that `-o name` prints; `explain` reads the VirtualMachine of a VM that is stopped."""
-    names = run("candidates", "-n", "vms", "-f", str(file), "-o", "name").out.split()
-    assert names == [
-        *(f"virtualmachine.kubevirt.io/{name}" for name in STOPPED),
-        "virtualmachineinstance.kubevirt.io/web",
-    ]
+def test_candidates_says_what_explain_says(run: Run, file: Path) -> None:
+    """For each VM, by the name that `-o name` prints: one function makes both."""
+    names = run("candidates", "-n", "vms", "--manifests", str(file), "-o", "name").out.split()
+    assert {name.partition("/")[2] for name in names} == {"web", *STOPPED}
     words = ("-n", "vms", "--manifests", str(file), "-o", "json")
-    told = run("explain", *names[:-1], "--opt-in-all", "required", *words).report
-    explained = {each["object"]["name"]: (each["decision"], each["reason"]) for each in told["items"]}
-    found = items(run("candidates", *names, *words))
-    decided = {name: (item["nextStart"]["decision"], item["nextStart"]["reason"]) for name, item in found.items()}
-    assert {**decided, "out": ("unchanged", "OptedOut")} == {**explained, "web": decided["web"]}
+    machines = [name for name in names if name.startswith("virtualmachine.")]
+    told = run("explain", *machines, *words).report
+    explained = {each["object"]["name"]: (each["asksFor"], each["reason"], each["checks"]) for each in told["items"]}
+    for name, each in items(run("candidates", *machines, *words)).items():
+        assert (each["nextStart"]["nodes"], each["nextStart"]["reason"], each["checks"]) == explained[name]
 
 
 def test_a_live_cluster_and_its_bundle_say_the_same(run: Run, api: StaticApi, file: Path, tmp_path: Path) -> None:
     """As the files from which both are made."""
     kubeconfig, bundle = ["--kubeconfig", str(api.kubeconfig(tmp_path / "kubeconfig"))], tmp_path / "bundle.json"
-    assert run("bundle", "-o", str(bundle), *kubeconfig).code == 0
+    assert run("bundle", "--file", str(bundle), *kubeconfig).code == 0
     live = run("candidates", "-A", *kubeconfig)
-    assert [line.split()[1] for line in live.out.splitlines()[1:]] == [*STOPPED, "web"]
-    assert run("candidates", "-A", "-f", str(bundle)) == live == run("candidates", "-A", "-f", str(file))
+    assert sorted(line.split()[1] for line in live.out.splitlines()[1:]) == [*STOPPED, "web"]
+    assert run("candidates", "-A", "--manifests", str(file)) == live
+    kept = run("candidates", "-A", "--manifests", str(bundle))
+    then, *sentences = kept.err.splitlines()
+    assert (kept.code, kept.out, sentences) == (live.code, live.out, live.err.splitlines())
+    assert then == f"the cluster as it was at {json.loads(bundle.read_text())['items'][0]['at']}"
 
 
 @pytest.mark.parametrize("bundled", [False, True])
 def test_who_may_not_list_virtualmachines_sees_the_vms_that_run(
     run: Run, api: StaticApi, tmp_path: Path, *, bundled: bool
 ) -> None:
-    """The sentence of the API server says why the others are missing. The exit code is 1."""
+    """The sentence of the API server says why the others are missing. The exit code is 2."""
     api.refuse(VMS, 403, "you may not")
     kubeconfig = ["--kubeconfig", str(api.kubeconfig(tmp_path / "kubeconfig"))]
     if bundled:
-        run("bundle", "-o", str(tmp_path / "cluster.json"), *kubeconfig)
-    words = ["-f", str(tmp_path / "cluster.json")] if bundled else kubeconfig
+        run("bundle", "--file", str(tmp_path / "cluster.json"), *kubeconfig)
+    words = ["--manifests", str(tmp_path / "cluster.json")] if bundled else kubeconfig
     told = run("candidates", "-A", *words, "-o", "json")
     problem = "VirtualMachine: 403 Forbidden: you may not; so VMs that are stopped are not shown"
-    assert (told.code, list(items(told)), told.report["problems"]) == (1, ["web"], [problem])
+    assert (told.code, list(items(told)), told.report["problems"]) == (2, ["web"], [problem])
     assert told.err.endswith(f"not everything could be read: {problem}\n")
     told = run("candidates", "off", "-n", "vms", *words)
     absent = "off: no running VM of this name is known to have a disk with a share-manager"
     assert (told.code, told.err.splitlines()[-1]) == (2, absent)
+
+
+def test_what_would_gain_comes_first_and_of_that_what_is_apart(run: Run, file: Path) -> None:
+    """They were sorted by name."""
+    told = run("candidates", "-n", "vms", "--manifests", str(file))
+    names = [line.split()[0] for line in told.out.splitlines()[1:]]
+    assert (names[0], names[-1]) == ("web", "asks")  # web is apart, and asks has opted in
+    assert run("candidates", "-n", "vms", "--apart", "--manifests", str(file), "-o", "name").out.split() == [
+        "virtualmachineinstance.kubevirt.io/web"
+    ]
+    counted = run("candidates", "-n", "vms", "--apart", "--manifests", str(file)).err.splitlines()
+    assert counted[:2] == told.err.splitlines()[:2]
+    assert counted[1].startswith(
+        "why: the share-manager is on no node yet (4), the share-manager's pod is on that node (2)"
+    )
+
+
+def test_without_share_managers_no_set_is_counted_as_if_it_were_all(run: Run, api: StaticApi, tmp_path: Path) -> None:
+    """`1 VM with a share-manager` was said of 7, because nobody could see the others'."""
+    api.refuse("/apis/longhorn.io/v1beta2/namespaces/longhorn-system/sharemanagers", 403, "you may not")
+    kubeconfig = str(api.kubeconfig(tmp_path / "kubeconfig"))
+    told = run("candidates", "-n", "vms", "--kubeconfig", kubeconfig)
+    assert told.code == 2
+    assert told.err.startswith("not everything could be read: of 7 VMs that have a share-manager or may have one, ")
+
+
+@pytest.mark.parametrize(
+    ("devices", "others", "needs"),
+    [
+        pytest.param({}, [], False, id="alone"),
+        pytest.param({"filesystems": [{"name": "disk-off-cold", "virtiofs": {}}]}, [], True, id="virtiofs"),
+        pytest.param({}, [machine("twin", "off-cold")], True, id="shared"),
+    ],
+)
+def test_a_vm_that_would_do_with_a_block_volume_is_named(
+    run: Run, tmp_path: Path, devices: Object, others: list[Object], *, needs: bool
+) -> None:
+    """longhorn#10498, #11277: users confuse a share-manager with a migratable block volume."""
+    stored = objects()
+    (vm,) = (each for each in stored if each["kind"] == "VirtualMachine" and each["metadata"]["name"] == "off")
+    vm["spec"]["template"]["spec"]["domain"] = {"devices": devices}
+    file = write_cluster(tmp_path / "cluster.json", [*stored, *others])
+    found = items(run("candidates", "-n", "vms", "--manifests", str(file), "-o", "json"))
+    assert found["off"]["needsShareManager"] is needs

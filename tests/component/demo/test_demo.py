@@ -20,8 +20,8 @@ from webhook.terminal import GREEN, RESET
 
 NEXT: Final = {
     "status": ("status -A --manifests", 1, ["apart", "together", "stuck", "free"]),
-    "plan": ("status -A --plan", 1, ["VirtualMachineInstanceMigration", "virtctl restart erp01"]),
-    "explain": ("explain", 0, ["required on node-a"]),
+    "list": ("reunite -o yaml --now", 0, ["VirtualMachineInstanceMigration"]),
+    "explain": ("explain", 0, ["would ask for node-a"]),
 }
 
 

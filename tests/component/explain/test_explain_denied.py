@@ -18,11 +18,11 @@ from webhook import cli
     "body", [b"<html>", b"[]", b'{"items": [{"metadata": {"name": 7}}]}'], ids=["no JSON", "no list", "a wrong field"]
 )
 def test_a_list_that_cant_be_read_is_no_list(body: bytes, explain: Explain, api: StaticApi) -> None:
-    """If a part of a list can't be read, no node of the list is shown."""
+    """If a part of a list can't be read, the note says so."""
     api.refuse("/api/v1/nodes", 200, body=body)
-    found = explain("vm/tpm").found
-    start = "only the nodes of the claims' share-managers are shown, because the nodes could not be listed: "
-    assert any(note.startswith(f"{start}/api/v1/nodes: ") for note in found["notes"])
+    ran = explain("pod/virt-launcher-db-now")
+    start = "not read, so that the webhook, which reads as its service account, can decide otherwise: pods and nodes "
+    assert any(note.startswith(f"{start}(/api/v1/nodes: ") for note in ran.found["notes"])
 
 
 POD: Final = "/api/v1/namespaces/vms/pods/virt-launcher-db-now"
@@ -103,5 +103,27 @@ def test_a_cluster_without_longhorn_has_no_share_managers(tmp_path: Path, capsys
     there = [value for value in objects() if "longhorn" not in value["apiVersion"]]
     with StaticApi(there, installed=["kubevirt.io"]) as api:
         found = Explain(api, tmp_path, capsys)("vm/db").found
-    assert (found["decision"], found["reason"]) == ("unchanged", "ShareManagerNotFound")
-    assert {node["reason"] for node in found["nodes"]} == {"NodeFeasible", "NodeCordoned"}
+    assert (found["asksFor"], found["reason"]) == ([], "ShareManagerNotFound")
+
+
+def test_who_may_read_one_vm_and_list_nothing_gets_an_explanation(explain: Explain, api: StaticApi) -> None:
+    """By GETs alone. What was not read is named."""
+    for path in (
+        "/api/v1/pods",
+        "/api/v1/nodes",
+        "/api/v1/namespaces/vms/pods",
+        f"{KUBEVIRT}/virtualmachineinstances",
+        "/apis/admissionregistration.k8s.io/v1",
+    ):
+        api.refuse(path, 403, "you may not")
+    found = explain("vm/db").found
+    assert found["asksFor"] == ["node-a"]
+    assert found["nextStart"].startswith("would ask for node-a; kube-scheduler and the webhook's rules then check: ")
+    assert "(assumed)" in found["settings"]
+    unread = " ".join(found["notes"])
+    for what in (
+        "whether the VM runs, and where, is not known (",
+        "who else uses the volumes is not known (",
+        "node-a",
+    ):
+        assert what in unread

@@ -64,7 +64,7 @@ async def test_of_many_nodes_those_with_trouble_have_a_card_and_the_others_a_cel
     assert (len(cells), cells[0].split("\n")[0].strip()) == (NODES - 2 * APART, "09")
     assert "worker-09: 2 VMs, 2 together, 2 share-managers: list them" in cells[0]
     words = "12 other nodes, without the shared part of their names (worker-…)"
-    assert await tab.text("#cells-hint") == f"{words}; grey: no VM there is stuck, apart or unknown"
+    assert await tab.text("#cells-hint") == f"{words}; grey: no VM there is stuck, not running, apart or unknown"
 
 
 async def test_only_lines_that_a_reader_can_follow_are_drawn(tab: Tab) -> None:

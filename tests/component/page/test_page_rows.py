@@ -33,7 +33,7 @@ async def test_an_open_row_has_its_decision_its_nodes_and_its_commands(page: Pag
         "node-a the VM runs here",
         "node-b apart from the VM share-manager of claim web-root, for",
         "kubevirt-coschedule explain vm/web -n vms",
-        "kubevirt-coschedule status --plan web -n vms",
+        "kubevirt-coschedule reunite web -n vms -o yaml --now",
         "virtctl restart web -n vms",
     ):
         assert part in detail

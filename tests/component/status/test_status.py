@@ -32,6 +32,7 @@ def test_only_lists_are_asked_for(status: Status, api: StaticApi) -> None:
             "/api/v1/namespaces/vms/pods",  # of VMs
             "/api/v1/namespaces/vms/pods",  # of others, which can use a VM's volume
             "/api/v1/namespaces/longhorn-system/pods",
+            "/api/v1/pods",  # of the webhook, by their labels
             "/api/v1/persistentvolumes",
             "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/kubevirt-coschedule",
             "/apis/kubevirt.io/v1/namespaces/vms/virtualmachineinstances",

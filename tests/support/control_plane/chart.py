@@ -1,6 +1,6 @@
 """The Helm chart: its values for the components of manifests/, and what the real helm makes of it.
 
-The value of `components/restart-stuck` is `restartStuck.enabled`, and so on.
+The value of `components/opt-in-all` is `optInAll.enabled`, and so on.
 """
 
 from __future__ import annotations

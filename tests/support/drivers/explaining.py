@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from webhook.core.opt_in import Mode
+from webhook.explain.cluster import Cluster, of_files
 from webhook.explain.run import explain_in
 from webhook.explain.settings import ExplainSettings
-from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.objects import documents
 from webhook.objects.manifests import Manifests
 from webhook.objects.objects import read_objects
@@ -101,12 +100,12 @@ class Ran(NamedTuple):
     err: str
 
 
-def the_cluster(text: str = CLUSTER) -> ClusterReader:
+def the_cluster(text: str = CLUSTER) -> Cluster:
     """The cluster that the YAML text describes."""
     manifests = Manifests(
         read_objects(documents.read_documents(text, "cluster.yaml")), longhorn_namespace="longhorn-system"
     )
-    return ClusterReader(manifests, "cluster.yaml", "longhorn-system")
+    return of_files(manifests, "cluster.yaml")
 
 
 def settings(source: str, **flags: Any) -> ExplainSettings:
@@ -119,9 +118,6 @@ def settings(source: str, **flags: Any) -> ExplainSettings:
         "context": None,
         "namespace": "vms",
         "output": "text",
-        "mode": Mode.REQUIRED,
-        "opt_in_all": "off",
-        "shortlist": "auto",
         "longhorn_namespace": "longhorn-system",
     }
     return ExplainSettings(**{**defaults, **flags})

@@ -42,7 +42,7 @@ def launcher(name: str, node: str | None, decision: str | None, **status: Any) -
     """A virt-launcher pod of the VMI `uid-db`, with a pin if the decision has one."""
     pod = live(builders.virt_launcher_pod(claims=["disk"]), name)
     pod["metadata"]["labels"]["kubevirt.io/created-by"] = "uid-db"
-    pod["metadata"]["ownerReferences"][0]["name"] = "db"
+    pod["metadata"]["ownerReferences"][0] |= {"name": "db", "uid": "uid-db"}
     pod["status"] = status
     if node:
         pod["spec"]["nodeName"] = node

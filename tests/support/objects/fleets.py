@@ -53,10 +53,14 @@ def launcher(*claims: str, name: str = "virt-launcher-db01-aaaaa", created: str 
 
 
 def the_row(
-    *pods: Pod, objects: list[Object] | None = None, gaps: dict[Ref, NoObject] | None = None, mode: Mode = Mode.REQUIRED
+    *pods: Pod,
+    objects: list[Object] | None = None,
+    gaps: dict[Ref, NoObject] | None = None,
+    mode: Mode = Mode.REQUIRED,
+    at: str = LATEST,
 ) -> VMStatus:
-    """The row of a VM's pods in a cluster of these objects."""
-    found = vm_status_of(pods, ViewWithGaps(cluster(*(objects or [])), gaps or {}), Policy(mode))
+    """The row of a VM's pods in a cluster of these objects, at this time."""
+    found = vm_status_of(pods, ViewWithGaps(cluster(*(objects or [])), gaps or {}), Policy(mode), at)
     assert found is not None
     return found
 

@@ -6,8 +6,10 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from webhook.core.api.kubevirt import ANNOTATION_MIGRATION, HOSTNAME, LABEL_MIGRATION_JOB_UID, VMI_KIND, MigrationState
 from webhook.core.api.meta import Condition, ObjectMeta
-from webhook.core.api.node import Node, NodeSpec, NodeStatus, Taint
+from webhook.core.api.node import Node, NodeStatus
+from webhook.core.api.pod import Pod, PodSpec
 from webhook.core.api.virtual_machine import VMICondition, VMIStatus
 from webhook.core.live_migration.kubevirt import KubeVirt, KubeVirtStatus
 from webhook.core.live_migration.migration import (
@@ -16,20 +18,20 @@ from webhook.core.live_migration.migration import (
     LABEL_REUNITE,
     Migration,
     MigrationSpec,
-    MigrationState,
     MigrationStatus,
     PhaseTransition,
     next_name,
 )
 from webhook.core.live_migration.vm import VM
 from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.reunite_messages import InvolvedObject, ReuniteEvent
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.core.opt_in import Mode
 from webhook.core.reasons import Reason
 from webhook.core.reunite.decide import MigrationDecisions, Situation
-from webhook.core.reunite.limits import ReuniteLimits
 from webhook.core.reunite.not_yet import NotYet
+from webhook.core.reunite.waits import ReuniteLimits
 
 NOW: Final = datetime(2026, 8, 5, 12, tzinfo=UTC).timestamp()
 
@@ -39,7 +41,7 @@ def ago(seconds: float, now: float = NOW) -> str:
     return datetime.fromtimestamp(now - seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def kubevirt(version: str = "v1.5.0", **status: Any) -> KubeVirt:
+def kubevirt(version: str = "v1.6.0", **status: Any) -> KubeVirt:
     """Return an installation of KubeVirt that does not change now."""
     status = {"phase": "Deployed", **status}
     return KubeVirt(metadata=ObjectMeta(name="kubevirt"), status=KubeVirtStatus(observed_version=version, **status))
@@ -79,8 +81,24 @@ def vm(name: str = "vm", node: str | None = "a", homes: Sequence[str] = ("b",), 
         changes["conditions"] = [VMICondition(type="LiveMigratable", status="False", message=unmigratable)]
     of_status = {key: changes.pop(key) for key in tuple(changes) if key in VMIStatus.__struct_fields__}
     status = VMIStatus(**{"phase": "Running", **of_status})
-    return VM(
-        row=replace(row, **of_row), started=changes.pop("started", ago(1_000_000)), status=status, **of_vm, **changes
+    usual = {"known": True, "uid": f"uid-{name}", "started": ago(1_000_000)}
+    return VM(row=replace(row, **of_row), status=status, **{**usual, **of_vm, **changes})
+
+
+def target(by: str = "kubevirt-migrate-vm-x", *, uid: str = "m", host: str | None = None) -> Pod:
+    """Return the pod that the migration of this name made."""
+    meta = ObjectMeta(
+        name="virt-launcher-vm", labels={LABEL_MIGRATION_JOB_UID: uid}, annotations={ANNOTATION_MIGRATION: by}
+    )
+    return Pod(metadata=meta, spec=PodSpec(node_selector={HOSTNAME: host} if host else None))
+
+
+def started(seconds: float, migration: str = "vm-reunite-1", uid: str = "uid-vm", **changes: Any) -> ReuniteEvent:
+    """Return the Event that `reunite` wrote when it created a migration."""
+    return ReuniteEvent(
+        metadata=ObjectMeta(name=f"e-{seconds}", namespace="ns", creation_timestamp=ago(seconds)),
+        involved_object=InvolvedObject(kind=VMI_KIND, namespace="ns", name="vm", uid=uid),
+        **{"reason": "ReuniteStarted", "message": f"migration {migration}: from node a to node b", **changes},
     )
 
 
@@ -92,12 +110,13 @@ def move(
     name: str = "",
     ended: str | None = None,
     ours: bool = False,
-    names_target: bool = False,
+    uid: str = "",
     evacuates: str | None = None,
     updates: bool = False,
     priority: str | None = None,
     source_node: str | None = None,
     target_node: str | None = None,
+    failure: str | None = None,
 ) -> Migration:
     """Return a migration that was created so many seconds before NOW, and ended at once."""
     annotations = {ANNOTATION_EVACUATION: evacuates, ANNOTATION_WORKLOAD_UPDATE: "" if updates else None}
@@ -106,40 +125,41 @@ def move(
         metadata=ObjectMeta(
             namespace="ns",
             name=name or f"{vmi}-{int(created)}",
+            uid=uid or None,
             creation_timestamp=ago(created),
             labels={LABEL_REUNITE: "true"} if ours else None,
             annotations={key: value for key, value in annotations.items() if value is not None},
         ),
-        spec=MigrationSpec(
-            vmi_name=vmi, priority=priority, added_node_selector={"x": "y"} if names_target or ours else None
-        ),
+        spec=MigrationSpec(vmi_name=vmi, priority=priority),
         status=MigrationStatus(
             phase=phase,
             phase_transition_timestamps=transitions,
-            migration_state=MigrationState(source_node=source_node, target_node=target_node),
+            migration_state=MigrationState(source_node=source_node, target_node=target_node, failure_reason=failure),
         ),
     )
 
 
-def node(name: str, *, ready_since: str | None = None, cordoned_since: str | None = None, **taint: str) -> Node:
-    """Return a node that is Ready, cordoned if there is a time, with this taint."""
-    taints = [Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule", time_added=cordoned_since)]
-    spec = NodeSpec(unschedulable=True, taints=taints) if cordoned_since else NodeSpec()
-    if taint:
-        spec = NodeSpec(taints=[Taint(**taint)])
+def node(name: str, *, ready_since: str | None = None) -> Node:
+    """Return a node that is Ready."""
     ready = Condition(type="Ready", status="True", last_transition_time=ready_since)
-    return Node(metadata=ObjectMeta(name=name), spec=spec, status=NodeStatus(conditions=[ready]))
+    return Node(metadata=ObjectMeta(name=name), status=NodeStatus(conditions=[ready]))
 
 
 def situation(
-    *parts: VM | Migration | Node, now: float = NOW, installed: KubeVirt | None = None, **limits: Any
+    *parts: VM | Migration | Node | ReuniteEvent,
+    now: float = NOW,
+    installed: KubeVirt | None = None,
+    oldest_on: dict[str, str] | None = None,
+    **limits: Any,
 ) -> Situation:
-    """Return the situation of these VMs, migrations and nodes, with these limits changed."""
+    """Return the situation of these VMs, migrations, nodes and Events, with these limits changed."""
     return Situation(
         now=now,
         vms=[each for each in parts if isinstance(each, VM)],
         migrations=[each for each in parts if isinstance(each, Migration)],
+        events=[each for each in parts if isinstance(each, ReuniteEvent)],
         kubevirt=installed or kubevirt(),
+        oldest_on=oldest_on or {},
         limits=ReuniteLimits(**limits),
         nodes={each.metadata.name or "": each for each in parts if isinstance(each, Node)},
     )
@@ -168,7 +188,7 @@ def plan_of(at: Situation, refused: NotYet | None = None, *, takes: bool = True)
         why = decisions.why_not(each)
         if not why:
             planned.asked.append(each.row.name)
-            why = refused or decisions.why_no_turn(each)
+            why = refused or decisions.why_not_now(each) or decisions.why_no_turn(each)
         if why:
             planned.waiting[each.key] = why
             continue

@@ -47,8 +47,8 @@ ONE_POD: Final = {"pod": "kubevirt-coschedule-7d9-x"}
 
 
 def named(state: str, vm: str = "db01", replica: str = "a") -> str:
-    """Return the series of a VM that is apart or stuck, as one replica has it."""
-    return ours("vm_apart_or_stuck_timestamp_seconds", f'state="{state}",vm="{vm}",vm_namespace="vms",pod="{replica}"')
+    """Return the series of a VM in trouble, as one replica has it."""
+    return ours("vm_in_trouble_timestamp_seconds", f'state="{state}",vm="{vm}",vm_namespace="vms",pod="{replica}"')
 
 
 def alert_of(vm: str) -> dict[str, str]:
@@ -149,4 +149,9 @@ CASES: Final = {
     ),
     "a VM that waited for a moment": Case("VMStuck", {named("stuck"): "_x5 300x3 _x20"}, "17m"),
     "a VM that is apart is not stuck": Case("VMStuck", {named("apart"): "0x20"}, "17m"),
+    "a pod that has a node and does not run": Case(
+        "VMNotRunning", {named("not-running"): "_x10 0x20"}, "17m", [DB01], "17m 0s"
+    ),
+    "a pod that runs after all": Case("VMNotRunning", {named("not-running"): "_x10 0x1 _x20"}, "17m"),
+    "a VM that is stuck has no node": Case("VMNotRunning", {named("stuck"): "0x20"}, "17m"),
 }

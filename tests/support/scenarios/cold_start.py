@@ -39,23 +39,6 @@ def cluster() -> list[Object]:
     ]
 
 
-def longhorn(kind: str, name: str, **fields: Any) -> dict[str, Any]:
-    """An object of Longhorn's own."""
-    metadata = {"name": name, "namespace": "longhorn-system"}
-    return {"apiVersion": "longhorn.io/v1beta2", "kind": kind, "metadata": metadata, **fields}
-
-
-def a_volume(pv: str = VOLUME) -> dict[str, Any]:
-    """The Volume behind the claim."""
-    status = {"kubernetesStatus": {"pvName": pv, "namespace": "vms", "pvcName": "disk"}}
-    return longhorn("Volume", VOLUME, spec={"accessMode": "rwx"}, status=status)
-
-
-def a_class(**fields: Any) -> dict[str, Any]:
-    """The StorageClass of every PersistentVolume that builders make."""
-    return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "longhorn"}, **fields}
-
-
 def created(**spec: Any) -> Object:
     """The volume's share-manager pod at its CREATE."""
     return builders.share_manager_pod(VOLUME, phase=None, **spec)

@@ -62,7 +62,7 @@ class Seen(NamedTuple):
 
     def each_read(self, objects: int) -> bool:
         """Whether each call has read so many objects: none has read more, and all together have read as many."""
-        at_most = self._more(f"{_PREFIX}_reads_bucket", le=str(objects))
+        at_most = self._more(f"{_PREFIX}_reads_bucket", le=str(float(objects)))
         return (at_most, self._more(f"{_PREFIX}_reads_sum")) == (self.calls, objects * self.calls)
 
     @property

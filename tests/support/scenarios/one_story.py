@@ -24,10 +24,9 @@ from support.drivers.explaining import a_vm
 from support.drivers.scraping import Scraped, scrape
 from support.drivers.serving import Client, Serving
 from support.drivers.status_runs import instance
-from support.objects import builders, builders_pods
+from support.objects import builders_pods
 from support.objects.builders import LONGHORN_API_VERSION, LONGHORN_NAMESPACE, NAMESPACE
 from support.objects.fleets import EARLY, served
-from support.scenarios import cold_start
 from support.scenarios.admitting import until, until_watched
 
 from webhook.telemetry.exposition import Family
@@ -178,16 +177,12 @@ class _Acting:
 
 def _before() -> list[Object]:
     """Nodes, VMs that are stopped, and share-managers that run, except the one of `cold`."""
-    objects = [*nodes(), cold_start.a_class(provisioner=builders.LONGHORN_DRIVER)]
+    objects = [*nodes()]
     for vm, start in _STARTS.items():
         running = served(start.volume, HOME[vm], EARLY) if vm in HOME else start.shelf[2:]
-        kubernetes = {"pvName": start.volume, "namespace": NAMESPACE, "pvcName": vm}
-        volume = cold_start.longhorn(
-            "Volume", start.volume, spec={"accessMode": "rwx"}, status={"kubernetesStatus": kubernetes}
-        )
         machine = a_vm(vm, name=vm)
         machine["metadata"]["namespace"] = NAMESPACE
-        objects += [*start.shelf[:2], *running, volume, machine]
+        objects += [*start.shelf[:2], *running, machine]
     return objects
 
 

@@ -64,6 +64,12 @@ def has_rights(api: Api) -> bool:
     return True
 
 
+def forget(api: Api) -> None:
+    """Delete all migrations, and the Events that tell of them: an Event without its migration means a cancelled one."""
+    for each in (*api.items(*MIGRATIONS), *api.items("v1", "Event", NAMESPACE, fieldSelector="reason=ReuniteStarted")):
+        api.delete(each)
+
+
 def names(api: Api) -> list[str]:
     """The names of all migrations."""
     return [each["metadata"]["name"] for each in api.items(*MIGRATIONS)]

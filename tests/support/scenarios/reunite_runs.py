@@ -11,10 +11,9 @@ from support.fakes.views import cluster
 from support.objects.reunite_vms import ago
 from support.scenarios.vm_scenes import scenes
 
-from webhook.core.api.meta import ObjectMeta
 from webhook.core.observe.events import Event
-from webhook.core.reunite.history import unix_seconds
 from webhook.core.reunite.reports import EventReason, VMReport
+from webhook.core.reunite.waits import unix_seconds
 from webhook.objects.manifests import Manifests
 from webhook.reunite.run import Run
 from webhook.reunite.settings import ReuniteSettings
@@ -29,6 +28,9 @@ KUBEVIRT: Final = {
 }
 MIGRATION: Final = "moved-reunite-1"
 MOVES: Final = f"migration {MIGRATION}: from node node-b to node node-a, that of its share-manager"
+FORBID: Final = (
+    "; to forbid it: kubectl annotate virtualmachine moved -n vms --overwrite kubevirt-scheduler/reunite=false"
+)
 Object = dict[str, Any]
 
 
@@ -49,11 +51,6 @@ class Answering(Writer):
         """As the API server."""
         assert at > 0
         self.events.append(event)
-        return self.answer
-
-    async def delete_pod(self, pod: ObjectMeta) -> Written:
-        """As the API server."""
-        self.asked.append(f"delete {pod.name} {pod.uid} {pod.resource_version}")
         return self.answer
 
 
@@ -93,9 +90,11 @@ DEFAULTS: Final[dict[str, Any]] = {
     "default": True,
     "apart_seconds": 1_800.0,
     "at_once": 2,
-    "at_once_per_node": 1,
-    "cooldown_seconds": 86_400.0,
-    "restart_stuck": False,
+    "rest_seconds": 14_400.0,
+    "names": (),
+    "namespace": None,
+    "output": "table",
+    "now": False,
     "opt_in_all": "off",
     "manifests": None,
 }

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from support.drivers.status_runs import NODES, Object, Ran
 from support.objects import builders
-from support.objects.deriving import a_vm
 from support.objects.fleets import disk, running_pod, served
 
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
@@ -16,8 +15,10 @@ def machine(name: str, *claims: str, asks: str | None = None, labels: Object | N
     """A VirtualMachine with disks of these claims; `asks` is the annotation of its template."""
     volumes = [{"name": f"disk-{claim}", "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
     meta = {"annotations": {} if asks is None else {ANNOTATION_CO_SCHEDULE: asks}, "labels": labels or {}}
-    made = a_vm({"domain": {}, "volumes": volumes}, meta, own={"name": name, "namespace": "vms"}, vm_spec=spec)
-    return {**made, "apiVersion": "kubevirt.io/v1"}
+    template = {"metadata": meta, "spec": {"domain": {}, "volumes": volumes}}
+    named = {"name": name, "namespace": "vms"}
+    spec = {"template": template, **spec}
+    return {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": named, "spec": spec}
 
 
 def pod(vm: str, claim: str, phase: str) -> Object:

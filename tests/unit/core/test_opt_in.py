@@ -19,6 +19,7 @@ from support.objects.builders import (
     virt_launcher_pod,
     vm_pod,
 )
+from support.objects.fleets import LATEST
 
 from webhook.core import refs
 from webhook.core.admit import Answer, Entry, admit
@@ -118,7 +119,7 @@ def test_a_namespace_that_is_not_cached_is_read_first() -> None:
     pods = [vm_pod(name, claims=["a"], opt_in=None, node="n1") for name in "xy"]
     consumed = ViewWithGaps(cluster(*LABELED, *pods), {NAMESPACE_REF: MISSING})
     assert missing_after(consumed, lambda view: find_vms("pv", view, Policy())) == need
-    assert vm_status_of([convert(pods[0], Pod)], consumed, Policy()) is None
+    assert vm_status_of([convert(pods[0], Pod)], consumed, Policy(), LATEST) is None
 
 
 def test_a_namespace_that_can_not_be_read_pins_nothing() -> None:
@@ -152,13 +153,13 @@ def test_a_pod_that_only_the_api_server_knows_needs_its_namespace_too() -> None:
 def test_the_row_of_a_vm_says_who_opted_it_in() -> None:
     """`status`, the page and the metrics show it."""
     pod = convert(vm_pod("x", claims=["a"], opt_in=None, node="n1"), Pod)
-    row = vm_status_of([pod], cluster(*LABELED), Policy())
+    row = vm_status_of([pod], cluster(*LABELED), Policy(), LATEST)
     assert row is not None
     assert (row.asked, row.by, row.mode) == ("true", OptedInBy.NAMESPACE, Mode.REQUIRED)
-    row = vm_status_of([pod], cluster(*SERVED), Policy(opt_in_all="preferred"))
+    row = vm_status_of([pod], cluster(*SERVED), Policy(opt_in_all="preferred"), LATEST)
     assert row is not None
     assert (row.asked, row.by, row.mode) == ("preferred", OptedInBy.CLUSTER, Mode.PREFERRED)
-    assert vm_status_of([pod], cluster(*SERVED), Policy()) is None
+    assert vm_status_of([pod], cluster(*SERVED), Policy(), LATEST) is None
 
 
 def admitted(pod: Object, gap: NoObject | None) -> Answer:
@@ -194,7 +195,7 @@ def test_a_candidate_needs_its_namespace() -> None:
     """To know whether the VM is opted in already."""
     pods = [convert(vm_pod("x", claims=["a"], opt_in=None, node="n1"), Pod)]
     for objects, opted_in in ((LABELED, True), (SERVED, False)):
-        found = candidate_of(pods, cluster(*objects), Policy())
+        found = candidate_of(pods, cluster(*objects), Policy(), LATEST)
         assert isinstance(found, Candidate)
         assert found.opted_in is opted_in
 

@@ -51,6 +51,7 @@ NAMES = {
     "value",
     "vm",
     "volume",
+    "waiting",
     "what",
     "which",
     "who",

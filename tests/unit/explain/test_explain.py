@@ -18,7 +18,8 @@ def test_yaml_is_the_same_value_as_json() -> None:
     """Both parse back to one value, and YAML says everything in full: no anchors, no folded lines."""
     text = run(as_yaml(a_vm("root")), output="yaml").out
     assert yaml.safe_load(text) == explained(a_vm("root"))
-    assert f"\nsentence: '{explained(a_vm('root'))['sentence']}'\n" in text
+    said = explained(a_vm("root"))["nextStart"].replace("'", "''")
+    assert f"\nnextStart: '{said}'\n" in text
     assert "&" not in text
     assert not text.startswith("---")
 

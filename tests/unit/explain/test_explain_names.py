@@ -8,7 +8,7 @@ import pytest
 
 from webhook.component_base.errors import BadSettings
 from webhook.explain import names
-from webhook.objects.kinds import POD, STORAGE_CLASS, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VOLUME, APIResource
+from webhook.objects.kinds import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
 
 SPELLING_ROWS: dict[str, APIResource[Any]] = {
     "vm": VIRTUAL_MACHINE,
@@ -23,13 +23,6 @@ SPELLING_ROWS: dict[str, APIResource[Any]] = {
     "vmis": VIRTUAL_MACHINE_INSTANCE,
     "virtualmachineinstance": VIRTUAL_MACHINE_INSTANCE,
     "virtualmachineinstances.kubevirt.io": VIRTUAL_MACHINE_INSTANCE,
-    "volume": VOLUME,
-    "volumes": VOLUME,
-    "lhv": VOLUME,
-    "Volume": VOLUME,
-    "volumes.longhorn.io": VOLUME,
-    "volumes.v1beta2.longhorn.io": VOLUME,
-    "lhv.longhorn.io": VOLUME,
     "po": POD,
     "pod": POD,
     "pods": POD,
@@ -68,7 +61,7 @@ def test_a_name_alone_is_that_of_a_vm() -> None:
         ["vm", "vm/a"],
         ["vm/.."],
         ["pods.kubevirt.io/a"],
-        ["volumes.kubevirt.io/a"],
+        ["volume/a"],
         ["pv/a"],
         ["/a"],
         ["vm/", "x"],
@@ -77,14 +70,13 @@ def test_a_name_alone_is_that_of_a_vm() -> None:
 )
 def test_anything_else_is_refused(words: list[str]) -> None:
     """A type that does not exist, and a name with a slash is an error."""
-    with pytest.raises(BadSettings, match="expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"):
+    with pytest.raises(BadSettings, match="expected vm/NAME, vmi/NAME or pod/NAME"):
         names.parse(words)
 
 
 PATH_ROWS = {
     "a VM": (VIRTUAL_MACHINE, "/apis/kubevirt.io/v1/namespaces/n/virtualmachines/a", "virtualmachines.kubevirt.io"),
     "a pod": (POD, "/api/v1/namespaces/n/pods/a", "pods"),
-    "a volume": (VOLUME, "/apis/longhorn.io/v1beta2/namespaces/n/volumes/a", "volumes.longhorn.io"),
 }
 
 
@@ -96,4 +88,4 @@ def test_a_type_knows_its_path(type_: APIResource[Any], path: str, title: str) -
 
 def test_what_is_in_no_namespace_has_none_in_its_path() -> None:
     """The path of a cluster-wide object has no empty part."""
-    assert STORAGE_CLASS.path("", "a") == "/apis/storage.k8s.io/v1/storageclasses/a"
+    assert NODE.path("", "a") == "/api/v1/nodes/a"

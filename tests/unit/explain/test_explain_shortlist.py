@@ -1,4 +1,4 @@
-"""explain on a large cluster: the short list of a share-manager pod; and a VM whose share-manager pod comes later."""
+"""explain on a large cluster: the short list of a share-manager pod."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def large(count: int = 120) -> list[dict[str, Any]]:
     return [*cold_start.cluster(), *cold_start.nodes(*(f"more-{index:03}" for index in range(count)))]
 
 
-OWN_ROWS: dict[str, tuple[dict[str, Any] | None, int]] = {
-    "no affinity": (None, 62),
-    "a StorageClass's topology": ({"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ZONE]}}}, 62),
-    "terms of its own": ({"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ZONE, ZONE, ZONE]}}}, 60),
+OWN_ROWS: dict[str, dict[str, Any] | None] = {
+    "no affinity": None,
+    "a StorageClass's topology": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ZONE]}}},
+    "terms of its own": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ZONE, ZONE, ZONE]}}},
 }
 
 
-@pytest.mark.parametrize(("own", "left_out"), OWN_ROWS.values(), ids=OWN_ROWS)
-def test_a_short_list_is_counted_in_the_text_and_named_in_json(own: dict[str, Any] | None, left_out: int) -> None:
-    """Text shows the size of the short list and its first terms; JSON has every name."""
+@pytest.mark.parametrize("own", OWN_ROWS.values(), ids=OWN_ROWS)
+def test_a_short_list_is_counted_in_the_text_and_named_in_json(own: dict[str, Any] | None) -> None:
+    """Text shows the size of the short list; JSON has every name and every term."""
     pod = created(affinity=own) if own else created()
     found, text = explained(pod, large()), explain(pod, large()).out
     shortlist = found["shortlist"]
@@ -42,13 +42,11 @@ def test_a_short_list_is_counted_in_the_text_and_named_in_json(own: dict[str, An
         f"  Short list:  any of {len(shortlist)} nodes, so that kube-scheduler scores each of them (-o json lists them;"
         in text
     )
-    terms = found["affinity"]["after"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
-    assert f"\n  and {left_out} more nodeSelectorTerms like these, for the other nodes of the short list\n" in text
-    assert left_out < len(terms) <= 64
-    assert len(text.splitlines()) < 100
+    assert len(found["affinity"]["after"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]) >= len(shortlist)
+    assert len(text.splitlines()) < 40
 
 
-@pytest.mark.parametrize("own", [affinity for affinity, _ in OWN_ROWS.values()], ids=OWN_ROWS)
+@pytest.mark.parametrize("own", OWN_ROWS.values(), ids=OWN_ROWS)
 def test_a_short_list_is_taken_out_again(own: dict[str, Any] | None) -> None:
     """A running share-manager pod is explained as Longhorn created it, without what the webhook wrote."""
     pod = created(affinity=own) if own else created()

@@ -1,4 +1,4 @@
-"""Explanation: the fields for one object, as scripts read them."""
+"""The explanation of a pod: what core says of it, as scripts read it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from typing import Any
 import jsonpatch
 import pytest
 from support.drivers.explaining import a_pod, as_yaml, explained, run, the_cluster
+from support.fakes.views import MISSING, ViewWithGaps, cluster
 
+from webhook.core import refs
 from webhook.core.opt_in import Policy
-from webhook.explain import explanation
-from webhook.explain.evaluate import explain
-from webhook.explain.explain_request import ExplainRequest
+from webhook.explain.explanation import Subject
+from webhook.explain.pod import explain_pod
+from webhook.explain.request import PodRequest
+from webhook.invocation import AS_STARTED
 from webhook.objects.documents import BadDocument
+from webhook.objects.webhook_settings import WebhookSettings
+
+_NODE = refs.node("node-a")
 
 
 def test_the_patch_leads_from_before_to_after() -> None:
@@ -30,10 +36,10 @@ def test_a_deeply_nested_object_is_bad_input() -> None:
     value: Any = "x"
     for _ in range(200_000):
         value = [value]
-    subject = explanation.Subject(kind="Pod", namespace="vms", name="a", source="stdin:1")
-    question = ExplainRequest(subject=subject, review={"request": value})
+    subject = Subject(kind="Pod", namespace="vms", name="a", source="stdin:1")
+    request = PodRequest(subject=subject, review={"request": value})
     with pytest.raises(BadDocument, match=r"^stdin:1: Pod: nested too deeply$"):
-        explain(question, the_cluster(), Policy())
+        explain_pod(request, the_cluster(), WebhookSettings(policy=Policy()), AS_STARTED)
 
 
 def test_a_pod_that_carries_the_decision_shows_no_change() -> None:
@@ -44,3 +50,26 @@ def test_a_pod_that_carries_the_decision_shows_no_change() -> None:
     assert (found["decision"], found["patch"]) == ("required", [])
     assert found["affinity"]["before"] == found["affinity"]["after"]
     assert run(as_yaml(patched)).out.endswith("Affinity:\n  unchanged\n")
+
+
+COLOR_ROWS = {
+    "required": (a_pod("root"), "\x1b[32mOutcome:     required on node-b\x1b[0m"),
+    "preferred": (a_pod("hint"), "\x1b[33mOutcome:       preferred on node-a\x1b[0m"),
+    "an added line": (a_pod("root"), "  \x1b[32m+affinity:\x1b[0m\n"),
+}
+
+
+@pytest.mark.parametrize(("pod", "painted"), COLOR_ROWS.values(), ids=COLOR_ROWS)
+def test_colors_mark_the_outcome_and_the_diff(pod: dict[str, Any], painted: str) -> None:
+    """Colors are only in output that asked for them."""
+    assert painted in run(as_yaml(pod), color=True).out
+    assert "\x1b" not in run(as_yaml(pod)).out
+
+
+def test_a_core_that_needs_objects_without_end_is_an_error() -> None:
+    """A core that always needs more objects would be a fault of the program, and not an endless loop."""
+    lacking = ViewWithGaps(cluster(), {_NODE: MISSING})
+    lacking.read_missing = lambda: None  # type: ignore[attr-defined]  # it reads nothing
+    endless = the_cluster()._replace(view=lacking)  # type: ignore[arg-type]  # a ClusterView is enough
+    with pytest.raises(AssertionError, match="core still needs objects after 16 rounds of reads"):
+        endless.ask(lambda view: view.get(_NODE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +12,7 @@ from support.objects import builders
 
 from webhook.core.api.pod import Pod
 from webhook.objects import documents
-from webhook.objects.documents import BadDocument, Document, read_documents
+from webhook.objects.documents import BadDocument, Document, read_documents, read_file
 from webhook.objects.manifests import Manifests
 
 OBJECTS: Final = [builders.node("node-a"), builders.share_manager_pod("root"), builders.persistent_volume_claim("root")]
@@ -112,3 +113,19 @@ def test_only_the_object_with_a_fault_is_read_as_yaml(monkeypatch: pytest.Monkey
     with pytest.raises(BadDocument, match="key kind is used twice"):
         read(f'{{"apiVersion":"v1","kind":"List","items":[{json.dumps(OBJECTS[0])},{fault}]}}')
     assert read_as_yaml == [fault]
+
+
+@pytest.mark.parametrize("between", ["\n", ""])
+def test_json_documents_one_after_another_are_named(between: str) -> None:
+    """As jq and a loop of kubectl print them. The error spoke of YAML."""
+    pod = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}'
+    with pytest.raises(BadDocument, match=r"^f: several JSON documents one after another; expected one, or a List"):
+        list(read_documents(f"{pod}{between}{pod}", "f"))
+
+
+def test_a_compressed_file_is_named(tmp_path: Path) -> None:
+    """It was `not UTF-8 text`."""
+    file = tmp_path / "cluster.json.gz"
+    file.write_bytes(gzip.compress(b"{}"))
+    with pytest.raises(BadDocument, match=r"cluster\.json\.gz: compressed by gzip; expected text: gunzip it first$"):
+        list(read_file(file))

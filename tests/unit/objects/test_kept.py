@@ -6,18 +6,18 @@ from typing import Any, Final
 
 import pytest
 from msgspec import convert
-from support.drivers.explaining import OPT_IN, a_vm, the_cluster
+from support.drivers.explaining import OPT_IN, a_vm
 from support.objects import builders
 
 from webhook.core.api.meta import ConfigMap, Namespace
 from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume
 from webhook.core.observe.reunite_messages import ReuniteEvent
-from webhook.explain.derive.notes import _NOT_DERIVED
-from webhook.explain.derive.virt_launcher import derive_virt_launcher
 from webhook.objects.api.kubevirt import VirtualMachine
-from webhook.objects.api.storage import PersistentVolume, Setting, StorageClass
-from webhook.objects.api.webhooks import WebhookConfiguration
-from webhook.objects.kept import as_json
+from webhook.objects.api.longhorn import Setting
+from webhook.objects.api.webhooks import ServePod, WebhookConfiguration
+from webhook.objects.kept import as_json, with_options
+from webhook.objects.vm_rules import _FIELDS, rules_of
 
 HIDDEN: Final = "hidden"
 Object = dict[str, Any]
@@ -36,26 +36,32 @@ def at(path: tuple[str, ...], leaf: Any) -> Object:
     return dict(inner)
 
 
-LISTS: Final = ("features", "gpus", "hostDevices")
+LEAVES: Final[dict[str, Any]] = {
+    **{key: [{"session": HIDDEN}] for key in ("features", "gpus", "hostDevices", "resourceClaims")},
+    **dict.fromkeys(("dedicatedCpuPlacement", "reservation", "persistent"), True),
+    **dict.fromkeys(("architecture", "model", "type"), "shown"),
+    "affinity": {"nodeAffinity": {}, "session": HIDDEN},
+    "tolerations": [{"key": "shown", "session": HIDDEN}],
+    "topologySpreadConstraints": [{"topologyKey": "shown", "session": HIDDEN}],
+}
 
 
-@pytest.mark.parametrize("path", [path for path, _ in _NOT_DERIVED], ids=".".join)
-def test_a_note_on_a_vm_is_the_same_of_a_bundle(path: tuple[str, ...]) -> None:
-    """For each part of a VM that is not derived, the note stays; what the part says does not."""
+@pytest.mark.parametrize("path", [path for path, _ in _FIELDS], ids=".".join)
+def test_a_rule_of_a_vm_is_named_alike_of_a_bundle(path: tuple[str, ...]) -> None:
+    """What the rule says is in no bundle where only its name counts."""
     whole = {"name": HIDDEN, "session": HIDDEN}
-    flags = ("dedicatedCpuPlacement", "reservation")
-    leaf: Any = True if path[-1] in flags else [whole] if path[-1] in LISTS else whole
+    leaf: Any = LEAVES.get(path[-1], whole)
     vm = a_vm("disk")
     vm["spec"]["template"]["spec"] |= at(path, leaf)
     left = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", **kept(vm, VirtualMachine)}
-    before, after = (derive_virt_launcher(convert(each, VirtualMachine), the_cluster(), "vms") for each in (vm, left))
-    assert (after.notes, after.pod) == (before.notes, before.pod)
-    assert len(after.notes) == 2
+    before, after = (rules_of(convert(each, VirtualMachine)) for each in (vm, left))
+    assert after == before
+    assert len(after) == 2
     assert HIDDEN not in str(left)
 
 
-def test_the_pod_of_a_vm_is_derived_alike() -> None:
-    """Requests, selectors, tolerations, affinity, claims and the opt-in are in a bundle; cloud-init is not."""
+def test_cloud_init_and_keys_of_a_vm_are_left_out() -> None:
+    """Selectors, claims and the opt-in stay."""
     vm = a_vm("disk")
     vm["spec"]["template"]["metadata"]["annotations"]["hooks.kubevirt.io/hookSidecars"] = HIDDEN
     vm["spec"]["template"]["metadata"]["annotations"]["vendor/password"] = HIDDEN
@@ -64,23 +70,42 @@ def test_the_pod_of_a_vm_is_derived_alike() -> None:
     spec |= {
         "accessCredentials": [{"sshPublicKey": HIDDEN}],
         "nodeSelector": {"zone": "a"},
-        "tolerations": [{"key": "dedicated", "operator": "Exists"}],
-        "affinity": builders.node_affinity(required=[builders.on_node("node-a")]),
-        "domain": {
-            "cpu": {"model": "Haswell", "cores": 2, "sockets": 2, "threads": 1, "dedicatedCpuPlacement": True},
-            "machine": {"type": "q35"},
-            "memory": {"guest": "2Gi", "hugepages": {"pageSize": "2Mi"}},
-            "resources": {"requests": {"cpu": "3"}, "limits": {"memory": "4Gi"}},
-            "firmware": {"serial": HIDDEN, "bootloader": {"efi": {"persistent": False}}},
-            "devices": {"tpm": {"persistent": False}},
-        },
+        "domain": {"firmware": {"serial": HIDDEN}},
     }
-    left = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", **kept(vm, VirtualMachine)}
-    before, after = (derive_virt_launcher(convert(each, VirtualMachine), the_cluster(), "vms") for each in (vm, left))
-    assert after.notes == before.notes
-    assert after.pod["spec"] == before.pod["spec"]
-    assert after.pod["metadata"]["annotations"][OPT_IN] == "true"
+    left = kept(vm, VirtualMachine)
+    template = left["spec"]["template"]
+    assert template["spec"]["nodeSelector"] == {"zone": "a"}
+    assert template["metadata"]["annotations"][OPT_IN] == "true"
     assert HIDDEN not in str(left)
+    assert "hook sidecars (annotation hooks.kubevirt.io/hookSidecars)" in rules_of(convert(left, VirtualMachine))
+
+
+def test_of_a_pod_of_the_webhook_the_options_that_decide_stay() -> None:
+    """And nothing else of its arguments and its environment."""
+    container = {
+        "name": "webhook",
+        "args": ["serve", "--mode=preferred", "--tls-private-key-file", HIDDEN],
+        "env": [
+            {"name": "TOKEN", "value": HIDDEN},
+            {"name": "KUBEVIRT_COSCHEDULE_AUDIT", "value": "on"},
+            {"name": "KUBEVIRT_COSCHEDULE_OPT_IN_ALL", "valueFrom": {"secretKeyRef": {"name": HIDDEN}}},
+        ],
+    }
+    other = {"name": "proxy", "args": [HIDDEN], "env": [{"name": "KUBEVIRT_COSCHEDULE_MODE", "value": HIDDEN}]}
+    pod = {"metadata": {"name": "w"}, "spec": {"containers": [container, other]}}
+    left = with_options(kept(pod, Pod), convert(pod, ServePod))
+    assert HIDDEN not in str(left)
+    assert left["spec"]["containers"] == [
+        {
+            "name": "webhook",
+            "args": ["serve", "--mode=preferred"],
+            "env": [
+                {"name": "KUBEVIRT_COSCHEDULE_AUDIT", "value": "on"},
+                {"name": "KUBEVIRT_COSCHEDULE_OPT_IN_ALL", "valueFrom": {}},
+            ],
+        },
+        {"name": "proxy"},
+    ]
 
 
 def test_the_environment_and_the_words_of_a_pod_are_left_out() -> None:
@@ -118,19 +143,20 @@ def named(name: str, **fields: Any) -> Object:
     return {"metadata": {"name": name}, **fields}
 
 
+DECIDING: Final = {
+    "migratable": "true",
+    "dataEngine": "v2",
+    "dataLocality": "strict-local",
+    "encrypted": "true",
+    "shareManagerNodeSelector": "storage:true",
+}
 NARROWED: Final[dict[str, tuple[type[Any], Object, Object | None]]] = {
     "attributes of a volume": (
         PersistentVolume,
-        named("pv", spec={"storageClassName": "c", "csi": {"volumeAttributes": {"migratable": "true", "key": HIDDEN}}}),
-        named("pv", spec={"storageClassName": "c", "csi": {"volumeAttributes": {"migratable": "true"}}}),
+        named("pv", spec={"csi": {"volumeAttributes": {**DECIDING, "key": HIDDEN}}}),
+        named("pv", spec={"csi": {"volumeAttributes": DECIDING}}),
     ),
     "a volume without a driver": (PersistentVolume, named("pv", spec={}), named("pv", spec={})),
-    "parameters of a class": (
-        StorageClass,
-        named("c", parameters={"shareManagerNodeSelector": "a:b", "password": HIDDEN}),
-        named("c", parameters={"shareManagerNodeSelector": "a:b"}),
-    ),
-    "a class without parameters": (StorageClass, named("c"), named("c")),
     "the label of a Namespace": (
         Namespace,
         {"metadata": {"name": "vms", "labels": {"kubevirt-scheduler/co-schedule": "true", "team": HIDDEN}}},
@@ -138,8 +164,8 @@ NARROWED: Final[dict[str, tuple[type[Any], Object, Object | None]]] = {
     ),
     "a setting that is read": (
         Setting,
-        named("taint-toleration", value="a=b"),
-        named("taint-toleration", value="a=b"),
+        named("current-longhorn-version", value="v1.12.1"),
+        named("current-longhorn-version", value="v1.12.1"),
     ),
     "another setting": (Setting, named("backup-target-credential-secret", value=HIDDEN), None),
     "the webhook": (

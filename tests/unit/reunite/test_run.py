@@ -13,6 +13,7 @@ from support.objects.reunite_vms import ago
 from support.scenarios import vm_scenes
 from support.scenarios.reunite_runs import (
     DEFAULTS,
+    FORBID,
     MIGRATION,
     MOVES,
     NOW,
@@ -42,7 +43,7 @@ def test_a_dry_run_says_what_it_would_do(writer: Answering | None) -> None:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (Written(Result.DONE), report(EventReason.STARTED, MOVES, "migrate")),
+        (Written(Result.DONE), report(EventReason.STARTED, MOVES + FORBID, "migrate")),
         (Written(Result.EXISTS, "exists"), report(EventReason.WAITING, "something else was faster: exists")),
         (
             Written(Result.REFUSED, "a quota"),
@@ -67,7 +68,7 @@ def test_only_a_refusal_leaves_the_turn_to_the_next_vm(answer: Result, count: in
     """Without an answer the migration may run."""
     second = json.loads(json.dumps(vm_scenes.moved()).replace("moved", "other").replace("page", "another-page"))
     writer = Answering(Written(answer, "because"))
-    went(moved(*second, vmi("other")), writer)
+    went(moved(*second, vmi("other")), writer, at_once=1)
     assert len(writer.asked) == count
 
 
@@ -132,10 +133,10 @@ def test_a_vmi_shows_the_end_of_a_migration_once(uid: str, written: int) -> None
     ("there", "written"),
     [
         pytest.param([], 1, id="none"),
-        pytest.param([event(MOVES, 1_799)], 0, id="a young one"),
-        pytest.param([event(MOVES, 1_800)], 1, id="an old one"),
+        pytest.param([event(MOVES + FORBID, 1_799)], 0, id="a young one"),
+        pytest.param([event(MOVES + FORBID, 1_800)], 1, id="an old one"),
         pytest.param([event("something else", 9)], 1, id="another one"),
-        pytest.param([event(MOVES, 9, uid="uid-before")], 1, id="one of the VM's last start"),
+        pytest.param([event(MOVES + FORBID, 9, uid="uid-before")], 1, id="one of the VM's last start"),
     ],
 )
 def test_an_event_is_repeated_after_half_an_hour(there: list[Object], written: int) -> None:
@@ -143,7 +144,7 @@ def test_an_event_is_repeated_after_half_an_hour(there: list[Object], written: i
     writer = Answering()
     run = went(moved(*there), writer)
     assert asyncio.run(run.write_events(writer)) == ""
-    assert [each.message for each in writer.events] == [MOVES] * written
+    assert [each.message for each in writer.events] == [MOVES + FORBID] * written
     assert {(each.name, each.uid) for each in writer.events} == ({("moved", "uid-moved")} if written else set())
 
 
@@ -157,7 +158,7 @@ def test_an_event_of_a_dry_run_says_so_and_one_that_is_lost_is_known() -> None:
 def test_a_reader_that_goes_away_keeps_no_event_from_being_written() -> None:
     """As in `reunite --dry-run=none | head -1`: the table ends, and the run goes on."""
     stdout = Mock(writelines=Mock(side_effect=BrokenPipeError))
-    output.print_table([report(EventReason.STARTED, MOVES, "migrate")], stdout)
+    output.print_table([report(EventReason.STARTED, MOVES, "migrate")], [], stdout)
     stdout.writelines.assert_called_once()
 
 
@@ -165,3 +166,45 @@ def test_files_are_only_read(tmp_path: Path) -> None:
     """A dry run needs no cluster; another one can't have files."""
     with pytest.raises(BadSettings, match="expected a live cluster to write to"):
         ReuniteSettings(**{**DEFAULTS, "manifests": tmp_path, "dry_run": "none"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"output": "yaml", "dry_run": "none"}, "got --dry-run none and --output yaml: expected one of the two"),
+        ({"now": True}, "got --now: expected --output yaml beside it"),
+    ],
+)
+def test_a_list_is_not_created_by_the_program(settings: dict[str, object], problem: str) -> None:
+    """Its user creates it, and alone leaves out waits."""
+    with pytest.raises(BadSettings, match=problem):
+        ReuniteSettings(**{**DEFAULTS, **settings})
+
+
+def test_a_namespace_that_is_being_deleted_takes_no_event_and_no_migration() -> None:
+    """The API server refuses each new object in it. The run has not failed."""
+    metadata = {"name": "vms", "deletionTimestamp": ago(9, NOW)}
+    terminating = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+    writer = Answering(Written(Result.REFUSED, "it is being terminated"))
+    run = went(moved(terminating), writer)
+    assert [each.message for each in run.reports] == ["NotMovable: it is being deleted"]
+    assert asyncio.run(run.write_events(writer)) == ""
+    assert not writer.asked
+    assert not writer.events
+
+
+def test_a_vm_without_an_event_comes_first() -> None:
+    """One run writes 500 Events; the next one begins with those that are left."""
+    second = json.loads(json.dumps(vm_scenes.moved()).replace("moved", "other").replace("page", "another-page"))
+    writer = Answering()
+    run = went(moved(*second, vmi("other"), event("something", 9)), writer)
+    asyncio.run(run.write_events(writer))
+    assert [each.name for each in writer.events] == ["other", "moved"]
+
+
+def test_what_was_not_chosen_is_not_told() -> None:
+    """By name or namespace."""
+    assert went(moved(), names=("vm/moved",)).reports
+    assert not went(moved(), names=("db",)).reports
+    assert went(moved(), namespace="vms").reports
+    assert not went(moved(), namespace="others").reports

@@ -11,7 +11,7 @@ from support.drivers.scraping import told
 from support.objects.fleets import launcher, the_row
 
 from webhook.core.observe.past_decision import Decided
-from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_status import TROUBLED, State, VMStatus
 from webhook.kube.metrics import VMMetrics, vm_families
 from webhook.kube.vm_seconds import VMSeconds
 from webhook.kube.vm_status import VMStatuses
@@ -123,10 +123,11 @@ def named(tracked: Tracked) -> list[tuple[str, str]]:
     return [(each.labels["vm"], each.labels["state"]) for each in samples if each.name == Family.VM_NAMED.title]
 
 
-def test_a_vm_that_is_apart_or_stuck_has_a_sample_with_its_name(tracked: Tracked) -> None:
+def test_a_vm_in_trouble_has_a_sample_with_its_name(tracked: Tracked) -> None:
     """Its value is since when. A VM in another state, or one whose time is not known, has none."""
-    tracked.become(vm(1), vm(2, State.STUCK), *(vm(3, state) for state in State if state not in ("apart", "stuck")))
-    assert named(tracked) == [("vm002", "stuck"), ("vm001", "apart")]
+    others = [vm(3, state) for state in State if state not in TROUBLED]
+    tracked.become(vm(1), vm(2, State.STUCK), vm(2, State.NOT_RUNNING), *others)
+    assert named(tracked) == [("vm002", "stuck"), ("vm002", "not-running"), ("vm001", "apart")]
     found = told(of(tracked).families)
     labels = {"vm_namespace": ROW.namespace, "vm": "vm001", "state": "apart"}
     assert found.value(Family.VM_NAMED.title, **labels) == datetime(2026, 1, 2, 0, 1, tzinfo=UTC).timestamp()

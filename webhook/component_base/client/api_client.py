@@ -6,10 +6,13 @@ Nothing secret is in these words.
 from __future__ import annotations
 
 import os
+import re
 import ssl
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import aiohttp
 from kubernetes_asyncio import config
@@ -17,7 +20,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 from kubernetes_asyncio.config.config_exception import ConfigException
 from kubernetes_asyncio.config.incluster_config import SERVICE_TOKEN_FILENAME
-from yaml import YAMLError
+from yaml import MarkedYAMLError, YAMLError
 
 from webhook.component_base.client.proxy import proxy_of
 from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
@@ -25,6 +28,33 @@ from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
 _SHOWN_CHARS: Final = 200  # of what a library says
 _DEFAULT_FILE: Final = "~/.kube/config"  # kubectl's
 _NOT_ONE: Final = "not a kubeconfig as `kubectl config view` prints one"
+_OIDC: Final = "the OIDC token of its user can't be used, and could not be renewed: log in again"
+# What the library raises, from the reading of YAML to the request for a new OIDC token.
+_LIBRARY_FAILURES: Final = (
+    ConfigException,
+    OSError,
+    YAMLError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    ValueError,
+    RuntimeError,
+    aiohttp.ClientError,
+)
+_KINDS: Final[Sequence[tuple[str, str]]] = (
+    (r"exec: process returned (\d+)", "its exec plugin ended with exit code {}"),
+    (r"exec: ", "its exec plugin gave no credential that can be used"),
+    (r"oidc: ", _OIDC),
+    (r"File does not exists: (.*)", "it names {}, and there is no such file"),
+    (
+        r"Invalid kube-config file\. Expected object with name (.*) in .*/(context|cluster|user)s list",
+        "it has no {1} {0}",
+    ),
+    (r"Token file exists but empty", "the token file of the pod's service account is empty"),
+    (r"Service |Cert ", "the pod's service account has no usable files"),
+)
+"""How the library's messages begin, and what is said instead: they can contain what a plugin or a server wrote."""
 
 
 async def load_kubeconfig(kubeconfig: Kubeconfig) -> tuple[Configuration, Context]:
@@ -45,11 +75,12 @@ async def load_kubeconfig(kubeconfig: Kubeconfig) -> tuple[Configuration, Contex
         else:
             context = await _load_file(kubeconfig, configuration)
             configuration.proxy = configuration.proxy or proxy_of(configuration.host or "")
-    except (ConfigException, OSError, YAMLError, KeyError, TypeError, AttributeError, AssertionError) as error:
+    except _LIBRARY_FAILURES as error:
+        names, problem = _file_names(kubeconfig), _problem(error, kubeconfig)
         raise BadKubeconfig(
-            f"{_file_names(kubeconfig)}: {_problem(error)}; expected a kubeconfig with a usable context (or a pod's "
-            "service account)"
+            f"{names}: {problem}; expected a kubeconfig with a usable context (or a pod's service account)"
         ) from None
+    _refuse_socks(configuration.proxy)
     # Go's clients do not ask for RFC 5280's finer points (VERIFY_X509_STRICT, on since Python 3.13), and many
     # clusters' certificates do not have them.
     configuration.disable_strict_ssl_verification = True
@@ -90,7 +121,11 @@ def sentence(error: Exception) -> str:
         return "the API server's answer broke off"
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the API server closed the connection"
-    return one_line(error)
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"the proxy answered {error.status}"
+    if isinstance(error, ConfigException):
+        return config_problem(error)
+    return f"the connection failed ({type(error).__name__})"
 
 
 def one_line(error: object) -> str:
@@ -125,10 +160,37 @@ def _existing(kubeconfig: Kubeconfig) -> str:
     )
 
 
-def _problem(error: Exception) -> str:
+def _problem(error: Exception, kubeconfig: Kubeconfig) -> str:
+    """What is wrong with the kubeconfig, in words of our own."""
+    if isinstance(error, aiohttp.ClientError):
+        return _OIDC  # nothing else asks a server while the file is read
     if isinstance(error, OSError) and error.strerror:
-        return error.strerror[:1].lower() + error.strerror[1:]
-    return one_line(error) if isinstance(error, (ConfigException, OSError, YAMLError)) else _NOT_ONE
+        why = error.strerror[:1].lower() + error.strerror[1:]
+        named = str(error.filename or "")
+        return f"it names {one_line(named)}: {why}" if named and named not in _file_names(kubeconfig) else why
+    if isinstance(error, MarkedYAMLError) and error.problem_mark:
+        return f"line {error.problem_mark.line + 1} is not YAML"
+    return config_problem(error)
+
+
+def config_problem(error: Exception) -> str:
+    """What is wrong with the credentials, in words of our own, by the kind of the library's message."""
+    for pattern, words in _KINDS:
+        found = re.match(pattern, str(error))
+        if found:
+            return one_line(words.format(*found.groups()))
+    is_text = isinstance(error, UnicodeDecodeError)  # of the file, as a rule
+    return _OIDC if isinstance(error, ValueError) and not is_text else _NOT_ONE
+
+
+def _refuse_socks(proxy: str | None) -> None:
+    """Raise BadKubeconfig for a SOCKS proxy, which would get an HTTP CONNECT."""
+    parts = urlsplit(proxy or "")
+    if parts.scheme.startswith("socks"):
+        raise BadKubeconfig(
+            f"{parts.scheme}://{parts.hostname}: a SOCKS proxy can't be used; expected an HTTP proxy "
+            "(http://HOST:PORT) in the kubeconfig's proxy-url or in the variable HTTPS_PROXY"
+        )
 
 
 async def _load_file(kubeconfig: Kubeconfig, configuration: Configuration) -> Context:

@@ -72,10 +72,23 @@ class Actuated(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     requests: Quantities | None = None
 
 
+class ContainerStateWaiting(Struct, frozen=True, gc=False):
+    """v1.ContainerStateWaiting: why a container does not run yet, such as ContainerCreating."""
+
+    reason: str | None = None
+
+
+class ContainerState(Struct, frozen=True, gc=False):
+    """v1.ContainerState: the state of a container that waits."""
+
+    waiting: ContainerStateWaiting | None = None
+
+
 class ContainerStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.ContainerStatus: the fields that show an in-place resize."""
+    """v1.ContainerStatus: the fields that show an in-place resize, and why a container waits."""
 
     name: str | None = None
+    state: ContainerState | None = None
     resources: Actuated | None = None
     allocated_resources: Quantities | None = None
 

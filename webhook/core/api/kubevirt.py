@@ -1,4 +1,4 @@
-"""The VirtualMachineInstance of a virt-launcher pod, which of its pods runs the VM, and its node selector."""
+"""The VirtualMachineInstance of a virt-launcher pod, which of its pods runs the VM, its node selector and migration."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.core.api.affinity import InterPodTerms, PodAffinityTerm
@@ -38,6 +39,21 @@ class VirtualMachineInstanceRef(NamedTuple):
 
     namespace: str
     uid: str
+
+
+class MigrationState(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstanceMigrationState, in part.
+
+    A VirtualMachineInstance has that of its newest migration, also when that is deleted. A migration has its own, from
+    its end on.
+    """
+
+    migration_uid: str | None = None
+    source_node: str | None = None
+    target_node: str | None = None
+    end_timestamp: str | None = None
+    abort_requested: bool | None = None
+    failure_reason: str | None = None
 
 
 def owner(pod: Pod) -> OwnerReference | None:
@@ -78,17 +94,23 @@ def placing_node_selector(node_selector: Mapping[str, str] | None, migration: st
     """Return the part of a pod's node selector that a user chose. KubeVirt asks for the other labels by itself.
 
     The VM's own node selector is in it, and spec.addedNodeSelector of the migration that created the pod. `migration`
-    is the name of that migration. If it is one of `reunite` or of `status --plan`, the hostname is left out. They name
-    a node because of the share-managers, not because a user wants the VM there.
+    is the name of that migration. If it is one of `reunite` or of its list, the hostname is left out. They name a node
+    because of the share-managers, not because a user wants the VM there.
     """
-    together = _TOGETHER.search(migration or "") is not None
+    together = is_together(migration)
     labels = (node_selector or {}).items()
-    users = ((key, wanted) for key, wanted in labels if not _is_kubevirts(key[:LABEL_KEY_MAX_CHARS]))
+    users = ((key, wanted) for key, wanted in labels if not is_kubevirts(key[:LABEL_KEY_MAX_CHARS]))
     return {key: wanted for key, wanted in users if not (together and key == HOSTNAME)}
 
 
+def is_together(migration: str | None) -> bool:
+    """Whether a migration of this name is one of `reunite`, or one of its list."""
+    return _TOGETHER.search(migration or "") is not None
+
+
 @lru_cache(maxsize=4096)  # a VM of a host model has a hundred labels, and all VMs have the same ones
-def _is_kubevirts(label: str) -> bool:
+def is_kubevirts(label: str) -> bool:
+    """Whether KubeVirt asks for this label of a node by itself."""
     domain, slash, _ = label.partition("/")
     return label == _ARCHITECTURE or (bool(slash) and f".{domain}".endswith(f".{_KUBEVIRT_DOMAIN}"))
 

@@ -11,7 +11,6 @@ from webhook.core.api.container import Quantities
 from webhook.core.api.meta import Condition, ObjectMeta
 
 LABEL_NODE_POOL: Final = "karpenter.sh/nodepool"
-_TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 
 
 class Taint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -20,7 +19,6 @@ class Taint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     key: str | None = None
     value: str | None = None
     effect: str | None = None
-    time_added: str | None = None
 
 
 class NodeSpec(Struct, rename="camel", frozen=True, kw_only=True, weakref=True):
@@ -61,15 +59,6 @@ class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
         return next(
             (each.last_transition_time for each in conditions if each.type == "Ready" and each.status == "True"), None
         )
-
-    @property
-    def cordoned_since(self) -> str | None:
-        """When Kubernetes' node lifecycle controller saw that the node is cordoned (RFC 3339); None if it is not.
-
-        Upstream: pkg/controller/util/node/controller_utils.go, SwapNodeControllerTaint.
-        """
-        taints = self.taints if self.spec and self.spec.unschedulable else ()
-        return next((each.time_added for each in taints if each.key == _TAINT_UNSCHEDULABLE), None)
 
     @property
     def from_karpenter(self) -> bool:

@@ -13,7 +13,14 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta, Raw, Struct
 
 from webhook.core.api.affinity import Affinity, NodeAffinity, PodAffinityTerm, TopologySpreadConstraint
-from webhook.core.api.container import Actuated, ContainerStatus, PodCondition, Quantities, Workload
+from webhook.core.api.container import (
+    Actuated,
+    ContainerStateWaiting,
+    ContainerStatus,
+    PodCondition,
+    Quantities,
+    Workload,
+)
 from webhook.core.api.longhorn import near_nodes
 from webhook.core.api.meta import (
     LABEL_KEY_MAX_CHARS,
@@ -138,6 +145,15 @@ class PodStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
         for condition in self.conditions or ():
             if condition.type == POD_SCHEDULED:
                 return condition
+        return None
+
+    @property
+    def waiting(self) -> str | None:
+        """Why the first container that waits does so; None if the kubelet reports none."""
+        for status in (*(self.init_container_statuses or ()), *(self.container_statuses or ())):
+            waiting: ContainerStateWaiting | None = status.state.waiting if status.state else None
+            if waiting and waiting.reason:
+                return waiting.reason
         return None
 
 

@@ -10,15 +10,13 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
+from webhook.core.api.kubevirt import MigrationState
 from webhook.core.api.meta import ObjectMeta, Present
 from webhook.core.api.node_selector import is_node_name
 
 VM_KIND: Final = "VirtualMachine"
 KUBEVIRT_API_VERSION: Final = "kubevirt.io/v1"
 LIVE_MIGRATABLE: Final = "LiveMigratable"
-PAUSED: Final = "Paused"
-CHANGES: Final = ("VolumesChange", "HotMemoryChange", "HotVCPUChange", "MigrationRequired")
-"""Conditions of a change that KubeVirt makes by a migration of its own (workload-updater.go, doesRequireMigration)."""
 
 
 class VMClaim(NamedTuple):
@@ -237,6 +235,7 @@ class VMIStatus(VMINode, rename="camel", frozen=True, kw_only=True):
     volume_status: list[VMIVolumeStatus] | None = None
     conditions: list[VMICondition] | None = None
     migrated_volumes: list[Present] | None = None
+    migration_state: MigrationState | None = None
     fs_freeze_status: str | None = field(default=None, name="fsFreezeStatus")
 
     def condition(self, type_: str) -> VMICondition | None:

@@ -1,4 +1,4 @@
-"""KubeVirt's own object (kubevirt.io/v1 KubeVirt): which version runs, whether it changes now, and its limits."""
+"""KubeVirt's own object (kubevirt.io/v1 KubeVirt): its version, whether it changes now, and what it allows."""
 
 from __future__ import annotations
 
@@ -9,27 +9,17 @@ from msgspec import Struct, field
 
 from webhook.core.api.meta import ObjectMeta
 
+FIRST_VERSION: Final = (1, 6)
+"""The first KubeVirt with addedNodeSelector: v1.5.3 has it neither in types.go nor in its CRD, v1.6.0 in both."""
 _DEPLOYED: Final = "Deployed"
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 
 
 class MigrationConfiguration(Struct, rename="camel", frozen=True, kw_only=True):
-    """MigrationConfiguration of KubeVirt, in part, with KubeVirt's defaults."""
+    """MigrationConfiguration of KubeVirt, in part: what may lose or pause a VM that is migrated."""
 
-    parallel_migrations_per_cluster: int | None = None
-    parallel_outbound_migrations_per_node: int | None = None
-
-    @property
-    def per_cluster(self) -> int:
-        """How many migrations KubeVirt runs at once."""
-        given = self.parallel_migrations_per_cluster
-        return 5 if given is None else given
-
-    @property
-    def outbound_per_node(self) -> int:
-        """How many of them may leave one node."""
-        given = self.parallel_outbound_migrations_per_node
-        return 2 if given is None else given
+    allow_post_copy: bool | None = None
+    allow_workload_disruption: bool | None = None
 
 
 class KubeVirtConfiguration(Struct, frozen=True, kw_only=True):
@@ -66,10 +56,13 @@ class KubeVirt(Struct, frozen=True, kw_only=True):
         return self.status.observed_version or ""
 
     @property
-    def limits(self) -> MigrationConfiguration:
-        """How many migrations KubeVirt runs at once."""
+    def disrupts(self) -> str:
+        """The setting by which a migration may end a VM, or pause it for long; empty if there is none."""
         configuration = self.spec.configuration
-        return (configuration.migrations if configuration else None) or MigrationConfiguration()
+        migrations = (configuration.migrations if configuration else None) or MigrationConfiguration()
+        if migrations.allow_post_copy:
+            return "allowPostCopy"
+        return "allowWorkloadDisruption" if migrations.allow_workload_disruption else ""
 
     @property
     def changes(self) -> str:

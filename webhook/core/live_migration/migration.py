@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.core.api.kubevirt import HOSTNAME
+from webhook.core.api.kubevirt import HOSTNAME, MigrationState
 from webhook.core.api.meta import ObjectMeta
 
 LABEL_REUNITE: Final = "kubevirt-scheduler/reunite"
 """On each migration that `reunite` creates. The annotation of a VM has the same key."""
+ANNOTATION_LISTED: Final = "kubevirt-scheduler/from-list"  # on each migration of a list: `reunite -o yaml`
 ANNOTATION_WORKLOAD_UPDATE: Final = "kubevirt.io/workloadUpdateMigration"
 ANNOTATION_EVACUATION: Final = "kubevirt.io/evacuationMigration"  # its value is the node that the VM must leave
 FINAL_MIGRATIONS: Final = 5  # of a VM that KubeVirt keeps (migration.go, garbageCollectFinalizedMigrations)
@@ -26,19 +27,17 @@ _NAME_CHARS: Final = 63  # as of the label kubevirt.io/vmi-name, which KubeVirt 
 _DIGEST_CHARS: Final = 8
 _SUCCEEDED: Final = "Succeeded"
 _FAILED: Final = "Failed"
-_SYSTEM_CRITICAL: Final = "system-critical"
+_SYSTEM_MAINTENANCE: Final = "system-maintenance"
 
 
 class MigrationSpec(Struct, rename="camel", frozen=True, kw_only=True):
     """VirtualMachineInstanceMigrationSpec, in part.
 
-    `priority` is system-critical for a drain or an upgrade, system-maintenance for the descheduler. It is absent before
-    KubeVirt 1.7, and before 1.9 without the feature gate MigrationPriorityQueue.
+    Only virt-controller may set `priority`. It is system-maintenance if a descheduler names itself.
     """
 
     vmi_name: str = ""
     priority: str | None = None
-    added_node_selector: dict[str, str] | None = None
 
 
 class PhaseTransition(Struct, rename="camel", frozen=True, kw_only=True):
@@ -46,14 +45,6 @@ class PhaseTransition(Struct, rename="camel", frozen=True, kw_only=True):
 
     phase: str = ""
     phase_transition_timestamp: str | None = None
-
-
-class MigrationState(Struct, rename="camel", frozen=True, kw_only=True):
-    """VirtualMachineInstanceMigrationState, in part. KubeVirt writes it into a migration at its end."""
-
-    source_node: str | None = None
-    target_node: str | None = None
-    failure_reason: str | None = None
 
 
 class MigrationStatus(Struct, rename="camel", frozen=True, kw_only=True):
@@ -87,6 +78,11 @@ class Migration(Struct, frozen=True, kw_only=True):
         return self.metadata.creation_timestamp or ""
 
     @property
+    def uid(self) -> str:
+        """Its uid. The target pod has it as a label."""
+        return self.metadata.uid or ""
+
+    @property
     def ours(self) -> bool:
         """Whether `reunite` created it."""
         return self.metadata.label(LABEL_REUNITE) is not None
@@ -117,11 +113,6 @@ class Migration(Struct, frozen=True, kw_only=True):
         return self.succeeded or self.failed
 
     @property
-    def is_queued(self) -> bool:
-        """Whether KubeVirt has not begun: it is busy, or a quota, a backup or a plugged disk delays the target pod."""
-        return self.phase in {"", "Pending"}
-
-    @property
     def ended(self) -> str:
         """When it became final; when it was created, if KubeVirt has noted no such time (RFC 3339)."""
         times = (self.status.phase_transition_timestamps if self.status else None) or ()
@@ -134,11 +125,14 @@ class Migration(Struct, frozen=True, kw_only=True):
         return self.metadata.annotation(ANNOTATION_EVACUATION)
 
     @property
-    def is_for_upkeep(self) -> bool:
-        """Whether KubeVirt says that it drains a node or updates the VM: nobody wants the VM elsewhere."""
-        return self.metadata.annotation(ANNOTATION_WORKLOAD_UPDATE) is not None or (
-            self.spec.priority == _SYSTEM_CRITICAL
-        )
+    def updates(self) -> bool:
+        """Whether KubeVirt updates the VM by it, and nobody wants the VM elsewhere."""
+        return self.metadata.annotation(ANNOTATION_WORKLOAD_UPDATE) is not None
+
+    @property
+    def balances(self) -> bool:
+        """Whether a descheduler that names itself has evicted the VM."""
+        return self.spec.priority == _SYSTEM_MAINTENANCE
 
 
 def migration_object(namespace: str, vmi: str, hostname: str, *, name: str | None = None) -> dict[str, Any]:
@@ -146,19 +140,17 @@ def migration_object(namespace: str, vmi: str, hostname: str, *, name: str | Non
 
     KubeVirt adds `addedNodeSelector` to the node selector of the VM. If kube-scheduler finds no node for the target pod
     within PLACING_SECONDS, KubeVirt deletes the pod, and the migration fails. With a `name` it is one of `reunite`.
-    Without one the API server chooses a name, and the migration is its user's.
+    Without one it is from a list: the API server chooses a name, and the migration is its user's.
     """
-    identity = {"name": name} if name else {"generateName": f"{vmi}-together-"}
-    labels = {"labels": {LABEL_REUNITE: "true"}} if name else {}
+    identity: dict[str, Any] = {"generateName": f"{_short(vmi)}-together-"}
+    annotations = {ANNOTATION_UNSCHEDULABLE_SECONDS: str(PLACING_SECONDS), ANNOTATION_LISTED: "true"}
+    if name:
+        identity = {"name": name, "labels": {LABEL_REUNITE: "true"}}
+        del annotations[ANNOTATION_LISTED]
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstanceMigration",
-        "metadata": {
-            **identity,
-            "namespace": namespace,
-            **labels,
-            "annotations": {ANNOTATION_UNSCHEDULABLE_SECONDS: str(PLACING_SECONDS)},
-        },
+        "metadata": {**identity, "namespace": namespace, "annotations": annotations},
         "spec": {"vmiName": vmi, "addedNodeSelector": {HOSTNAME: hostname}},
     }
 
@@ -169,9 +161,18 @@ def next_name(vmi: str, migrations: Iterable[Migration]) -> str:
     The same migrations always give the same name. So the API server refuses the second of two programs that both
     create a migration, and a program that has not seen its own.
     """
-    stem = f"{_short(vmi)}-reunite-"
+    return f"{_stem(vmi)}{highest_number(vmi, migrations) + 1}"
+
+
+def highest_number(vmi: str, migrations: Iterable[Migration]) -> int:
+    """Return the highest N of these migrations whose name is VMI-reunite-N; 0 if none is."""
+    stem = _stem(vmi)
     numbers = (migration.name.removeprefix(stem) for migration in migrations if migration.name.startswith(stem))
-    return f"{stem}{max((int(number) for number in numbers if number.isdecimal()), default=0) + 1}"
+    return max((int(number) for number in numbers if number.isdecimal()), default=0)
+
+
+def _stem(vmi: str) -> str:
+    return f"{_short(vmi)}-reunite-"
 
 
 def _short(vmi: str) -> str:

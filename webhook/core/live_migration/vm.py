@@ -1,4 +1,4 @@
-"""VM: one VM as `reunite` and a plan see it; what else goes on with it, and what its migration is judged by."""
+"""VM: one VM as `reunite` sees it, and what else goes on with it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from webhook.core.api.affinity import Affinity, InterPodTerms, NodeAffinity
-from webhook.core.api.kubevirt import HOSTNAME, LABEL_MIGRATION_JOB_UID, without_target_rule
-from webhook.core.api.node_selector import NodeSelector
+from webhook.core.api.affinity import Affinity
+from webhook.core.api.kubevirt import ANNOTATION_MIGRATION, LABEL_MIGRATION_JOB_UID
 from webhook.core.api.pod import Pod, Toleration
-from webhook.core.api.virtual_machine import CHANGES, PAUSED, VMIStatus
+from webhook.core.api.virtual_machine import VMIStatus
+from webhook.core.observe.restart import restart_command, restart_without_owner
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.patch.decision_patch import as_created
 
+PAUSED: Final = "Paused"
+CHANGES: Final = ("VolumesChange", "HotMemoryChange", "HotVCPUChange", "MigrationRequired")
+"""Conditions of a change that KubeVirt makes by a migration of its own (workload-updater.go, doesRequireMigration)."""
 _NOT_BY_MIGRATION: Final = ("None", "External")
 _READY: Final = "Ready"
 _DUMPED: Final = "MemoryDumpInProgress"
-_BY_KUBERNETES: Final = "node.kubernetes.io/"  # tolerations that admission plugins add to every pod
-_BY_KUBEVIRT: Final = "kubevirt.io/"  # requirements of labels that KubeVirt adds to the VM's own
 
 
 class Placement(Struct, frozen=True, kw_only=True):
@@ -29,6 +28,8 @@ class Placement(Struct, frozen=True, kw_only=True):
     node_selector: Mapping[str, str] = {}
     affinity: Affinity | None = None
     tolerations: Sequence[Toleration] = ()
+    host_model: bool = True
+    priority_class: str | None = None
 
 
 class VM(Struct, frozen=True, kw_only=True):
@@ -36,34 +37,33 @@ class VM(Struct, frozen=True, kw_only=True):
 
     Attributes:
         row: where the VM and its share-managers are.
+        known: whether the VMI was read. Else nothing is known of the fields that come from it.
+        uid: of the VMI.
         started: when the VMI was created (RFC 3339): each start of a VM creates one.
         status: of the VMI.
-        reunite: the value of the annotation `kubevirt-scheduler/reunite`, None without it.
-        deleted: whether the VMI is being deleted.
+        answers: the values of the annotation `kubevirt-scheduler/reunite` on VM, template and VMI.
+        deleted: whether the VMI or its namespace is being deleted.
         eviction_strategy: of the VMI; empty if the cluster's counts.
         copying: what copies the VM's disks now, as KubeVirt says it at the VirtualMachine: a snapshot or a restore.
         pod: the VM's pod as it is; None if it could not be read.
-        placement: what KubeVirt makes the target pod of now; None if the VMI could not be read.
-        start_strategy: of the VMI.
+        placement: what KubeVirt makes pods of the VM of now.
         owner: the name of the VirtualMachine that owns the VMI; None if none owns it.
         run_strategy: of the VirtualMachine; None if it could not be read.
-        failed_starts: status.startFailure.consecutiveFailCount. KubeVirt counts each VMI that failed before it ran, a
-            deleted pod's VMI among them, and begins again at 0 once a VMI of the VM runs.
     """
 
     row: VMStatus
+    known: bool = False
+    uid: str = ""
     started: str = ""
     status: VMIStatus = VMIStatus()
-    reunite: str | None = None
+    answers: tuple[str, ...] = ()
     deleted: bool = False
     eviction_strategy: str = ""
     copying: str = ""
     pod: Pod | None = None
-    placement: Placement | None = None
-    start_strategy: str | None = None
+    placement: Placement = Placement()
     owner: str | None = None
     run_strategy: str | None = None
-    failed_starts: int = 0
 
     @property
     def key(self) -> tuple[str, str]:
@@ -71,33 +71,42 @@ class VM(Struct, frozen=True, kw_only=True):
         return self.row.namespace, self.row.name
 
     @property
-    def pod_at_create(self) -> Pod | None:
-        """The pod from which KubeVirt makes the target pod of a migration; None if the VM's pod could not be read.
-
-        It is the pod without its node, and without what the webhook and an earlier migration have added. A migration
-        adds a node selector, and KubeVirt's rule that keeps the target off the VM's node.
-        """
-        if self.pod is None or self.pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None:
-            return self.pod and as_created(self.pod)
-        pod = without_target_rule(as_created(self.pod))
-        if self.placement and HOSTNAME in self.placement.node_selector:
-            return pod
-        left = {key: wanted for key, wanted in (pod.spec.node_selector or {}).items() if key != HOSTNAME}
-        return replace(pod, spec=replace(pod.spec, node_selector=left))
+    def home(self) -> str:
+        """The first node of its share-managers."""
+        return self.row.share_manager_nodes[0]
 
     @property
-    def must_leave(self) -> str | None:
-        """The node that the VM must leave; None if it is on another (evacuation.go, hasMigratedOnEviction)."""
-        leaves = self.status.evacuation_node_name
-        return leaves if leaves and leaves == self.row.node else None
+    def arrived_by(self) -> tuple[str, str] | None:
+        """Uid and name of the migration that made the VM's pod; None if a start made it."""
+        uid = self.pod.metadata.label(LABEL_MIGRATION_JOB_UID) if self.pod else None
+        name = self.pod.metadata.annotation(ANNOTATION_MIGRATION) if self.pod else None
+        return None if uid is None else (uid, name or "")
+
+    @property
+    def says_yes(self) -> bool:
+        """Whether the VM itself lets `reunite` move it."""
+        return bool(self.answers) and set(self.answers) == {"true"}
+
+    @property
+    def restart(self) -> str:
+        """How its user restarts it."""
+        if self.owner:
+            return restart_command(self.owner, self.row.namespace, self.run_strategy)
+        return restart_without_owner(self.row.name)
+
+    @property
+    def forbids(self) -> str:
+        """The command that keeps the VM where it is."""
+        kind, name = ("virtualmachine", self.owner) if self.owner else ("virtualmachineinstance", self.row.name)
+        return f"kubectl annotate {kind} {name} -n {self.row.namespace} --overwrite kubevirt-scheduler/reunite=false"
 
     @property
     def busy(self) -> str:
-        """What is done with the VM now, or what its user does not allow; empty if nothing stands against a migration.
+        """Why it can't be migrated now, or what is done with it, or what its user does not allow; empty for nothing.
 
-        A migration would carry the change or the copy along, or wait for it.
+        A migration would fail, carry the change or the copy along, or wait for it.
         """
-        status = self.status
+        status, where = self.status, f"{self.row.name} -n {self.row.namespace}"
         change = next((type_ for type_ in CHANGES if status.condition(type_)), None)
         paused = status.condition(PAUSED)
         tracking = status.changed_block_tracking
@@ -105,8 +114,19 @@ class VM(Struct, frozen=True, kw_only=True):
         volumes = status.volume_status or ()
         plugged = next((each for each in volumes if each.hotplug_volume is not None and each.phase != _READY), None)
         plugged = plugged or next((each for each in volumes if each.phase == _DUMPED), None)
+        leaves = status.evacuation_node_name
+        aborted = status.migration_state
         checks = (
+            (not self.known, "its VirtualMachineInstance was not read"),
             (self.deleted, "it is being deleted"),
+            (status.phase != "Running", f"its phase is {status.phase or 'not known'}"),
+            (self.row.held, self.row.remedy.sentence if self.row.remedy else ""),
+            (
+                leaves and leaves == self.row.node,
+                f"KubeVirt moves it away from {leaves}; without a drain of it: virtctl evacuate-cancel vmi {where}",
+            ),
+            (aborted and aborted.abort_requested and not aborted.end_timestamp, "a migration of it is being cancelled"),
+            (status.unmigratable, status.unmigratable),
             (self.eviction_strategy in _NOT_BY_MIGRATION, f"its evictionStrategy is {self.eviction_strategy}"),
             (status.migrated_volumes, "its volumes move to other claims"),
             (change, f"KubeVirt changes it: condition {change}"),
@@ -117,44 +137,3 @@ class VM(Struct, frozen=True, kw_only=True):
             (plugged, f"volume {plugged.name if plugged else ''} is {plugged.phase if plugged else ''}"),
         )
         return next((sentence for holds, sentence in checks if holds), "")
-
-    @property
-    def changed(self) -> str:
-        """What of the VMI's placement differs from the running pod, which the target pod has; empty if nothing does.
-
-        KubeVirt renders the target pod from the VMI as it is now (services/template.go, RenderMigrationManifest).
-        """
-        pod, now = self.pod_at_create, self.placement
-        if pod is None or now is None:
-            return ""
-        spec = pod.spec
-        selector = (spec.node_selector or {}).items()
-        tolerations = [each for each in spec.tolerations or () if not (each.key or "").startswith(_BY_KUBERNETES)]
-        wanted = [each for each in now.tolerations if not (each.key or "").startswith(_BY_KUBERNETES)]
-        checks = (
-            ("nodeSelector", now.node_selector.items() <= selector),
-            ("affinity", _own(spec.affinity) == _own(now.affinity)),
-            (
-                "tolerations",
-                all(each in wanted for each in tolerations) and all(each in tolerations for each in wanted),
-            ),
-        )
-        return next((field for field, same in checks if not same), "")
-
-
-def _own(affinity: Affinity | None) -> Affinity:
-    """Return the affinity without the requirements that KubeVirt adds. Empty parts are absent."""
-    affinity = affinity or Affinity()
-    node = affinity.node_affinity or NodeAffinity()
-    terms = []
-    for term in (node.required.node_selector_terms if node.required else None) or ():
-        expressions = [each for each in term.match_expressions or () if _BY_KUBEVIRT not in (each.key or "")]
-        if expressions or term.match_fields:
-            terms.append(replace(term, match_expressions=expressions or None))
-    required = NodeSelector(node_selector_terms=terms) if terms else None
-    own = NodeAffinity(required=required, preferred=node.preferred or None)
-    return Affinity(
-        node_affinity=None if own == NodeAffinity() else own,
-        pod_affinity=None if affinity.pod_affinity == InterPodTerms() else affinity.pod_affinity,
-        pod_anti_affinity=None if affinity.pod_anti_affinity == InterPodTerms() else affinity.pod_anti_affinity,
-    )

@@ -30,6 +30,18 @@ def restart_command(name: str, namespace: str, strategy: str | None) -> str:
     return restart
 
 
+def new_pod_command(pod: str, name: str, namespace: str) -> str:
+    """Return the command that gives a VM another pod in place of one that has never run.
+
+    virt-controller sets the VMI of a pod that is deleted to Failed. Always and RerunOnFailure then make a new one.
+    Manual waits for a start (StartVMRequestHandler). Once refuses it, and starts again if its VMI is deleted.
+    """
+    return (
+        f"kubectl delete pod {pod} -n {namespace}; if the VM's runStrategy is Manual, also: virtctl start {name} "
+        f"-n {namespace}; if it is Once, instead: kubectl delete virtualmachineinstance {name} -n {namespace}"
+    )
+
+
 def restart_without_owner(name: str) -> str:
     """Return the advice for a VirtualMachineInstance without a VirtualMachine, which KubeVirt never recreates."""
     return f"no VirtualMachine owns {name}, so its creator must stop and start it"

@@ -37,8 +37,8 @@ class VMItem(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     `asked_by`: whose value `asked` is: vm (its annotation), namespace (its label) or cluster (the setting). `mode` is
     what the value means in this cluster. `only_node`: the one node on which the waiting pod may start. `cause`: the
     reason in a few words, empty for a VM that is together.
-    `remedy`: what to do about a VM that is apart or stuck. `reunite`: what that program last said of it. Both can be
-    empty.
+    `remedy`: what to do about a VM that is apart, stuck or not running. `reunite`: what that program last said of it.
+    Both can be empty.
     """
 
     metadata: ItemMetadata

@@ -22,6 +22,7 @@ from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
 from webhook.core.causes import short_cause
 from webhook.core.evidence import vm_facts
 from webhook.core.observe import why_apart
+from webhook.core.observe.not_running import why_not_running
 from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
 from webhook.core.observe.vm_volumes import STARTING, VMVolumeStatus, bound_or_waiting_since, volumes_of
 from webhook.core.observe.why_apart import Apart, Remedy
@@ -36,6 +37,7 @@ class State(StrEnum):
     """Where a VM is, compared with its share-managers: the worst first. The codes are stable, as metric labels."""
 
     STUCK = "stuck"
+    NOT_RUNNING = "not-running"
     APART = "apart"
     UNKNOWN = "unknown"
     PENDING = "pending"
@@ -48,7 +50,7 @@ class State(StrEnum):
         return _MEANINGS[self]
 
 
-TROUBLED: Final = (State.STUCK, State.APART)
+TROUBLED: Final = (State.STUCK, State.NOT_RUNNING, State.APART)
 SEVERITY: Final = {state: rank for rank, state in enumerate(State)}
 _MEANINGS: Final = {
     State.TOGETHER: "every share-manager that is on a node is on the VM's. Only disks of the VM's own count: no claim "
@@ -56,6 +58,8 @@ _MEANINGS: Final = {
     State.APART: "the share-manager of one or more of the VM's own disks is on another node than the VM",
     State.STUCK: "the VM's pod may run only on nodes that its affinity names (the webhook's or its own), and "
     "kube-scheduler reports that it fits none",
+    State.NOT_RUNNING: "the VM's pod has had a node for ten minutes or longer, and is still Pending: a container waits "
+    "for a volume, an image or the kubelet",
     State.PENDING: "the VM, or a share-manager that Longhorn is creating, is not on a node yet",
     State.FREE: "the VM is on a node, and there is no pod of a share-manager that it could be with: none runs, "
     "whatever the ShareManager says, or its volumes need none",
@@ -76,7 +80,7 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
         why: for a VM that is apart what made it so, else what shows the state.
         since: since when the VM is in this state, as far as the objects show it.
         held: why KubeVirt can move a VM that is apart nowhere; None if no reason is known.
-        remedy: what the user can do about a VM that is apart or stuck; None for another VM.
+        remedy: what the user can do about a VM that is apart, stuck or not running; None for another VM.
         said_by_reunite: what `reunite` last said of a VM that is apart; empty where that is not read.
     """
 
@@ -105,8 +109,11 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
         return tuple(sorted({volume.node for volume in self.volumes if volume.node and volume.together is not None}))
 
 
-def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMStatus | None:
-    """Return the status of the VM that these pods belong to; None if no pod runs it, or if it does not opt in."""
+def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy, at: str) -> VMStatus | None:
+    """Return the status of the VM that these pods belong to; None if no pod runs it, or if it does not opt in.
+
+    `at`: the time for which the pods were read (RFC 3339).
+    """
     unfinished = [pod for pod in pods if not kubevirt.is_finished(pod)]
     if not unfinished:
         return None
@@ -118,7 +125,7 @@ def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMSt
     named = frozenset() if pod.spec.node_name else named_nodes(pod.spec.required_node_affinity)
     past = past_decision(pod)
     pinned = past.decided is Decided.REQUIRED or bool(named)
-    state, why, since = _state(pod, volumes, pinned=pinned)
+    state, why, since = _state(pod, volumes, at, pinned=pinned)
     row = VMStatus(
         namespace=pod.metadata.namespace or "",
         name=kubevirt.vm_name(pod),
@@ -140,9 +147,13 @@ def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMSt
 
 
 def _with_remedy(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView) -> VMStatus:
-    """Return the row of a VM that is apart with the cause, and of one that is apart or stuck with the remedy."""
+    """Return the row of a VM that is apart with the cause, and of one in trouble with the remedy."""
     if row.state is State.STUCK:
-        return replace(row, remedy=why_apart.remedy_of_stuck(row.name, row.namespace))
+        return replace(row, remedy=why_apart.remedy_of_stuck(row.pod, row.name, row.namespace))
+    if row.state is State.NOT_RUNNING:
+        held, node = why_apart.why_held(pod, view), row.node or ""
+        mend = why_apart.remedy_of_not_running(row.pod, row.name, row.namespace, node)
+        return replace(row, remedy=why_apart.remedy_of_held(held, node) if held else mend)
     if row.state is not State.APART:
         return row
     volume = next(each for each in row.volumes if each.together is False)
@@ -166,10 +177,13 @@ def _is_on_a_node(pod: Pod) -> bool:
     return bool(pod.spec.node_name) and not pod.metadata.deletion_timestamp
 
 
-def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], *, pinned: bool) -> tuple[State, Why, str | None]:
+def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], at: str, *, pinned: bool) -> tuple[State, Why, str | None]:
     pod_since = bound_or_waiting_since(pod)
     if not pod.spec.node_name:
         return (*_waiting(pod, pinned=pinned), pod_since)
+    not_running = why_not_running(pod, at)
+    if not_running:
+        return State.NOT_RUNNING, not_running, pod_since
     apart = [volume for volume in volumes if volume.together is False]
     if apart:
         return State.APART, apart[0].why, min(_later(pod_since, volume.since) for volume in apart) or None
@@ -211,7 +225,7 @@ def _later(one: str | None, other: str | None) -> str:
 
 
 def count_causes(statuses: Iterable[VMStatus]) -> dict[str, int]:
-    """Return the number of VMs that are apart or stuck by each cause, the most frequent first."""
+    """Return the number of VMs in trouble by each cause, the most frequent first."""
     counts = Counter(short_cause(each.why) for each in statuses if each.state in TROUBLED)
     return dict(sorted(counts.items(), key=lambda counted: (-counted[1], counted[0])))
 

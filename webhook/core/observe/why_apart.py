@@ -1,4 +1,4 @@
-"""What made a VM apart from its share-manager, and what the user can do: one answer for `status`, page, plan, explain.
+"""What made a VM apart from its share-manager, and what the user can do: one answer for `status`, page, list, explain.
 
 Evidence only: the annotations of both pods, and since when both are on their nodes. Where these do not tell the cause,
 the answer is VM_CAUSE_NOT_KNOWN with what is known. Times are RFC 3339 and compare as text.
@@ -13,13 +13,14 @@ from msgspec import Struct
 from webhook.core import refs
 from webhook.core.api.pod import Pod
 from webhook.core.observe.past_decision import Decided, PastDecision
+from webhook.core.observe.restart import new_pod_command
 from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, NoObject
 
 _EXCLUDES: Final = frozenset(reason.code for reason in Reason if reason.columns.excludes)
 _UNREADABLE: Final = "a reason that the annotation does not show"
-_PLAN: Final = "status --plan {vm} -n {namespace}"
+_LIST: Final = "reunite {vm} -n {namespace} -o yaml --now"
 _MIGRATE: Final = "live-migrate the VM to node {node}, if it can run there"
 _ASK: Final = "see that the webhook runs (kubectl get mutatingwebhookconfiguration kubevirt-coschedule), and "
 _STOP: Final = (
@@ -33,7 +34,11 @@ _CONFINED: Final = (
     "let the VM run where its StorageClass keeps share-managers, or change the class of claim {claim}: "
     "shareManagerNodeSelector is {selector}, and a restart or a migration changes nothing"
 )
-_RESTART: Final = "restart the VM, because the webhook decides again for a new pod"
+_STUCK: Final = "delete the pod, because the webhook decides again for a new one: {command}"
+_NOT_RUNNING: Final = (
+    "read what node {node} waits for: kubectl describe pod {pod} -n {namespace}. If the node can't be repaired, set "
+    "kubevirt-scheduler/co-schedule to false in the VM's template, and delete the pod: {command}"
+)
 
 
 class Remedy(Struct, frozen=True, gc=False):
@@ -139,7 +144,7 @@ def remedy_of_apart(why: Why, vm: str, namespace: str, apart: Apart) -> Remedy:
     if apart.excluded or why.reason is Reason.VM_SHARE_MANAGERS_SPREAD:
         return Remedy(_STOP)
     first = _ASK if why.reason is Reason.VM_WEBHOOK_NOT_ASKED else ""
-    return Remedy(first + _MIGRATE.format(node=node), _PLAN.format(vm=vm, namespace=namespace))
+    return Remedy(first + _MIGRATE.format(node=node), _LIST.format(vm=vm, namespace=namespace))
 
 
 def remedy_of_held(held: Why, node: str) -> Remedy:
@@ -151,9 +156,15 @@ def remedy_of_held(held: Why, node: str) -> Remedy:
     return Remedy(_FREE.format(held=held.sentence, node=node))
 
 
-def remedy_of_stuck(vm: str, namespace: str) -> Remedy:
+def remedy_of_stuck(pod: str, vm: str, namespace: str) -> Remedy:
     """Return what the user can do about a VM that is stuck."""
-    return Remedy(_RESTART, _PLAN.format(vm=vm, namespace=namespace))
+    return Remedy(_STUCK.format(command=new_pod_command(pod, vm, namespace)))
+
+
+def remedy_of_not_running(pod: str, vm: str, namespace: str, node: str) -> Remedy:
+    """Return what the user can do about a VM whose pod has a node and does not run."""
+    command = new_pod_command(pod, vm, namespace)
+    return Remedy(_NOT_RUNNING.format(node=node, pod=pod, namespace=namespace, command=command))
 
 
 def _before(apart: Apart) -> str:

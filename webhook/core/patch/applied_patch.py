@@ -37,8 +37,6 @@ AddedPreferences = Annotated[tuple[tuple[str, int, int], ...], _Bounded]
 class AppliedPatch(Struct, frozen=True, omit_defaults=True):
     """What one answer of the webhook decided for a pod, and what it added to it.
 
-    The policy of manifests/components/restart-stuck looks for the key `nodes`: no other field may have this name.
-
     Attributes:
         nodes: the nodes to which required terms were narrowed; the first one in place, the others in copies of a term.
         narrowed: how many terms name one of these nodes after the patch. The pod's own terms name none by a field.

@@ -15,11 +15,10 @@ from msgspec import Struct
 from webhook.core.observe.events import Event
 from webhook.core.observe.reunite_messages import ReuniteEvent, is_of_reunite
 from webhook.core.reunite.decide import Situation
-from webhook.core.reunite.history import unix_seconds
+from webhook.core.reunite.waits import STARTED, unix_seconds
 
 REPEAT_SECONDS: Final = 1_800.0
 _KEPT_SECONDS: Final = 3_600.0  # kube-apiserver --event-ttl
-_Key = tuple[str, str]
 
 
 @unique
@@ -31,23 +30,18 @@ class EventReason(Enum):
         self.kind = kind
         self.when = when
 
-    WAITING = "ReuniteWaiting", "Normal", "the VM is apart or stuck and stays so: the first rule that says no"
+    WAITING = "ReuniteWaiting", "Normal", "the VM is apart and stays so: the first rule that says no"
     DRY_RUN = "ReuniteDryRun", "Normal", "what `reunite` would do with `--dry-run=none`"
-    STARTED = "ReuniteStarted", "Normal", "a migration to the node of the share-managers was created"
+    STARTED = STARTED, "Normal", "a migration to the node of the share-managers was created"
     SUCCEEDED = "ReuniteSucceeded", "Normal", "such a migration has ended, and the VM is on its node"
     FAILED = "ReuniteFailed", "Warning", "such a migration has failed, and the VM has stayed"
-    REFUSED = (
-        "ReuniteRefused",
-        "Warning",
-        "the API server or KubeVirt refused the migration, or the deletion of the pod",
-    )
-    RESTARTED = "ReuniteRestarted", "Normal", "the pod of a stuck VM was deleted, so that KubeVirt starts the VM again"
+    REFUSED = "ReuniteRefused", "Warning", "the API server or KubeVirt refused the migration"
 
 
 class VMReport(Struct, frozen=True, kw_only=True):
     """What a run did about one VM, or why it did nothing.
 
-    `action`: migrate, restart, ended or none. `failed`: whether the program could not do what it decided.
+    `action`: migrate, ended or none. `failed`: whether the program could not do what it decided.
     """
 
     namespace: str
@@ -62,7 +56,7 @@ def ended(situation: Situation) -> Iterator[VMReport]:
     """Yield the migrations of `reunite` that ended while an Event about it can exist, and the VM still runs."""
     started = {vm.key: vm.started for vm in situation.vms}
     for each in situation.migrations:
-        is_of_this_start = each.created >= started.get(each.vm, "")
+        is_of_this_start = each.vm in started and each.created >= started[each.vm]
         if (
             each.ours
             and each.is_final
@@ -87,13 +81,15 @@ class EventsBefore:
     def __init__(self, events: Iterable[ReuniteEvent], now: float) -> None:
         self._now = now
         self._at: dict[tuple[str, str, str], float] = {}  # by the VMI's uid, reason and message
-        self.restarts: dict[_Key, str] = {}
+        self._last: dict[str, float] = {}  # by the VMI's uid
         for event in filter(is_of_reunite, events):
-            key = event.involved_object.namespace, event.involved_object.name
-            at = event.last_timestamp or ""
-            self._at[event.involved_object.uid, event.reason, event.message] = unix_seconds(at)
-            if event.reason == EventReason.RESTARTED.code:
-                self.restarts[key] = max(at, self.restarts.get(key, ""))
+            uid, at = event.involved_object.uid, unix_seconds(event.last_timestamp or "")
+            self._at[uid, event.reason, event.message] = at
+            self._last[uid] = max(at, self._last.get(uid, 0.0))
+
+    def last(self, event: Event) -> float:
+        """When the VMI got its last Event; 0 for never. So one run that can't write all leaves out nobody."""
+        return self._last.get(event.uid, 0.0)
 
     def is_new(self, event: Event, *, once: bool) -> bool:
         """Whether the VMI has no Event that says this, or only an old one; with `once`, none at all."""

@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from webhook.core.api.container import PodCondition
+from webhook.core.api.container import ContainerState, ContainerStateWaiting, ContainerStatus, PodCondition
 from webhook.core.api.meta import NAME_MAX_CHARS
 from webhook.core.api.pod import POD_SCHEDULED, UNSCHEDULABLE, PodStatus
 from webhook.core.reasons import SENTENCE_MAX_CHARS
@@ -49,14 +49,20 @@ def refusal(status: PodStatus | None) -> str | None:
     return (condition.message or "")[:SENTENCE_MAX_CHARS] if condition and condition.reason == UNSCHEDULABLE else None
 
 
-def pod_status(phase: str | None, scheduled_at: str | None, refusal: str | None = None) -> PodStatus:
-    """Return the status with this phase and, if there is a time or a refusal, the condition PodScheduled."""
+def pod_status(
+    phase: str | None, scheduled_at: str | None, refusal: str | None = None, waiting: str | None = None
+) -> PodStatus:
+    """Return the status with this phase, with the condition PodScheduled if there is a time or a refusal.
+
+    `waiting`: why a container waits; None if none does.
+    """
+    containers = None if waiting is None else [ContainerStatus(state=ContainerState(ContainerStateWaiting(waiting)))]
     if scheduled_at is None and refusal is None:
-        return PodStatus(phase=phase)
+        return PodStatus(phase=phase, container_statuses=containers)
     condition = PodCondition(
         type=POD_SCHEDULED,
         reason=None if refusal is None else UNSCHEDULABLE,
         message=refusal,
         last_transition_time=scheduled_at,
     )
-    return PodStatus(phase=phase, conditions=[condition])
+    return PodStatus(phase=phase, conditions=[condition], container_statuses=containers)

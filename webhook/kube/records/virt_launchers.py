@@ -97,6 +97,7 @@ class _VirtLauncherCommon(Struct, frozen=True, weakref=True):
             another cluster, and in a pod that only provisions a disk.
         placing: the part of the node selector that a user chose (`placing_node_selector`); nearly always empty.
         scheduler: spec.schedulerName of a pod without a node; None for the default scheduler.
+        waiting: why a container of the pod waits (`PodStatus.waiting`).
     """
 
     co_schedule: str | None
@@ -107,6 +108,7 @@ class _VirtLauncherCommon(Struct, frozen=True, weakref=True):
     starts: bool
     placing: tuple[tuple[str, str], ...]
     scheduler: str | None
+    waiting: str | None
 
 
 class VirtLauncher(Struct, frozen=True, gc=False):
@@ -142,13 +144,22 @@ def transform(wire: Any) -> VirtLauncher:
     co_schedule = kept_value(meta.annotations.co_schedule) if meta.annotations else None
     migrated = LABEL_MIGRATION_JOB_UID in (meta.labels or ())
     phase = wire.status.phase if wire.status else None
+    waiting = wire.status.waiting if wire.status else None
     starts = not migrated and not (meta.annotations and _starts_no_vm(meta.annotations))
     migration = meta.annotations.migration if meta.annotations else None
     placing = tuple(sorted(placing_node_selector(spec.node_selector, migration).items()))
     other_scheduler = None if spec.node_name or spec.scheduler_name == DEFAULT_SCHEDULER else spec.scheduler_name
     scheduler = kept_name(other_scheduler) if other_scheduler else None
     common = _VirtLauncherCommon(
-        co_schedule, spec.node_name, tuple(sorted(named)), phase, migrated, starts, placing, scheduler
+        co_schedule,
+        spec.node_name,
+        tuple(sorted(named)),
+        phase,
+        migrated,
+        starts,
+        placing,
+        scheduler,
+        waiting and kept_name(waiting),
     )
     return VirtLauncher(
         claim_keys(wire),
@@ -191,7 +202,7 @@ def to_object(key: str, record: VirtLauncher) -> Pod:
             affinity=_required(common.named) if common.named else None,
             volumes=[_volume(claim) for claim in record.claims],
         ),
-        status=pod_status(common.phase, record.scheduled_at, record.refusal),
+        status=pod_status(common.phase, record.scheduled_at, record.refusal, common.waiting),
     )
 
 

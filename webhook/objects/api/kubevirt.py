@@ -1,13 +1,11 @@
 """KubeVirt's objects (kubevirt.io/v1 and v1alpha3), with all the fields that the commands read of them.
 
-`explain` derives the pod of a VM from them, and a bundle keeps them. Invariant: every field can be absent or null, as
+The commands name the rules of a VM by them, and a bundle keeps them. Invariant: every field can be absent or null, as
 in webhook.core.api, and a field that no type here names stays nowhere. Cloud-init, SSH keys, boot arguments and serial
 numbers are such fields.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from msgspec import Struct, field
 
@@ -15,7 +13,6 @@ from webhook.core.api import virtual_machine
 from webhook.core.api.affinity import Affinity, TopologySpreadConstraint
 from webhook.core.api.meta import Present
 from webhook.core.api.pod import Toleration
-from webhook.core.api.virtual_machine import ChangedBlockTracking
 
 
 class Reference(Struct, rename="camel", frozen=True, kw_only=True):
@@ -29,32 +26,15 @@ class Cpu(Struct, rename="camel", frozen=True, kw_only=True):
     """CPU. The model is host-model, host-passthrough or the name of a model."""
 
     model: str | None = None
-    sockets: int | None = None
-    cores: int | None = None
-    threads: int | None = None
     dedicated_cpu_placement: bool | None = None
     features: list[Present] | None = None
     realtime: Present | None = None
 
 
-class HugePages(Struct, rename="camel", frozen=True, kw_only=True):
-    """Hugepages of a memory."""
-
-    page_size: str | None = None
-
-
 class Memory(Struct, rename="camel", frozen=True, kw_only=True):
     """Memory of a domain."""
 
-    guest: Any = None
-    hugepages: HugePages | None = None
-
-
-class Resources(Struct, rename="camel", frozen=True, kw_only=True):
-    """ResourceRequirements of a domain."""
-
-    requests: dict[str, Any] | None = None
-    limits: dict[str, Any] | None = None
+    hugepages: Present | None = None
 
 
 class Features(Struct, rename="camel", frozen=True, kw_only=True):
@@ -88,9 +68,8 @@ class Machine(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Tpm(Struct, rename="camel", frozen=True, kw_only=True):
-    """TPMDevice. An absent `enabled` means true."""
+    """TPMDevice of a domain."""
 
-    enabled: bool | None = None
     persistent: bool | None = None
 
 
@@ -120,6 +99,7 @@ class Devices(virtual_machine.Devices, rename="camel", frozen=True, kw_only=True
     interfaces: list[Interface] | None = None
     gpus: list[Present] | None = None
     host_devices: list[Present] | None = None
+    filesystems: list[Present] | None = None
 
 
 class Domain(virtual_machine.Domain, rename="camel", frozen=True, kw_only=True):
@@ -127,20 +107,11 @@ class Domain(virtual_machine.Domain, rename="camel", frozen=True, kw_only=True):
 
     cpu: Cpu | None = None
     memory: Memory | None = None
-    resources: Resources | None = None
     machine: Machine | None = None
     features: Features | None = None
     devices: Devices | None = None
     firmware: Firmware | None = None
     launch_security: Present | None = None
-
-    @property
-    def keeps_state(self) -> bool:
-        """Whether the TPM or the EFI persists (pkg/tpm/tpm.go; pkg/storage/backend-storage, HasPersistentEFI)."""
-        tpm = self.devices.tpm if self.devices else None
-        bootloader = self.firmware.bootloader if self.firmware else None
-        efi = bootloader.efi if bootloader else None
-        return bool((tpm and tpm.enabled is not False and tpm.persistent) or (efi and efi.persistent))
 
 
 class VMISpec(virtual_machine.VMISpec, rename="camel", frozen=True, kw_only=True):
@@ -153,7 +124,7 @@ class VMISpec(virtual_machine.VMISpec, rename="camel", frozen=True, kw_only=True
     tolerations: list[Toleration] | None = None
     topology_spread_constraints: list[TopologySpreadConstraint] | None = None
     eviction_strategy: str | None = None
-    start_strategy: str | None = None
+    priority_class_name: str | None = None
     resource_claims: list[Reference] | None = None
     virtual_machine_state: Present | None = None
 
@@ -183,7 +154,6 @@ class VirtualMachineStatus(virtual_machine.VirtualMachineStatus, rename="camel",
     created: bool | None = None
     snapshot_in_progress: str | None = None
     restore_in_progress: str | None = None
-    changed_block_tracking: ChangedBlockTracking | None = None
 
 
 class VirtualMachine(virtual_machine.VirtualMachine, rename="camel", frozen=True, kw_only=True):
@@ -200,14 +170,8 @@ class VirtualMachine(virtual_machine.VirtualMachine, rename="camel", frozen=True
         return self.spec.run_strategy or "Halted"
 
 
-class VMIStatus(virtual_machine.VMIStatus, rename="camel", frozen=True, kw_only=True):
-    """VirtualMachineInstanceStatus, in part."""
-
-    machine: Machine | None = None
-
-
 class VirtualMachineInstance(virtual_machine.VirtualMachineInstance, rename="camel", frozen=True, kw_only=True):
     """VirtualMachineInstance, in part. Its pods have its uid as a label."""
 
     spec: VMISpec = field(default_factory=VMISpec)
-    status: VMIStatus | None = None
+    status: virtual_machine.VMIStatus | None = None

@@ -2,6 +2,7 @@
 
 export const STATES = {
   stuck: { glyph: "■", words: "pinned, and fits on none of its nodes" },
+  "not-running": { glyph: "◆", words: "its pod has a node and does not run" },
   apart: { glyph: "▲", words: "apart from a share-manager" },
   unknown: { glyph: "?", words: "the state is not known" },
   pending: { glyph: "◔", words: "waiting for a node" },
@@ -10,7 +11,7 @@ export const STATES = {
 };
 export const ORDER = Object.keys(STATES);
 const RANK = Object.fromEntries(ORDER.map((state, rank) => [state, rank]));
-const TROUBLE = ["stuck", "apart", "unknown"];
+const TROUBLE = ["stuck", "not-running", "apart", "unknown"];
 
 const names = new Intl.Collator("en", { numeric: true });
 export const byName = (a, b) => names.compare(a, b);

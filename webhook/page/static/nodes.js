@@ -31,7 +31,7 @@ export function showNodes(rows, filtered, problems, choose) {
 
 // The nodes with trouble, those with the most of it first.
 function worst(nodes) {
-  const weight = (node) => 1000 * (node.counts.stuck ?? 0) + (node.counts.apart ?? 0) + (node.counts.unknown ?? 0) + node.guests.length;
+  const weight = (node) => 1000 * ((node.counts.stuck ?? 0) + (node.counts["not-running"] ?? 0)) + (node.counts.apart ?? 0) + (node.counts.unknown ?? 0) + node.guests.length;
   return nodes.filter(troubled).sort((a, b) => weight(b) - weight(a)).slice(0, CARDS);
 }
 
@@ -140,7 +140,7 @@ function showCells(nodes, problems, choose) {
   rove(list, list.querySelector('button[tabindex="0"]') ?? list.querySelector("button"));
   const name = nodes[0]?.name ?? "";
   const words = cut.before + cut.after ? `, without the shared part of their names (${name.slice(0, cut.before)}…${name.slice(name.length - cut.after)})` : "";
-  setText($("cells-hint"), nodes.length ? `${plural(nodes.length, "other node")}${words}; grey: no VM there is stuck, apart or unknown` : "");
+  setText($("cells-hint"), nodes.length ? `${plural(nodes.length, "other node")}${words}; grey: no VM there is stuck, not running, apart or unknown` : "");
 }
 
 function printOfCell(node, short, problems) {
@@ -149,7 +149,7 @@ function printOfCell(node, short, problems) {
 
 function cell(node, short, problems, choose) {
   const worst = ORDER.find((each) => node.counts[each]) ?? "free";
-  const state = node.guests.length && !node.counts.stuck ? "apart" : worst;
+  const state = node.guests.length && !node.counts.stuck && !node.counts["not-running"] ? "apart" : worst;
   const words = ORDER.filter((each) => node.counts[each]).map((each) => `${node.counts[each]} ${each}`).join(", ");
   const problem = problems?.[node.name];
   const guests = node.guests.length ? `${plural(node.guests.length, "share-manager")} without its VM` : "";

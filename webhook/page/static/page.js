@@ -64,8 +64,9 @@ function trust() {
   $("banner").classList.toggle("mild", !stale);
   document.body.classList.toggle("stale", stale);
   summarize(headline(head, stale));
-  const { apart = 0, stuck = 0 } = head?.known ? head.counts : {};
-  document.title = `${stale ? "(?) " : apart + stuck ? `(${apart + stuck}) ` : ""}kubevirt-coschedule`;
+  const { apart = 0, stuck = 0, "not-running": waiting = 0 } = head?.known ? head.counts : {};
+  const troubled = apart + stuck + waiting;
+  document.title = `${stale ? "(?) " : troubled ? `(${troubled}) ` : ""}kubevirt-coschedule`;
   $("none").hidden = $("rows").childElementCount > 0;
   setText($("none"), $("none").hidden ? "" : emptyWords(head, filter, model.rows.size, stale));
   const at = head?.known ? `as of ${clock(Date.parse(certain(head)))} UTC` : head ? "live" : "connecting";

@@ -1,170 +1,112 @@
-"""Certificates and tokens that change while the webhook runs."""
+"""Kubeconfigs whose credentials can't be used: one sentence of ours for each kind, with nothing secret in it."""
 
 from __future__ import annotations
 
-import asyncio
+import json
+import re
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
-import trustme
-from support.fakes.api_server import ApiServer, Cluster, tls_of, until
-from support.fakes.live import (
-    ITEM,
-    LONGHORN_NAMESPACE,
-    SHARE_MANAGER,
-    SHARE_MANAGERS,
-    connected,
-    owners,
-    ref,
-    reflecting,
-)
-from support.fakes.watching import manager
-from support.waits import MAX_WAIT_SECONDS
+from support.fakes.live import write_kubeconfig
 
-from webhook.component_base.client import api as client
-from webhook.component_base.client.errors import ApiError
-from webhook.core.view import Kind, NoObject
-from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.informer.faults import Cause
+from webhook.component_base.client.api import Api
+from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
 
-# Tokens.
+SECRET: Final = "secret-refresh-token"  # noqa: S105 - of a test
 
 
-async def test_a_read_with_an_expired_token_takes_the_new_one(
-    server: ApiServer, cluster: Cluster, tmp_path: Path
+def user_kubeconfig(file: Path, user: dict[str, Any], **cluster: str) -> Path:
+    """A kubeconfig whose user is this one."""
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "tests",
+        "contexts": [{"name": "tests", "context": {"cluster": "here", "user": "me"}}],
+        "clusters": [{"name": "here", "cluster": {"server": "http://127.0.0.1:1", **cluster}}],
+        "users": [{"name": "me", "user": user}],
+    }
+    file.write_text(json.dumps(content))
+    return file
+
+
+def plugin(*command: str) -> dict[str, Any]:
+    """A user with an exec plugin."""
+    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": command[0], "args": list(command[1:])}}
+
+
+def oidc(**config: str) -> dict[str, Any]:
+    """A user with an OIDC provider that does not answer."""
+    provider = {"client-id": "c", "client-secret": SECRET, "idp-issuer-url": "http://127.0.0.1:1", **config}
+    return {"auth-provider": {"name": "oidc", "config": provider}}
+
+
+OIDC_PROBLEM: Final = "the OIDC token of its user can't be used, and could not be renewed: log in again"
+CREDENTIALS: Final[dict[str, tuple[dict[str, Any], str]]] = {
+    "a plugin that is missing": (plugin("no-such-plugin"), "it names no-such-plugin: no such file or directory"),
+    "a plugin that fails": (
+        plugin("sh", "-c", f"echo {SECRET} >&2; exit 3"),
+        "its exec plugin ended with exit code 3",
+    ),
+    "a plugin that prints something else": (
+        plugin("echo", SECRET),
+        "its exec plugin gave no credential that can be used",
+    ),
+    "a token that is none": (oidc(**{"id-token": SECRET}), OIDC_PROBLEM),
+    "a token whose middle is no text": (oidc(**{"id-token": f"a.{SECRET}.c"}), "not a kubeconfig as"),
+    "a token whose middle is no JSON": (oidc(**{"id-token": "a.eA==.c"}), OIDC_PROBLEM),
+    "a token that can't be renewed": (oidc(**{"refresh-token": SECRET}), OIDC_PROBLEM),
+    "neither token": (oidc(), OIDC_PROBLEM),
+    "a token file that is missing": (
+        {"tokenFile": "/no/such/token"},
+        "it names /no/such/token: no such file or directory",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")  # of the library's OIDC client
+@pytest.mark.parametrize(("user", "problem"), CREDENTIALS.values(), ids=CREDENTIALS)
+async def test_a_credential_that_can_not_be_used_is_one_sentence_of_ours(
+    user: dict[str, Any], problem: str, tmp_path: Path
 ) -> None:
-    """The token's file was renewed: the caller gets the answer."""
-    cluster.token = "first"  # noqa: S105 - a test's
-    file = tmp_path / "token"
-    file.write_text("first")
-    async with connected(server, tmp_path, tokenFile=str(file)) as api:
-        assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
-        cluster.token = "second"  # noqa: S105 - a test's
-        file.write_text("second")
-        assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
-        assert [asked.headers["authorization"] for asked in server.asked] == [
-            "Bearer first",
-            "Bearer first",
-            "Bearer second",
-        ]
+    """A library's words have held parts of tokens."""
+    file = user_kubeconfig(tmp_path / "kubeconfig", user)
+    with pytest.raises(BadKubeconfig) as caught:
+        await Api.connect(Kubeconfig(file=file))
+    told = str(caught.value)
+    assert told.startswith(f"{file}: {problem}")
+    assert SECRET not in told
+    assert "\n" not in told
 
 
-async def test_a_watch_with_an_expired_token_takes_the_new_one(
-    server: ApiServer, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_context_that_is_not_there_is_one_sentence_of_ours(tmp_path: Path) -> None:
+    """As kubectl says it."""
+    file = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
+    with pytest.raises(
+        BadKubeconfig, match=f"^{re.escape(str(file))}: it has no context nowhere; expected a kubeconfig"
+    ):
+        await Api.connect(Kubeconfig(file=file, context="nowhere"))
+
+
+async def test_a_file_that_is_not_yaml_shows_its_line_and_not_its_text(tmp_path: Path) -> None:
+    """The library shows the line, with what is in it."""
+    file = tmp_path / "kubeconfig"
+    file.write_text(f"a: b\nusers: {SECRET}: [\n")
+    with pytest.raises(BadKubeconfig, match="line 2 is not YAML") as caught:
+        await Api.connect(Kubeconfig(file=file))
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("by_variable", [True, False])
+async def test_a_socks_proxy_is_refused_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_variable: bool
 ) -> None:
-    """After a 401 the watch goes on from its resourceVersion."""
-    monkeypatch.setattr(client, "_RENEW_AT_MOST_EVERY_SECONDS", 0.01)
-    cluster.token = "first"  # noqa: S105 - a test's
-    file = tmp_path / "token"
-    file.write_text("first")
-    async with connected(server, tmp_path, tokenFile=str(file)) as api, reflecting(api) as cache:
-        await until(lambda: cache.synced)
-        cluster.token = "second"  # noqa: S105 - a test's
-        server.reset()
-        await until(lambda: cache.causes[Cause.UNAUTHORIZED])
-        file.write_text("second")
-        cluster.collections[SHARE_MANAGERS].put({**SHARE_MANAGER, **manager("b", 0, "n2")})
-        server.asked.clear()
-        await until(lambda: "b" in cache.objects)
-        assert all("resourceVersion" in asked.query for asked in server.asked)
-
-
-async def test_a_token_that_no_one_renews_is_not_read_again_and_again(
-    server: ApiServer, cluster: Cluster, tmp_path: Path
-) -> None:
-    """Each call sends two requests at most. Then the 401 is the answer."""
-    cluster.token = "other"  # noqa: S105 - a test\'s
-    async with connected(server, tmp_path, token="mine") as api:  # noqa: S106 - a test's
-        assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 401
-        assert len(server.asked) == 2
-
-
-@pytest.mark.parametrize("content", ["first\n", "  first", "first\r\n"], ids=ascii)
-async def test_blanks_around_a_token_are_removed(
-    content: str, server: ApiServer, cluster: Cluster, tmp_path: Path
-) -> None:
-    """A file from echo or an editor ends in a newline. kubectl accepts that, too."""
-    cluster.token = "first"  # noqa: S105 - a test\'s
-    file = tmp_path / "token"
-    file.write_text(content)
-    async with connected(server, tmp_path, tokenFile=str(file)) as api:
-        assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
-
-
-@pytest.mark.parametrize("how", ["gone", "empty"])
-async def test_a_token_file_that_is_being_written_is_a_401_and_no_more(
-    how: str, server: ApiServer, cluster: Cluster, tmp_path: Path
-) -> None:
-    """If the file can't be read at that moment, the client keeps the old token and tries again later."""
-    cluster.token = "first"  # noqa: S105 - a test's
-    file = tmp_path / "token"
-    file.write_text("first")
-    async with connected(server, tmp_path, tokenFile=str(file)) as api:
-        await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
-        if how == "gone":
-            file.unlink()
-        else:
-            file.write_text("")
-        cluster.token = "second"  # noqa: S105 - a test's
-        assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 401
-
-
-# Certificates.
-
-
-async def test_a_renewed_authority_is_trusted_after_one_failure(cluster: Cluster, tmp_path: Path) -> None:
-    """The cluster's authority was renewed. After its certificate is in the kubeconfig's file, calls succeed."""
-    server = ApiServer(cluster)
-    authority, other = trustme.CA(), trustme.CA()
-    server.tls = tls_of(authority)
-    bundle = tmp_path / "ca.crt"
-    other.cert_pem.write_to_path(str(bundle))
-    async with server, connected(server, tmp_path, authority=bundle) as api, reflecting(api) as cache:
-        await until(lambda: cache.causes[Cause.CUT] > 1)
-        assert cache.problem.startswith("cut: the API server's certificate is not trusted: ")
-        assert "self-signed certificate in certificate chain" in cache.problem or "unable to get" in cache.problem
-        with pytest.raises(ApiError, match="the API server's certificate is not trusted"):
-            await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
-        authority.cert_pem.write_to_path(str(bundle))
-        await until(lambda: cache.synced)
-        assert owners(cache) == {"a": "n1"}
-        assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
-
-
-async def test_each_read_that_fails_of_an_untrusted_certificate_has_its_problem(
-    cluster: Cluster, tmp_path: Path
-) -> None:
-    """Ten reads at once: each has a problem in words, although one of them already reads the certificates again."""
-    server = ApiServer(cluster)
-    authority, other = trustme.CA(), trustme.CA()
-    server.tls = tls_of(authority)
-    bundle = tmp_path / "ca.crt"
-    other.cert_pem.write_to_path(str(bundle))
-    async with server, connected(server, tmp_path, authority=bundle) as api:
-        store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE)
-        loop = asyncio.get_running_loop()
-        for round_ in range(5):
-            refs = [ref(Kind.NODE, f"n{round_}-{i}") for i in range(10)]
-            view = await store.read(store.view(), refs, loop.time() + MAX_WAIT_SECONDS)
-            assert [view.reads[each].value for each in refs] == [NoObject.UNAVAILABLE] * 10
-            assert all("certificate" in view.read_error(each) for each in refs), [
-                view.read_error(each) for each in refs
-            ]
-
-
-async def test_a_handshake_that_fails_breaks_no_watch(cluster: Cluster, tmp_path: Path) -> None:
-    """The server's certificate is renewed by another authority: open connections stay usable."""
-    server = ApiServer(cluster)
-    authority, other = trustme.CA(), trustme.CA()
-    server.tls = tls_of(authority)
-    bundle = tmp_path / "ca.crt"
-    authority.cert_pem.write_to_path(str(bundle))
-    async with server, connected(server, tmp_path, authority=bundle) as api, reflecting(api) as cache:
-        await until(lambda: len(server.asked) == 2)  # the list, and the watch
-        other.issue_cert("127.0.0.1").configure_cert(server.tls)
-        for _ in range(3):
-            with pytest.raises(ApiError, match="certificate"):
-                await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
-        cluster.collections[SHARE_MANAGERS].put({**SHARE_MANAGER, **manager("b", 0, "n2")})
-        await until(lambda: "b" in cache.objects)
-        assert not cache.causes
+    """It would get an HTTP CONNECT. The password is not shown."""
+    proxy = f"socks5://me:{SECRET}@127.0.0.2:1080"
+    cluster = {"server": "http://api.example.com:6443"} if by_variable else {"proxy-url": proxy}
+    if by_variable:
+        monkeypatch.setenv("HTTP_PROXY", proxy)
+    file = user_kubeconfig(tmp_path / "kubeconfig", {"token": "t"}, **cluster)
+    with pytest.raises(BadKubeconfig, match=r"^socks5://127\.0\.0\.2: a SOCKS proxy can't be used") as caught:
+        await Api.connect(Kubeconfig(file=file))
+    assert SECRET not in str(caught.value)

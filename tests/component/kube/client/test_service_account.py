@@ -67,16 +67,16 @@ async def test_an_empty_token_file_is_a_problem_in_words(
         monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.port))
         trustme.CA().cert_pem.write_to_path(str(service_account / "ca.crt"))
         (service_account / "token").write_text("")
-        with pytest.raises(BadKubeconfig, match="Token file exists but empty"):
+        with pytest.raises(BadKubeconfig, match="service account is empty"):
             await Api.connect(Kubeconfig())
         monkeypatch.setattr(incluster_config, "TOKEN_REFRESH_PERIOD", timedelta(0))
         (service_account / "token").write_text("first")
         api = await Api.connect(Kubeconfig())
         try:
             (service_account / "token").write_text("")
-            with pytest.raises(ApiError, match="Token file exists but empty"):
+            with pytest.raises(ApiError, match="service account is empty"):
                 await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
-            with pytest.raises(ApiError, match="Token file exists but empty"):
+            with pytest.raises(ApiError, match="service account is empty"):
                 async with api.stream(ITEM, [], silence_seconds=MAX_WAIT_SECONDS):
                     pass
         finally:

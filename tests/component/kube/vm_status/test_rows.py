@@ -102,6 +102,22 @@ async def test_since_is_the_time_of_the_pass_if_no_object_has_it(
         assert (of(rows)[DB].state, of(rows)[DB].since) == (State.FREE, NOON)
 
 
+async def test_a_pod_that_waits_on_its_node_is_not_running_after_ten_minutes(
+    store: ClusterCache, cluster: Cluster, rows: VMStatusTracker, clock: Clock
+) -> None:
+    """Only the time has changed. `since` is when the pod got its node."""
+    async with running(store):
+        waiting = launcher("db", "root", at=NOON)
+        waiting["status"]["phase"] = "Pending"
+        await put(store, cluster, Kind.VIRT_LAUNCHER_POD, waiting)
+        await rows.refresh()
+        assert of(rows)[DB].state is State.TOGETHER
+        clock.seconds += 600
+        found = await rows.refresh()
+        assert (of(rows)[DB].state, of(rows)[DB].since) == (State.NOT_RUNNING, NOON)
+        assert found.counts[State.NOT_RUNNING] == 1
+
+
 async def test_since_of_a_vm_that_started_again_is_its_new_start(
     store: ClusterCache, cluster: Cluster, rows: VMStatusTracker, clock: Clock
 ) -> None:

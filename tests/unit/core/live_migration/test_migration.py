@@ -5,6 +5,7 @@ import re
 import pytest
 from support.objects.reunite_vms import move
 
+from webhook.core.api.kubevirt import is_together
 from webhook.core.live_migration.migration import migration_object, next_name
 
 
@@ -40,7 +41,7 @@ def test_a_vm_that_is_called_as_a_migration_has_other_names() -> None:
 
 
 def test_the_migration_names_the_node_and_the_time_limit() -> None:
-    """One of `reunite` has a name and a label; one of a plan has neither, because it is its user's."""
+    """One of `reunite` has a name and a label; one of a list has neither, and an annotation that says so."""
     named = migration_object("ns", "vm", "host-b", name="vm-reunite-1")
     annotations = {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "60"}
     assert named["metadata"] == {
@@ -51,4 +52,12 @@ def test_the_migration_names_the_node_and_the_time_limit() -> None:
     }
     assert named["spec"] == {"vmiName": "vm", "addedNodeSelector": {"kubernetes.io/hostname": "host-b"}}
     unnamed = migration_object("ns", "vm", "host-b")["metadata"]
-    assert unnamed == {"generateName": "vm-together-", "namespace": "ns", "annotations": annotations}
+    listed = {**annotations, "kubevirt-scheduler/from-list": "true"}
+    assert unnamed == {"generateName": "vm-together-", "namespace": "ns", "annotations": listed}
+
+
+def test_the_api_server_cuts_no_generated_name() -> None:
+    """It keeps 58 characters, and adds five: else a pod could not show that its migration is from a list."""
+    made = migration_object("ns", "v" * 63, "host-b")["metadata"]["generateName"]
+    assert len(made) <= 58
+    assert is_together(f"{made}x2b5k")

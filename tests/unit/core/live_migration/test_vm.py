@@ -1,16 +1,14 @@
-"""What else is done with a VM, and where its target pod would differ from its pod."""
+"""What else is done with a VM, and what its user types."""
 
 from typing import Any
 
 import pytest
-from msgspec import convert
-from support.objects.reunite_vms import vm
+from support.objects.reunite_vms import target, vm
 
-from webhook.core.api.affinity import Affinity
-from webhook.core.api.meta import Present
-from webhook.core.api.pod import Pod, Toleration
+from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
+from webhook.core.api.meta import ObjectMeta, Present
+from webhook.core.api.pod import Pod, PodSpec
 from webhook.core.api.virtual_machine import Backup, ChangedBlockTracking, VMICondition, VMIVolumeStatus
-from webhook.core.live_migration.vm import Placement
 
 
 def _condition(type_: str, status: str = "True", **parts: str) -> dict[str, Any]:
@@ -65,61 +63,37 @@ def test_a_vm_is_busy(changes: dict[str, Any], busy: str) -> None:
     assert vm(**changes).busy == busy
 
 
-def _pod(**spec: Any) -> Pod:
-    return convert({"metadata": {"name": "p"}, "spec": spec}, Pod)
-
-
-def _affinity(*keys: str, **parts: Any) -> dict[str, Any]:
-    expressions = [{"key": key, "operator": "DoesNotExist"} for key in keys]
-    terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
-    required = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}} if keys else {}
-    return {**required, **parts}
-
-
-OBSOLETE = "node-labeller.kubevirt.io/obsolete-host-model"
-AGENT = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
-OWN = {"key": "vms", "operator": "Exists"}
-
-
 @pytest.mark.parametrize(
-    ("spec", "placement", "changed"),
+    ("node", "busy"),
     [
-        pytest.param({}, {}, "", id="nothing"),
-        pytest.param({"nodeSelector": {"kubevirt.io/schedulable": "true"}}, {}, "", id="KubeVirt's own selector"),
-        pytest.param({"nodeSelector": {"a": "b"}}, {"node_selector": {"a": "b"}}, "", id="the same selector"),
-        pytest.param({}, {"node_selector": {"a": "b"}}, "nodeSelector", id="a selector that came"),
         pytest.param(
-            {"nodeSelector": {"a": "b"}}, {"node_selector": {"a": "c"}}, "nodeSelector", id="a selector that changed"
+            "a",
+            "KubeVirt moves it away from a; without a drain of it: virtctl evacuate-cancel vmi vm -n ns",
+            id="there",
         ),
-        pytest.param({"affinity": _affinity(OBSOLETE)}, {}, "", id="KubeVirt's own affinity"),
-        pytest.param(
-            {"affinity": _affinity("own", OBSOLETE)}, {"affinity": _affinity("own")}, "", id="both affinities"
-        ),
-        pytest.param({"affinity": _affinity("own")}, {}, "affinity", id="an affinity that went"),
-        pytest.param({}, {"affinity": _affinity("own")}, "affinity", id="an affinity that came"),
-        pytest.param({"affinity": {"podAffinity": {}, "podAntiAffinity": {}}}, {}, "", id="empty parts"),
-        pytest.param({"tolerations": [AGENT, OWN]}, {"tolerations": [OWN]}, "", id="the same tolerations"),
-        pytest.param({"tolerations": [AGENT]}, {"tolerations": [OWN]}, "tolerations", id="a toleration that came"),
-        pytest.param({"tolerations": [OWN]}, {}, "tolerations", id="a toleration that went"),
+        pytest.param("b", "", id="it has left"),
     ],
 )
-def test_what_of_the_placement_changed(spec: dict[str, Any], placement: dict[str, Any], changed: str) -> None:
-    """KubeVirt makes the target pod from the VMI as it is now."""
-    now = Placement(
-        node_selector=placement.get("node_selector", {}),
-        affinity=convert(placement["affinity"], Affinity) if "affinity" in placement else None,
-        tolerations=convert(placement.get("tolerations", []), list[Toleration]),
+def test_a_vm_that_must_leave_its_node_is_busy(node: str, busy: str) -> None:
+    """With the command that ends it."""
+    assert vm(evacuation_node_name=node).busy == busy
+
+
+def test_what_its_user_types_names_the_virtual_machine() -> None:
+    """Or the instance, if nothing owns it."""
+    owned = vm(owner="db", run_strategy="Always")
+    assert owned.restart == "virtctl restart db -n ns"
+    assert owned.forbids == "kubectl annotate virtualmachine db -n ns --overwrite kubevirt-scheduler/reunite=false"
+    assert "kubectl annotate virtualmachineinstance vm -n ns" in vm().forbids
+    assert "no VirtualMachine owns vm" in vm().restart
+
+
+def test_only_a_pod_of_a_migration_has_arrived() -> None:
+    """A pod that was not read, or that a start made, has not."""
+    assert vm().arrived_by is None
+    assert vm(pod=Pod(metadata=ObjectMeta(name="p"), spec=PodSpec())).arrived_by is None
+    assert vm(pod=target("m-1")).arrived_by == ("m", "m-1")
+    assert vm(pod=Pod(metadata=ObjectMeta(labels={LABEL_MIGRATION_JOB_UID: "m"}), spec=PodSpec())).arrived_by == (
+        "m",
+        "",
     )
-    assert vm(pod=_pod(**spec), placement=now).changed == changed
-
-
-def test_without_its_pod_nothing_is_compared() -> None:
-    """Another rule says that the pod is not there."""
-    assert vm(placement=Placement(node_selector={"a": "b"})).changed == ""
-
-
-def test_the_node_that_the_vm_must_leave() -> None:
-    """Only as long as it is there."""
-    assert vm(evacuation_node_name="a").must_leave == "a"
-    assert vm(evacuation_node_name="b").must_leave is None
-    assert vm().must_leave is None

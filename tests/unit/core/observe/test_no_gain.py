@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.fakes.views import cluster
 from support.objects import builders
-from support.objects.fleets import disk, launcher, served
+from support.objects.fleets import LATEST, disk, launcher, served
 
 from webhook.core.api.pod import Pod
 from webhook.core.observe.candidate import Candidate, candidate_of
@@ -15,13 +15,14 @@ from webhook.core.opt_in import Policy
 
 Object = dict[str, Any]
 NODES = [builders.node("node-a"), builders.node("node-b", taints=["storage-only=true:NoSchedule"])]
+NO_NFS = {"RequiredPackages": "PackagesNotInstalled: Missing packages: [nfs-common]"}
 CONFINED = {"shareManagerNodeSelector": "storage:true"}
 
 
 def found(pod: Pod, objects: list[Object]) -> Candidate:
     """The candidate of a VM's pod, beside a storage node."""
     candidate = candidate_of(
-        [pod], cluster(*NODES, *map(builders.longhorn_node, ("node-a", "node-b")), *objects), Policy()
+        [pod], cluster(*NODES, *map(builders.longhorn_node, ("node-a", "node-b")), *objects), Policy(), LATEST
     )
     assert isinstance(candidate, Candidate)
     return candidate
@@ -35,16 +36,21 @@ def confined(name: str) -> list[Object]:
     ]
 
 
-def test_a_node_that_excludes_the_vm_promises_no_gain() -> None:
-    """As a storage node does, on which share-managers are kept (longhorn/longhorn#7872)."""
-    candidate = found(launcher("root", nodeName="node-a"), objects=[*disk("root"), *served("root", "node-b")])
+def test_a_node_on_which_no_vm_starts_promises_no_gain() -> None:
+    """Kubelet there can mount no volume of a share-manager (longhorn/longhorn#2058)."""
+    node = builders.longhorn_node("node-b", conditions=NO_NFS)
+    objects = [
+        *disk("root"),
+        *served("root", "node-b"),
+        builders.node("node-b"),
+        builders.longhorn_node("node-a"),
+        node,
+    ]
+    candidate = candidate_of([launcher("root", nodeName="node-a")], cluster(*objects), Policy(), LATEST)
+    assert candidate is not None
     start = candidate.next_start
-    assert (start.decision, start.reason, start.rejected, start.gains) == (
-        "preferred",
-        "TaintNotTolerated",
-        True,
-        False,
-    )
+    assert (start.gains, start.cause) == (False, "the node has no NFS client")
+    assert start.sentence([]).startswith("would gain nothing now: ")
 
 
 @pytest.mark.parametrize(

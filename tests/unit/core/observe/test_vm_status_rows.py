@@ -70,8 +70,8 @@ def test_of_several_pods_the_one_that_stays_counts(others: list[Pod], node: str,
 
 def test_a_vm_whose_pods_have_ended_has_no_status() -> None:
     """It does not run. A VM without pods has no status, either."""
-    assert vm_status_of([launcher("root", phase="Succeeded")], cluster(), Policy()) is None
-    assert vm_status_of([], cluster(), Policy()) is None
+    assert vm_status_of([launcher("root", phase="Succeeded")], cluster(), Policy(), LATEST) is None
+    assert vm_status_of([], cluster(), Policy(), LATEST) is None
 
 
 ASKED = [
@@ -89,7 +89,7 @@ ASKED = [
 @pytest.mark.parametrize(("opt_in", "cluster_mode", "mode"), ASKED)
 def test_only_vms_that_opt_in_have_a_status(opt_in: str | None, cluster_mode: Mode, mode: Mode | None) -> None:
     """It has the VM's mode. The cheap check `opts_in` never excludes such a VM."""
-    found = vm_status_of([launcher(opt_in=opt_in, nodeName="node-a")], cluster(), Policy(cluster_mode))
+    found = vm_status_of([launcher(opt_in=opt_in, nodeName="node-a")], cluster(), Policy(cluster_mode), LATEST)
     assert (found and (found.mode, found.asked)) == (mode and (mode, opt_in))
     assert opts_in(opt_in) or found is None
 

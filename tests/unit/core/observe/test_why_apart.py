@@ -19,7 +19,7 @@ PREFERRED = builders.recorded("preferred", "node-b", because=NO_ROOM)
 NO_NODE = "ShareManagerNoNode: claim root: the share-manager of volume root is on no node yet (state stopped)"
 NAMED = "TargetNamed: the migration names the node of its target"
 NO_CONSUMER = "NoConsumer: claim root: no known virt-launcher pod uses it"
-PLAN = "status --plan db01 -n vms"
+LIST = "reunite db01 -n vms -o yaml --now"
 MIGRATE = "live-migrate the VM to node node-b, if it can run there"
 TARGET = {"labels": {"kubevirt.io/migrationJobUID": "3f"}}
 
@@ -192,14 +192,14 @@ def test_a_vm_that_is_apart_says_what_made_it_so(pod: Pod, objects: list[Object]
 
 def test_the_cure_is_a_live_migration_that_the_plan_prints() -> None:
     """To the node of the share-manager."""
-    assert the_row(vm(PREFERRED, LATER), objects=share_manager()).remedy == Remedy(MIGRATE, PLAN)
+    assert the_row(vm(PREFERRED, LATER), objects=share_manager()).remedy == Remedy(MIGRATE, LIST)
 
 
 def test_who_was_not_asked_looks_for_the_webhook_first() -> None:
     """The next start would go the same way."""
     remedy = the_row(vm(None, LATER), objects=share_manager()).remedy
     asked = "see that the webhook runs (kubectl get mutatingwebhookconfiguration kubevirt-coschedule), and "
-    assert remedy == Remedy(asked + MIGRATE, PLAN)
+    assert remedy == Remedy(asked + MIGRATE, LIST)
 
 
 def test_share_managers_on_two_nodes_come_together_at_a_cold_start() -> None:
@@ -212,12 +212,16 @@ def test_share_managers_on_two_nodes_come_together_at_a_cold_start() -> None:
 
 
 def test_a_stuck_vm_needs_a_new_pod() -> None:
-    """The plan prints the command for the VM's runStrategy."""
+    """The sentence has the command for each runStrategy."""
     pinned = launcher("root", annotations=builders.written("node-b"), conditions=[unschedulable(LATER)])
     found = the_row(pinned, objects=share_manager())
     assert (found.state, found.remedy) == (
         State.STUCK,
-        Remedy("restart the VM, because the webhook decides again for a new pod", PLAN),
+        Remedy(
+            "delete the pod, because the webhook decides again for a new one: kubectl delete pod "
+            "virt-launcher-db01-aaaaa -n vms; if the VM's runStrategy is Manual, also: virtctl start db01 -n vms; if "
+            "it is Once, instead: kubectl delete virtualmachineinstance db01 -n vms"
+        ),
     )
 
 

@@ -17,7 +17,7 @@ import pytest
 from support.models.model_api import bookmark, event
 from support.objects.builders import Object
 
-from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER, VMI_KIND, _is_kubevirts
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER, VMI_KIND, is_kubevirts
 from webhook.core.api.node_selector import _is_dns_subdomain
 from webhook.core.api.quantity import _amount
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE, LABEL_CO_SCHEDULE
@@ -35,7 +35,7 @@ NAMES: Final = 4
 WRITES: Final = 16
 SLACK_BYTES: Final = 64 * 1024
 """Free lists of Python, and tables that were larger."""
-REMEMBERED: Final = (_is_dns_subdomain, _amount, _is_kubevirts)
+REMEMBERED: Final = (_is_dns_subdomain, _amount, is_kubevirts)
 
 
 class Hostile:

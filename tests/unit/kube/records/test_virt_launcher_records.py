@@ -8,7 +8,7 @@ import pytest
 from msgspec import convert
 from support.fakes.views import cluster
 from support.objects import builders
-from support.objects.fleets import LATER, running_pod, unschedulable
+from support.objects.fleets import EARLY, LATER, LATEST, running_pod, scheduled, unschedulable
 
 from webhook.core.api.pod import Pod
 from webhook.core.observe import vm_status
@@ -30,6 +30,16 @@ def decided(told: Mapping[str, str], node: str | None, *conditions: Object) -> O
     return pod
 
 
+def waiting(*reasons: str) -> Object:
+    """A pod whose containers do not run on its node."""
+    pod = decided(REQUIRED, "node-b", scheduled(EARLY))
+    containers = [
+        {"name": f"c{number}", "state": {"waiting": {"reason": reason}}} for number, reason in enumerate(reasons)
+    ]
+    pod["status"] |= {"phase": "Pending", "containerStatuses": containers}
+    return pod
+
+
 REQUIRED = builders.recorded("required", "node-b")
 PODS = [
     pytest.param(running_pod("db", "root"), id="on a node"),
@@ -45,6 +55,8 @@ PODS = [
         decided(builders.recorded("preferred", "a", "b", "c", more=2, because="y: z"), None), id="a record of nodes"
     ),
     pytest.param(decided(builders.recorded("unchanged", because="y: z"), None), id="unchanged"),
+    pytest.param(waiting("ContainerCreating", "PodInitializing"), id="not running"),
+    pytest.param(waiting(), id="not running, and the kubelet says nothing"),
     pytest.param(decided({}, None, {"type": "PodScheduled", "status": "False"}), id="no decision"),
 ]
 
@@ -56,6 +68,6 @@ def test_a_row_of_a_record_is_the_row_of_the_pod(pod: Object, wire: type[Any]) -
     meta = pod["metadata"]
     record = virt_launchers.transform(Decoders(wire).object(json.dumps(pod).encode()))
     built = virt_launchers.to_object(f"{meta['namespace']}/{meta['name']}", record)
-    expected = vm_status.vm_status_of([convert(pod, Pod)], cluster(), Policy())
+    expected = vm_status.vm_status_of([convert(pod, Pod)], cluster(), Policy(), LATEST)
     assert expected is not None
-    assert vm_status.vm_status_of([built], cluster(), Policy()) == expected
+    assert vm_status.vm_status_of([built], cluster(), Policy(), LATEST) == expected

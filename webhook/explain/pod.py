@@ -1,0 +1,228 @@
+"""A pod, or the AdmissionReview of one -> PodExplanation: what core says of it, over the bytes that it would be sent.
+
+Invariant: no rule is here, so that explain can't decide otherwise than the webhook.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import jsonpatch
+import msgspec
+
+from webhook.core import admit, refs
+from webhook.core.admit import Answer, Entry
+from webhook.core.api import kubevirt
+from webhook.core.api.admission_review import BadReview
+from webhook.core.api.kubevirt import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER
+from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
+from webhook.core.api.pod import Pod
+from webhook.core.decision import Decision, Leave
+from webhook.core.evidence import consumers, share_managers
+from webhook.core.evidence.finding import Finding
+from webhook.core.listed_snapshot import ListedSnapshot
+from webhook.core.observe.vm_status import VMStatus, vm_status_of
+from webhook.core.opt_in import asked_value, label_of
+from webhook.core.placement import share_manager
+from webhook.core.placement.shortlist import SCORED_WHOLE_NODES
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
+from webhook.core.view import ClusterView, Kind, NoObject
+from webhook.explain.cluster import Cluster
+from webhook.explain.explanation import AffinityChange, AskedBy, Evidence, NodeResult, PodExplanation
+from webhook.explain.request import PodRequest
+from webhook.explain.vm import running_pods, vm_now
+from webhook.invocation import Invocation
+from webhook.objects.api.webhooks import CONFIGURATION
+from webhook.objects.documents import BadDocument
+from webhook.objects.fields import field_at
+from webhook.objects.kinds import (
+    CONFIG_MAP,
+    CSI_NODE,
+    LONGHORN_NODE,
+    NODE,
+    PERSISTENT_VOLUME,
+    UNFINISHED_POD,
+    VIRT_LAUNCHER_POD,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    WEBHOOK_CONFIGURATION,
+)
+from webhook.objects.webhook_settings import WebhookSettings
+
+_AS_CREATED: Final = (
+    "explained as if the pod were created now: in the cluster as it is, without the pod's node and earlier decision"
+)
+_NEXT_START: Final = "this pod has its node already; explain its VM to see what decides about the next start"
+_ASSUMED: Final = "the {kind} that owns the pod is assumed to exist: these files describe none"
+_NOT_READ: Final = "not read, so that the webhook, which reads as its service account, can decide otherwise: {problem}"
+
+
+def entry_of(review: Any) -> Entry:
+    """Return the entry whose objectSelector selects the pod of this review, among those of manifests/base."""
+    component = field_at(review, "request", "object", "metadata", "labels", LABEL_LONGHORN_COMPONENT)
+    return Entry.SHARE_MANAGER if component == SHARE_MANAGER else Entry.VIRT_LAUNCHER
+
+
+def explain_pod(
+    request: PodRequest, cluster: Cluster, settings: WebhookSettings, invocation: Invocation
+) -> PodExplanation:
+    """Return the decision of core for a request, with the evidence for it.
+
+    Raises:
+        BadDocument: core can't read the AdmissionReview.
+    """
+    subject, entry = request.subject, entry_of(request.review)
+    notes = [] if request.existing is None else [_AS_CREATED]
+    try:
+        body = json.dumps(request.review, default=str).encode()
+        answer, unread = _answer(body, entry, subject.namespace, cluster, settings)
+    except (BadReview, ValueError, RecursionError) as error:
+        problem = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise BadDocument(f"{subject.source}: {subject.kind}: {problem}") from None
+    decision = answer.decision
+    kind = Kind.SHARE_MANAGER if entry is Entry.SHARE_MANAGER else Kind.VIRTUAL_MACHINE_INSTANCE
+    if answer.of_owner and cluster.view.assumes(kind):
+        notes.append(_ASSUMED.format(kind=kind))
+    placed = None if isinstance(decision, Leave) else decision
+    before = field_at(request.review, "request", "object") if answer.pod else None
+    after = jsonpatch.JsonPatch([dict(operation) for operation in answer.operations]).apply(before) if before else None
+    return PodExplanation(
+        object=subject,
+        cluster=cluster.origin,
+        settings=settings.sentence,
+        notes=[*settings.notes, *notes, *(_NOT_READ.format(problem=problem) for problem in unread)],
+        hints=[_NEXT_START] if decision.why.reason is Reason.NODE_ALREADY_SET else [],
+        running=running_pods([request.existing] if request.existing else []),
+        now=vm_now(_row(request.existing, cluster, settings), invocation),
+        opt_in=_opt_in(answer, subject.namespace, cluster.view, settings),
+        entry=entry.title,
+        evidence=[
+            Evidence(
+                claim=found.claim,
+                volume=found.volume_handle,
+                node=found.node,
+                reason=found.why.reason.code,
+                sentence=found.why.sentence,
+            )
+            for found in decision.findings or _evidence(answer, entry, subject.namespace, cluster, settings)
+        ],
+        nodes=[
+            NodeResult(name=fit.node, reason=fit.why.reason.code, sentence=fit.why.sentence)
+            for fit in decision.node_fits
+        ],
+        decision=answer.audit_annotations["decision"],
+        reason=decision.why.reason.code,
+        sentence=decision.why.sentence,
+        required=placed.required if placed else (),
+        preferred=placed.preferred if placed else (),
+        shortlist=placed.shortlist if placed else (),
+        annotation=field_at(after, "metadata", "annotations", ANNOTATION_DECISION),
+        patch=answer.operations,
+        affinity=AffinityChange(before=field_at(before, "spec", "affinity"), after=field_at(after, "spec", "affinity")),
+    )
+
+
+def _answer(
+    body: bytes, entry: Entry, namespace: str, cluster: Cluster, settings: WebhookSettings
+) -> tuple[Answer, list[str]]:
+    """Return the answer of core, and a sentence for each list that it lacks. Raises as admit does.
+
+    Only for a pod that opted in are the pods of the cluster listed: there can be many.
+    """
+
+    def ask(view: ClusterView) -> Answer:
+        return admit.admit(body, view, settings.policy, entry)
+
+    unread = _share_manager_lists(body, cluster) if entry is Entry.SHARE_MANAGER else []
+    answer = cluster.ask(ask)
+    if answer.pod is None or not _opted_in(answer.decision):
+        return answer, unread
+    lists = {
+        "pods and nodes": cluster.want(NODE, LONGHORN_NODE, UNFINISHED_POD, CSI_NODE, VIRTUAL_MACHINE_INSTANCE),
+        "who else uses the volumes": "" if entry is Entry.SHARE_MANAGER else cluster.want_users(namespace),
+    }
+    cluster.view.look_up(WEBHOOK_CONFIGURATION, CONFIGURATION)
+    if settings.policy.shortlist and len(cluster.view.node_names()) > SCORED_WHOLE_NODES:
+        lists["whether cluster-autoscaler runs"] = cluster.want(CONFIG_MAP)
+    snapshot = cluster.view.snapshot()
+    if isinstance(snapshot, ListedSnapshot):
+        snapshot.leave_out(_gone_before(answer.pod, namespace))
+    return cluster.ask(ask), [*unread, *(f"{what} ({problem})" for what, problem in lists.items() if problem)]
+
+
+def _evidence(
+    answer: Answer, entry: Entry, namespace: str, cluster: Cluster, settings: WebhookSettings
+) -> Sequence[Finding]:
+    """Return what core finds for a pod that it left before it looked for evidence."""
+    pod = answer.pod
+    if pod is None:
+        return ()
+    if entry is Entry.SHARE_MANAGER:
+        volume = share_manager.volume_of(pod)
+        return cluster.ask(lambda view: consumers.find_vms(volume, view, settings.policy))
+    return cluster.ask(lambda view: share_managers.find_share_managers(pod, namespace, view))
+
+
+def _gone_before(incoming: Pod, namespace: str) -> Callable[[Pod], bool]:
+    """Whether a pod is gone before `incoming` is created. In a live migration the VM's other pod stays."""
+    meta, vm = incoming.metadata, kubevirt.vm_name(incoming)
+    starts = meta.label(LABEL_APP) == VIRT_LAUNCHER and meta.label(LABEL_MIGRATION_JOB_UID) is None
+
+    def is_gone(pod: Pod) -> bool:
+        if (pod.metadata.namespace or "default") != namespace:
+            return False
+        if not starts:
+            return pod.metadata.name == meta.name
+        return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and kubevirt.vm_name(pod) == vm
+
+    return is_gone
+
+
+def _share_manager_lists(body: bytes, cluster: Cluster) -> list[str]:
+    """Have the claims and VMs that use the volume, which core never asks to read, because the webhook follows them.
+
+    Returns a sentence for each list that can't be read.
+    """
+    try:
+        volume = share_manager.volume_of(msgspec.convert(json.loads(body)["request"]["object"], Pod))
+    except (KeyError, TypeError, msgspec.ValidationError):
+        return []  # core reports what is wrong with the request
+    cluster.want(NODE, LONGHORN_NODE)
+
+    def claims() -> Sequence[Any]:
+        found = cluster.ask(lambda view: view.volume_claims(volume))
+        return () if isinstance(found, NoObject) else found
+
+    if not claims() and not cluster.view.has_all(PERSISTENT_VOLUME):
+        unlisted = cluster.want(PERSISTENT_VOLUME)  # that of a restored volume has another name
+        if unlisted:
+            return [f"a PersistentVolume with another name than {volume} ({unlisted})"]
+    kinds = (VIRT_LAUNCHER_POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
+    problems = [(where, cluster.want(*kinds, namespace=where)) for where in sorted({key.namespace for key in claims()})]
+    return [f"the VMs of namespace {where} ({problem})" for where, problem in problems if problem]
+
+
+def _row(pod: Pod | None, cluster: Cluster, settings: WebhookSettings) -> VMStatus | None:
+    """Return where the VM of this existing pod is; None for any other pod."""
+    if pod is None or pod.metadata.label(LABEL_APP) != VIRT_LAUNCHER:
+        return None
+    return cluster.ask(lambda view: vm_status_of([pod], view, settings.policy, cluster.view.objects.at))
+
+
+def _opt_in(answer: Answer, namespace: str, view: ClusterView, settings: WebhookSettings) -> AskedBy | None:
+    """Return what the VM of the pod asks for, and who asks for it; None for any other pod."""
+    meta = answer.pod.metadata if answer.pod else None
+    if meta is None or meta.label(LABEL_APP) != VIRT_LAUNCHER:
+        return None
+    annotation = meta.annotation(ANNOTATION_CO_SCHEDULE)
+    label = label_of(view.get(refs.namespace(namespace))) if annotation is None else None
+    value, by = asked_value(annotation, label, settings.policy)
+    opted_in = _opted_in(answer.decision)
+    because = "" if opted_in else str(answer.decision.why)
+    return AskedBy(opted_in=opted_in, value=value, by=by.value if value else None, because=because)
+
+
+def _opted_in(decision: Decision) -> bool:
+    return not isinstance(decision, Leave) or decision.opted_in

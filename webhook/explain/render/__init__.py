@@ -1,1 +1,0 @@
-"""An Explanation as text for a terminal. Nothing here reads a cluster."""

@@ -1,0 +1,109 @@
+"""An explanation as text for a terminal: sections with aligned columns as in `kubectl describe`.
+
+Invariant: everything shown is in the explanation. Names come from files, so control characters are shown as escapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from webhook.core.admit import Entry
+from webhook.core.opt_in import Mode
+from webhook.core.reasons import ANNOTATION_DECISION
+from webhook.explain.explanation import AskedBy, Explanation, PodExplanation, VMExplanation, VMNow
+from webhook.terminal import DIFF_COLOR, GREEN, RESET, YELLOW, affinity_diff, columns, printable
+
+_INDENT: Final = "  "
+_OUTCOME: Final = "Outcome:"
+_DIFF_LINES_MAX: Final = 40  # a screen
+_OUTCOME_COLOR: Final = {Mode.REQUIRED.value: GREEN, Mode.PREFERRED.value: YELLOW}
+
+
+def render_explanation(explained: PodExplanation | VMExplanation, *, color: bool) -> str:
+    """Return the text of one explanation, with a line break at the end. `color`: with ANSI colors."""
+    sections = _vm(explained) if isinstance(explained, VMExplanation) else _pod(explained, color=color)
+    lines = [*map(printable, _header(explained)), *_common(explained), *sections]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _header(explained: Explanation) -> Iterator[str]:
+    subject = explained.object
+    yield f"{subject.kind} {subject.namespace}/{subject.name} ({subject.source})"
+    yield f"{_INDENT}Cluster: {explained.cluster}"
+    yield f"{_INDENT}Webhook: {explained.settings}"
+    yield from (f"{_INDENT}Hint: {hint}" for hint in explained.hints)
+    yield from (f"{_INDENT}Note: {note}" for note in explained.notes)
+
+
+def _common(explained: Explanation) -> Iterator[str]:
+    if explained.running:
+        rows = [
+            (pod.name, pod.phase or "-", pod.node or "-", pod.decision or f"no annotation {ANNOTATION_DECISION}")
+            for pod in explained.running
+        ]
+        yield from _section("Pods now", columns([("POD", "PHASE", "NODE", "DECISION AT CREATION"), *rows]))
+    if explained.now:
+        yield from _section("VM now", _now(explained.now))
+    if explained.opt_in:
+        yield from _section("Opt-in", [_opt_in(explained.opt_in)])
+
+
+def _section(title: str, lines: Iterable[str], colors: Mapping[str, str] | None = None) -> Iterator[str]:
+    """A title and its lines. A line that starts with a key of `colors` gets that color."""
+    yield ""
+    yield f"{title}:"
+    for line in map(printable, lines):
+        color = next((color for start, color in (colors or {}).items() if line.startswith(start)), "")
+        yield f"{_INDENT}{color}{line}{RESET if color else ''}"
+
+
+def _now(now: VMNow) -> list[str]:
+    rows = [("State:", now.state.value), ("Since:", now.since or "-"), ("Because:", f"{now.reason}: {now.because}")]
+    return columns([*rows, ("To do:", now.remedy)] if now.remedy else rows)
+
+
+def _opt_in(asked: AskedBy) -> str:
+    return f"yes: {asked.by} is {asked.value}" if asked.opted_in else f"no: {asked.because}"
+
+
+def _vm(explained: VMExplanation) -> Iterator[str]:
+    rows = [
+        (each.claim, each.volume or "-", each.share_manager or "-", each.node or "-", f"{each.reason}: {each.because}")
+        for each in explained.claims
+    ]
+    head = ("CLAIM", "VOLUME", "SHARE-MANAGER", "NODE", "WHY")
+    yield from _section("Claims", columns([head, *rows]) if rows else ["none"])
+    asked = not explained.opt_in or explained.opt_in.opted_in
+    yield from _section("Next start", [explained.next_start if asked else f"with an opt-in: {explained.next_start}"])
+
+
+def _pod(explained: PodExplanation, *, color: bool) -> Iterator[str]:
+    if explained.evidence:
+        vms = explained.entry == Entry.SHARE_MANAGER.title
+        rows = [(each.claim or "-", each.node or "-", f"{each.reason}: {each.sentence}") for each in explained.evidence]
+        yield from _section("VMs" if vms else "Claims", columns([("CLAIM", "NODE", "WHY"), *rows]))
+    if explained.nodes:
+        results = [(each.name, f"{each.reason}: {each.sentence}") for each in explained.nodes]
+        yield from _section("Nodes of the evidence", columns([("NODE", "RESULT"), *results]))
+    outcome = {_OUTCOME: _OUTCOME_COLOR.get(explained.decision, "")} if color else {}
+    yield from _section("Decision", _decision(explained), outcome)
+    diff = affinity_diff(explained.affinity.before, explained.affinity.after)
+    shown = diff if len(diff) <= _DIFF_LINES_MAX else [f"changed, in a text of {len(diff)} lines: -o json"]
+    yield from _section("Affinity", shown, DIFF_COLOR if color else {})
+
+
+def _decision(explained: PodExplanation) -> list[str]:
+    nodes = explained.required or [term.node for term in explained.preferred]
+    where = f" on {', '.join(nodes)}" if nodes else ""
+    is_preference = explained.preferred and not explained.required and explained.entry == Entry.VIRT_LAUNCHER.title
+    because = "Not required:" if is_preference else "Because:"
+    rows = [(_OUTCOME, f"{explained.decision}{where}"), (because, f"{explained.reason}: {explained.sentence}")]
+    if explained.preferred:
+        rows.append(("Preferred:", ", ".join(f"{term.node} (weight {term.weight})" for term in explained.preferred)))
+    if explained.shortlist:
+        shortlist = f"any of {len(explained.shortlist)} nodes, so that kube-scheduler scores each of them"
+        rows.append(("Short list:", f"{shortlist} (-o json lists them; the webhook can choose others)"))
+    if explained.annotation is not None:
+        rows.append(("Annotation:", f"{ANNOTATION_DECISION}: {explained.annotation}"))
+    return columns(rows)

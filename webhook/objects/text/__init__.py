@@ -1,0 +1,1 @@
+"""JSON and YAML text, as kubectl reads it."""

@@ -1,0 +1,89 @@
+"""The settings of the installed webhook that decide, as its running pods state them.
+
+Without a pod that could be read, an annotation of the webhook's configuration tells one of them. Invariant: a value
+that nobody states is the default of `serve`, and is called assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from msgspec import Struct
+
+from webhook.core.opt_in import Mode, OptInAll, Policy, opt_in_all_of
+from webhook.core.reasons import ANNOTATION_OPT_IN_ALL
+from webhook.objects.api.serve_options import UNKNOWN, VALUES, stated_options
+from webhook.objects.api.webhooks import CONFIGURATION
+from webhook.objects.kinds import WEBHOOK_CONFIGURATION, WEBHOOK_POD
+from webhook.objects.manifests import Manifests
+
+
+class WebhookSettings(Struct, frozen=True, kw_only=True):
+    """The settings, and what is known of them.
+
+    Attributes:
+        policy: the settings as core takes them; the namespace is the one where the command reads Longhorn's objects.
+        assumed: the options whose value nobody states.
+        problem: why it is not known whether the cluster opts in all VMs; empty if it is, or if no webhook is described.
+        notes: what contradicts what, a sentence each.
+    """
+
+    policy: Policy
+    assumed: Sequence[str] = ()
+    problem: str = ""
+    notes: Sequence[str] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The settings in words."""
+        policy = self.policy
+        values = {
+            "mode": policy.mode.value,
+            "opt-in-all": policy.opt_in_all,
+            "audit": "on" if policy.audit else "off",
+            "shortlist": "auto" if policy.shortlist else "off",
+        }
+        assumed = dict.fromkeys(self.assumed, " (assumed)")
+        return ", ".join(f"{name} {value}{assumed.get(name, '')}" for name, value in values.items())
+
+
+def webhook_settings(cluster: Manifests, longhorn_namespace: str) -> WebhookSettings:
+    """Return the settings of the cluster's webhook. `longhorn_namespace`: where Longhorn's objects are read."""
+    pods = [] if cluster.want(WEBHOOK_POD) else list(cluster.objects.of(WEBHOOK_POD).values())
+    stated = [stated_options(container) for pod in pods if pod.runs for container in pod.containers]
+    known = {name: _agreed({each[name] for each in stated}) for name in VALUES}
+    notes = [f"the webhook's pods differ in --{name}" for name in VALUES if len({each[name] for each in stated}) > 1]
+    found = cluster.look_up(WEBHOOK_CONFIGURATION, CONFIGURATION)
+    if found.items:
+        annotated = opt_in_all_of(cluster.objects.configuration())
+        if known["opt-in-all"] not in (UNKNOWN, annotated):
+            notes.append(
+                f"the webhook's pods run with --opt-in-all={known['opt-in-all']}, and the annotation "
+                f"{ANNOTATION_OPT_IN_ALL} of its configuration stands for {annotated}: the pods count"
+            )
+        known["opt-in-all"] = known["opt-in-all"] or annotated
+    where = known["longhorn-namespace"]
+    if where not in (UNKNOWN, longhorn_namespace):
+        notes.append(
+            f"the webhook reads Longhorn's objects in namespace {where}, and this command in {longhorn_namespace}: "
+            f"--longhorn-namespace {where}"
+        )
+    values = {name: known[name] or allowed[0] for name, allowed in VALUES.items()}
+    unread = cluster.why_unread(WEBHOOK_CONFIGURATION, CONFIGURATION)
+    return WebhookSettings(
+        policy=Policy(
+            mode=Mode(values["mode"]),
+            longhorn_namespace=longhorn_namespace,
+            opt_in_all=cast("OptInAll", values["opt-in-all"]),
+            audit=values["audit"] == "on",
+            shortlist=values["shortlist"] == "auto",
+        ),
+        assumed=[name for name, value in known.items() if value == UNKNOWN],
+        problem="" if known["opt-in-all"] else unread,
+        notes=notes,
+    )
+
+
+def _agreed(values: set[str]) -> str:
+    return values.pop() if len(values) == 1 else UNKNOWN
