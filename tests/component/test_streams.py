@@ -133,7 +133,7 @@ def test_what_a_shell_makes_of_a_command_is_a_file(apart: Path) -> None:
 @pytest.mark.parametrize("words", [("-o", "json"), ("-o", "wide")])
 def test_a_command_for_a_vm_of_files_asks_the_same_files(run: Callable[..., Ran], words: tuple[str, ...]) -> None:
     """Else it would ask the user's cluster."""
-    told = run("status", "db01", "-n", "prod-vms", "-f", EXAMPLES, *words)
+    told = run("status", "db01", "-n", "prod-vms", "--manifests", EXAMPLES, *words)
     command = f": kubevirt-coschedule reunite db01 -n prod-vms -o yaml --now --manifests {EXAMPLES}"
     assert command in told.out
     assert f"To do:    {TO_DO}{command}\n" in run("explain", "vm/db01", "-n", "prod-vms", "--manifests", EXAMPLES).out

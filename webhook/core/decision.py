@@ -36,11 +36,6 @@ class NodeFit(Struct, frozen=True):
         return self.why.reason is Reason.NODE_FEASIBLE
 
     @property
-    def excluded(self) -> bool:
-        """Whether kube-scheduler never takes this node, so that another start changes nothing."""
-        return self.why.reason.columns.excludes
-
-    @property
     def fits(self) -> bool:
         """Whether kube-scheduler would take this node now; other pods can still take its resources first."""
         return self.why.reason.columns.fits

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
@@ -41,7 +40,6 @@ class ListedSnapshot:
     def leave_out(self, is_gone: Callable[[Pod], bool]) -> None:
         """Count all pods except those for which `is_gone` returns True; an earlier call has no effect any more."""
         self.scheduler_cache = SchedulerCache()
-        self._counted: dict[NamespacedName, list[PodInfo]] = {}
         self._starts: dict[str, NamespacedName] = {}  # uid of a VirtualMachineInstance -> its unbound pod that counts
         for pod in self._pods:
             if not is_gone(pod):
@@ -53,28 +51,15 @@ class ListedSnapshot:
             self.scheduler_cache.add(counted)
 
     def _add(self, pod: Pod) -> None:
-        key, nodes_max = _key(pod), 0 if pod.spec.node_name else self._nodes_max(pod)
+        nodes_max = 0 if pod.spec.node_name else self._nodes_max(pod)
         counted = list(pod_infos(pod, recorded=nodes_max > 0))
         if counted and counted[0].on.by_record:
             owner = kubevirt.owner(pod)
+            key = _key(pod)
             is_first = owner is None or self._starts.setdefault(owner.uid or "", key) == key
             counted = counted[:nodes_max] if is_first else []
-        self._counted[key] = counted
         for each in counted:
             self.scheduler_cache.add(each)
-
-    @contextmanager
-    def without(self, pods: Iterable[Pod]) -> Iterator[None]:
-        """Do not count these of the listed pods until the block ends. This costs nothing for all other pods."""
-        gone = [pod for pod in pods if _key(pod) in self._counted]
-        for pod in gone:
-            for counted in self._counted.pop(_key(pod)):
-                self.scheduler_cache.remove(counted)
-        try:
-            yield
-        finally:
-            for pod in gone:
-                self._add(pod)
 
     def node(self, name: str) -> Node:
         """Return the node of that name; UNLISTED for an unknown one."""

@@ -106,12 +106,3 @@ def test_pods_that_are_left_out_take_no_room() -> None:
     assert taken(there.node_info("node-a")) == (1, 1000, 0)
     there.leave_out(lambda pod: pod.metadata.name == "p")
     assert taken(there.node_info("node-a")) == (2, 2000, 0)
-
-
-def test_pods_that_will_be_gone_are_not_counted_for_a_while() -> None:
-    """All others are, and afterwards these are again. A pod that is not listed changes nothing."""
-    one, other = (builders_pods.pod(name, requests=REQUESTS, node="node-a") for name in ("one", "other"))
-    there = snapshot(one, other)
-    with there.without([convert(one, Pod), convert(builders_pods.pod("third"), Pod)]):
-        assert taken(there.node_info("node-a")) == (1, 1000, 0)
-    assert taken(there.node_info("node-a")) == (2, 2000, 0)

@@ -22,7 +22,7 @@ from webhook.core.api.kubevirt import (
 )
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
-from webhook.core.api.pod import DEFAULT_SCHEDULER, PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
+from webhook.core.api.pod import DEFAULT_SCHEDULER, PersistentVolumeClaimVolumeSource, Pod, PodSpec, Volume
 from webhook.core.observe.past_decision import PastDecision, as_annotation, recorded_decision
 from webhook.core.opt_in import kept_value
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE
@@ -69,22 +69,6 @@ class WirePodVolume(Struct, rename="camel", gc=False):
     """v1.Volume of a pod, as far as it is decoded."""
 
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
-
-
-class _WireSpec(Struct, rename="camel", gc=False):
-    node_name: str | None = None
-    scheduler_name: str | None = None
-    node_selector: dict[str, str] | None = None
-    affinity: WireAffinity | None = None
-    volumes: list[WirePodVolume] | None = None
-
-
-class WireVirtLauncher(Struct, gc=False):
-    """A virt-launcher pod, as far as it is decoded by a process that lists no other pods."""
-
-    metadata: WirePodMeta
-    spec: _WireSpec = field(default_factory=_WireSpec)
-    status: PodStatus | None = None
 
 
 class _VirtLauncherCommon(Struct, frozen=True, weakref=True):
@@ -136,7 +120,7 @@ def vm_key(key: str, record: VirtLauncher) -> str:
 
 
 def transform(wire: Any) -> VirtLauncher:
-    """Return the record of a virt-launcher pod, from a WireVirtLauncher or a webhook.kube.records.pods.WirePod."""
+    """Return the record of a virt-launcher pod, from a webhook.kube.records.pods.WirePod."""
     meta, spec = wire.metadata, wire.spec
     node_affinity = spec.affinity.node_affinity if spec.affinity else None
     named = named_nodes(node_affinity.required) if node_affinity and not spec.node_name else ()
