@@ -92,7 +92,7 @@ class Proxy:
         asyncio.run_coroutine_threadsafe(told, self._loop).result(MAX_WAIT_SECONDS)
 
     async def _cut(self) -> None:
-        for writer in self._writers:
+        for writer in (each for each in self._writers if not each.transport.is_closing()):
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
             writer.transport.abort()
         for connection in self._connections:

@@ -51,7 +51,7 @@ def pinned(affinity: Any, decision: Pin) -> tuple[Any, AppliedPatch]:
 
 
 def reverted(affinity: Any, applied: AppliedPatch) -> Any:
-    """Return the affinity without what the record names, and without objects that are then empty."""
+    """Return the affinity without what the record names, and without objects that are empty because of that."""
     if not affinity or not applied.wrote_terms:
         return affinity
     by_node = _without(_field(affinity, NODE_AFFINITY, PREFERRED), applied.preferred, preference)
@@ -59,7 +59,7 @@ def reverted(affinity: Any, applied: AppliedPatch) -> Any:
     required = _widened(_field(affinity, NODE_AFFINITY, REQUIRED), applied)
     after = _with(affinity, NODE_AFFINITY, {REQUIRED: required, PREFERRED: by_node})
     after = _with(after, POD_AFFINITY, {PREFERRED: by_pod})
-    return {kind: own for kind, own in after.items() if own != {}} or None
+    return {kind: own for kind, own in after.items() if own != {} or affinity.get(kind) == {}} or None
 
 
 def preference(node: str, weight: int) -> _Term:

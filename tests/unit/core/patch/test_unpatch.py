@@ -46,6 +46,14 @@ def test_what_the_record_counts_is_taken_out(terms: list[Any], narrowed: int, le
     assert after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == left
 
 
+def test_what_was_empty_without_the_webhook_stays() -> None:
+    """If others took the webhook's terms out already, nothing else of the affinity goes."""
+    record = AppliedPatch(nodes=("n1",), narrowed=1, preferred=(("n1", 100, 1),), owner=OWNER_UID)
+    pod = virt_launcher_pod(annotations={ANNOTATION_APPLIED_PATCH: to_annotation(record)})
+    pod["spec"]["affinity"] = {"podAffinity": {}, "podAntiAffinity": {}}
+    assert reverted(pod, OWNER_UID)["spec"]["affinity"] == {"podAffinity": {}, "podAntiAffinity": {}}
+
+
 @pytest.mark.parametrize(
     ("owner", "name", "is_ours"),
     [
