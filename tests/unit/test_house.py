@@ -21,8 +21,8 @@ ROOT: Final = Path(__file__).parents[2]
 WORDS: Final = tomllib.loads((ROOT / ".ci/words.toml").read_text(encoding="utf-8"))
 FOLDERS: Final = ("webhook", "certs", "tests", "manifests", "charts", "docs", ".github")
 PATTERNS: Final = ("*", ".ci/*", *(f"{folder}/**/*" for folder in FOLDERS))
-READ: Final = {".py", ".md", ".yaml", ".yml", ".html", ".js", ".css", ".toml", ""}
-OF_OTHERS: Final = {"tests/controlplane/crds.yaml", ".ci/words.toml", "LICENSE", "tests/unit/test_house.py"}
+READ: Final = {".py", ".md", ".yaml", ".yml", ".html", ".js", ".css", ".toml", "Dockerfile", "Makefile"}
+OF_OTHERS: Final = {"tests/controlplane/crds.yaml", ".ci/words.toml", "tests/unit/test_house.py"}
 SINCE: Final = "8a6cb2a557c373856a3ea30a2c995d159e70ee65"  # subjects of earlier commits are as they are
 SUBJECT_CHARS: Final = 72  # git and GitHub cut longer ones
 
@@ -94,7 +94,12 @@ def faults(path: str, text: str, phrases: dict[str, str], most: int) -> Iterator
 
 
 def _files() -> dict[str, str]:
-    found = {path for pattern in PATTERNS for path in ROOT.glob(pattern) if path.is_file() and path.suffix in READ}
+    found = {
+        path
+        for pattern in PATTERNS
+        for path in ROOT.glob(pattern)
+        if path.is_file() and READ & {path.suffix, path.name}
+    }
     named = {path.relative_to(ROOT).as_posix(): path for path in sorted(found) if "__pycache__" not in path.parts}
     return {name: path.read_text(encoding="utf-8") for name, path in named.items() if name not in OF_OTHERS}
 
