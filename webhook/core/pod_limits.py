@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
+from webhook.core.api.admission_review import BadReview
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.pod import Pod
 from webhook.core.large_pod import CONTAINERS_MAX, PART_BYTES_MAX, LargePod
@@ -104,10 +105,17 @@ def why_field_too_long(pod: bytes | Raw) -> Why | None:
     """Return which field of a pod has too many bytes; None if none has. The pod was decoded before.
 
     A watch does not read such a field. So the webhook would not count this pod on its way to a node.
+
+    Raises:
+        BadReview: a field stands twice, the first time with another type.
     """
     if len(pod) <= PART_BYTES_MAX:
         return None
-    for field, length in _LARGE_POD.decode(pod).long_parts().items():
+    try:
+        parts = _LARGE_POD.decode(pod).long_parts()
+    except msgspec.ValidationError as error:  # a field that stands twice: of some types only the last one was decoded
+        raise BadReview(f"request.object: {error}") from None
+    for field, length in parts.items():
         return Reason.POD_TOO_LARGE.why(count=length, what=f"bytes in {field}", most=PART_BYTES_MAX)
     return None
 

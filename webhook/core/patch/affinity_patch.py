@@ -76,9 +76,11 @@ def _field(affinity: _Term, kind: str, field: str) -> Any:
 
 
 def _with(affinity: _Term, kind: str, fields: _Term) -> dict[str, Any]:
-    """Return the affinity with these fields of one kind. A field without a value is left out."""
-    others = {name: value for name, value in (affinity.get(kind) or {}).items() if name not in fields}
-    return {**affinity, kind: {**others, **{name: value for name, value in fields.items() if value}}}
+    """Return the affinity with these fields of one kind. A field without a value is left out, if it had one before."""
+    own = affinity.get(kind) or {}
+    changed = {name: value for name, value in fields.items() if value != own.get(name)}
+    others = {name: value for name, value in own.items() if name not in changed}
+    return {**affinity, kind: {**others, **{name: value for name, value in changed.items() if value}}}
 
 
 def _narrowed(selector: Any, nodes: Sequence[str]) -> tuple[Any, int]:

@@ -9,8 +9,11 @@ import pytest
 from support.objects.builders import OWNER_UID, on_node, virt_launcher_pod
 from support.objects.patches import reverted
 
+from webhook.core.decision import Pin, WeightedNode
+from webhook.core.patch import affinity_patch
+from webhook.core.patch.affinity_patch import pinned
 from webhook.core.patch.applied_patch import AppliedPatch, to_annotation
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, Reason
 
 LATER: Final = {"matchExpressions": [{"key": "example.com/later", "operator": "DoesNotExist"}]}
 PINNED: Final = {**LATER, **on_node("n1")}
@@ -73,3 +76,12 @@ def test_only_a_record_of_this_pod_removes_a_term(owner: str, name: str | None, 
     after = reverted(pod, OWNER_UID)
     assert ("matchFields" in after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][0]) is not is_ours
     assert ANNOTATION_APPLIED_PATCH not in after["metadata"]["annotations"]
+
+
+def test_a_selector_that_matches_no_node_stays_beside_a_preference() -> None:
+    """Without it the pod could run anywhere."""
+    own = {"nodeAffinity": {REQUIRED: {}}}
+    decision = Pin(why=Reason.SHARE_MANAGER_POD.why(), preferred=[WeightedNode("n1", 100)])
+    affinity, applied = pinned(own, decision)
+    assert affinity["nodeAffinity"][REQUIRED] == {}
+    assert affinity_patch.reverted(affinity, applied) == own
