@@ -124,16 +124,6 @@ class VirtController:
         if vm.wanted:  # started again in the meantime
             self._again(vm)
 
-    def pod_deleted(self, pod: Object) -> None:
-        """Somebody deleted the pod of a VM that does not run: the VirtualMachineInstance fails, and a new one comes."""
-        vm, key = self.vm_of(pod), key_of(pod)
-        self.remove(vm, key)
-        if vm.pod == key and not vm.running:
-            self._leave(vm)
-            self._failed(vm, vm.failed_starts + 1)
-            pause = min(vm.failed_starts**2 * _START_BACKOFF_SECONDS, _MOST_START_BACKOFF_SECONDS)
-            self.api.act(pause + self._rng.uniform(*_AGAIN_SECONDS), lambda: self._make(vm))
-
     def _leave(self, vm: VM) -> None:
         vm.running, vm.evacuates = False, ""
         self.stopping(vm)

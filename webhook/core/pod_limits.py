@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from webhook.core.api.admission_review import BadReview
+from webhook.core.api.admission_review import decoded
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.pod import Pod
 from webhook.core.large_pod import CONTAINERS_MAX, PART_BYTES_MAX, LargePod
@@ -111,11 +111,7 @@ def why_field_too_long(pod: bytes | Raw) -> Why | None:
     """
     if len(pod) <= PART_BYTES_MAX:
         return None
-    try:
-        parts = _LARGE_POD.decode(pod).long_parts()
-    except msgspec.ValidationError as error:  # a field that stands twice: of some types only the last one was decoded
-        raise BadReview(f"request.object: {error}") from None
-    for field, length in parts.items():
+    for field, length in decoded(_LARGE_POD, pod, "request.object").long_parts().items():
         return Reason.POD_TOO_LARGE.why(count=length, what=f"bytes in {field}", most=PART_BYTES_MAX)
     return None
 

@@ -84,6 +84,6 @@ def _not_served(vm: VM, cluster: Manifests) -> Iterator[str]:
 
 def _tainted(pod: Pod, node: Node) -> Iterator[str]:
     """Yield each taint for which the VM would leave the node again soon, soft ones among them."""
-    for taint in (node.spec.taints if node.spec else None) or ():
+    for taint in node.taints:
         if _MEDIK8S in (taint.key or "") or not tolerates(pod.spec.tolerations or (), taint):
             yield f"node {node.metadata.name} has the taint {taint_text(taint)}, so the VM would be moved again soon"

@@ -75,11 +75,11 @@ class AdmissionRequest(Struct, rename="camel", frozen=True, kw_only=True):
             BadReview: the request has no object, or one that is not a Pod.
             TextTooLong: the pod has a text that is longer than its field in `AdmittedPod` allows.
         """
-        pod = _decoded(_pod_decoder, self.object, "request.object")
+        pod = decoded(_pod_decoder, self.object, "request.object")
         if pod is None:
             raise BadReview("request.object: got nothing, expected a v1 Pod")
         raw = pod.spec.affinity
-        affinity = _decoded(_affinity_decoder, raw, "request.object.spec.affinity")
+        affinity = decoded(_affinity_decoder, raw, "request.object.spec.affinity")
         return replace(pod, spec=replace(pod.spec, affinity=affinity)), raw
 
 
@@ -126,7 +126,7 @@ def decode(body: bytes) -> AdmissionRequest:
     Raises:
         BadReview: not JSON, another kind or version, no request, no uid, or a field of the wrong type.
     """
-    review = _decoded(_decoder, body)
+    review = decoded(_decoder, body)
     if review.kind != KIND:
         raise BadReview(f"kind: got {_quoted(review.kind)}, expected {KIND}")
     if review.api_version != API_VERSION:
@@ -141,7 +141,7 @@ def decode(body: bytes) -> AdmissionRequest:
     return review.request
 
 
-def _decoded(decoder: msgspec.json.Decoder[_T], data: bytes | Raw, path: str = "") -> _T:
+def decoded(decoder: msgspec.json.Decoder[_T], data: bytes | Raw, path: str = "") -> _T:
     """Decode the part of a review at `path`."""
     try:
         return decoder.decode(data)
@@ -157,7 +157,7 @@ def _decoded(decoder: msgspec.json.Decoder[_T], data: bytes | Raw, path: str = "
 
 def every_field(part: Raw) -> Any:
     """Return a part of a pod as JSON, also with the fields that core does not know. Raises BadReview."""
-    return _decoded(_json_decoder, part, "request.object")
+    return decoded(_json_decoder, part, "request.object")
 
 
 def uid_of(body: bytes) -> str | None:

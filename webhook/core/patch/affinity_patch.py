@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from webhook.core.api.affinity import PREFERRED, REQUIRED
 from webhook.core.api.longhorn import near
-from webhook.core.api.node_selector import METADATA_NAME
+from webhook.core.api.node_selector import pin
 from webhook.core.decision import Pin, Steer, WeightedNode
 from webhook.core.patch.applied_patch import AddedPreferences, AppliedPatch
 
@@ -68,7 +70,8 @@ def preference(node: str, weight: int) -> _Term:
 
 
 def _requirement(node: str) -> _Term:
-    return {"key": METADATA_NAME, "operator": "In", "values": [node]}
+    term: _Term = msgspec.to_builtins(pin(node))
+    return term
 
 
 def _field(affinity: _Term, kind: str, field: str) -> Any:

@@ -57,14 +57,19 @@ class MigrationDecisions:
     def __init__(self, situation: Situation) -> None:
         self._at = situation
         self._of_vm: dict[tuple[str, str], list[Migration]] = {}
+        self._in: dict[str, list[Migration]] = {}
         self._names: dict[str, set[str]] = {}
+        self._events: dict[str | None, list[ReuniteEvent]] = {}
         self._taken = 0
         self._running: Counter[str] = Counter()  # ours, by namespace
         for each in situation.migrations:
             self._of_vm.setdefault(each.vm, []).append(each)
+            self._in.setdefault(each.vm[0], []).append(each)
             self._names.setdefault(each.vm[0], set()).add(each.name)
             if each.ours and not each.is_final and not self._is_old(each):
                 self._running[each.vm[0]] += 1
+        for event in situation.events:
+            self._events.setdefault(event.involved_object.uid, []).append(event)
 
     def in_order(self) -> list[VM]:
         """Return the VMs that are apart, the longest apart first."""
@@ -99,9 +104,9 @@ class MigrationDecisions:
         self._running[vm.key[0]] += 1
         self._taken += 1
 
-    def migrations_in(self, namespace: str) -> list[Migration]:
+    def migrations_in(self, namespace: str) -> Sequence[Migration]:
         """Return the migrations of a namespace."""
-        return [each for each in self._at.migrations if each.vm[0] == namespace]
+        return self._in.get(namespace, ())
 
     def _is_old(self, migration: Migration) -> bool:
         """Whether a migration that has not ended takes no turn from others any more."""
@@ -110,8 +115,8 @@ class MigrationDecisions:
     def _past(self, vm: VM) -> Past:
         return Past(
             migrations=self._of_vm.get(vm.key, ()),
-            names=frozenset(self._names.get(vm.key[0], ())),
-            events=[each for each in self._at.events if each.involved_object.uid == vm.uid],
+            names=self._names.get(vm.key[0], frozenset()),
+            events=self._events.get(vm.uid, ()),
             home=self._at.nodes.get(vm.home),
             oldest_at_home=self._at.oldest_on.get(vm.home, ""),
         )

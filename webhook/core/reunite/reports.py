@@ -15,10 +15,9 @@ from msgspec import Struct
 from webhook.core.observe.events import Event
 from webhook.core.observe.reunite_messages import ReuniteEvent, is_of_reunite
 from webhook.core.reunite.decide import Situation
-from webhook.core.reunite.waits import STARTED, unix_seconds
+from webhook.core.reunite.waits import EVENT_SECONDS, STARTED, unix_seconds
 
 REPEAT_SECONDS: Final = 1_800.0
-_KEPT_SECONDS: Final = 3_600.0  # kube-apiserver --event-ttl
 
 
 @unique
@@ -61,7 +60,7 @@ def ended(situation: Situation) -> Iterator[VMReport]:
             each.ours
             and each.is_final
             and is_of_this_start
-            and unix_seconds(each.ended) > situation.now - _KEPT_SECONDS
+            and unix_seconds(each.ended) > situation.now - EVENT_SECONDS
         ):
             namespace, vm = each.vm
             state = each.state

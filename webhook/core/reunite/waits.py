@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from enum import Enum, unique
 from math import inf
@@ -25,7 +26,7 @@ from webhook.core.reunite.not_yet import NotYet, Rule
 
 STARTED: Final = "ReuniteStarted"
 _OF_MIGRATION: Final = re.compile(r"migration (\S+):")  # how the message of such an Event begins
-_HOUR_SECONDS: Final = 3_600.0  # an Event lives so long (kube-apiserver --event-ttl)
+EVENT_SECONDS: Final = 3_600.0  # an Event lives so long (kube-apiserver --event-ttl)
 _DAY_SECONDS: Final = 86_400.0
 _WEEK_SECONDS: Final = 7 * _DAY_SECONDS
 
@@ -58,7 +59,7 @@ class Past(Struct, frozen=True, kw_only=True):
     """
 
     migrations: Sequence[Migration] = ()
-    names: frozenset[str] = frozenset()
+    names: AbstractSet[str] = frozenset()
     events: Sequence[ReuniteEvent] = ()
     home: Node | None = None
     oldest_at_home: str = ""
@@ -142,7 +143,7 @@ def _seen(vm: VM, past: Past, limits: ReuniteLimits) -> Iterator[_Seen]:
         name = _OF_MIGRATION.match(event.message)
         created = unix_seconds(event.metadata.creation_timestamp or "")
         if event.reason == STARTED and event.involved_object.uid == vm.uid and name and name[1] not in past.names:
-            yield Row.DELETED, created, _HOUR_SECONDS, {"name": name[1]}
+            yield Row.DELETED, created, EVENT_SECONDS, {"name": name[1]}
     moved = _arrival(vm, past, limits, arrived) if arrived and not is_together(arrived[1]) else None
     if moved:
         yield moved
