@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from support.control_plane.kube_api import Api, Object
+from support.control_plane.kubevirt_kinds import with_any_fields
 from support.kubevirt.longhorn_manager import FIRST_CONSUMER
 
 DATA_VOLUME: Final = "DataVolume"
@@ -16,21 +17,8 @@ _KINDS: Final = {"DataVolume": True, "DataSource": True, "CDI": False, "CDIConfi
 
 def definitions() -> Iterator[Object]:
     """CDI's kinds, with any fields."""
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     for kind, namespaced in _KINDS.items():
-        plural = f"{kind.lower()}s"
-        yield {
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"{plural}.cdi.kubevirt.io"},
-            "spec": {
-                "group": "cdi.kubevirt.io",
-                "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-                "scope": "Namespaced" if namespaced else "Cluster",
-                "versions": [version],
-            },
-        }
+        yield with_any_fields(kind, *API_VERSION.split("/"), scope="Namespaced" if namespaced else "Cluster")
 
 
 class Cdi:

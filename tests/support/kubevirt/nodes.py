@@ -11,7 +11,7 @@ from support.kubevirt.cdi import API_VERSION, DATA_VOLUME, Cdi
 from support.kubevirt.following import Follower
 from support.kubevirt.kubelets import Kubelets, now
 from support.kubevirt.longhorn_manager import LonghornManager
-from support.kubevirt.plane import HANDLER, NAMESPACE, KubeVirtPlane
+from support.kubevirt.plane import HANDLER, NAMESPACE, KubeVirtPlane, namespace_named
 from support.kubevirt.virt_handler import VirtHandler
 from support.objects import builders
 
@@ -32,7 +32,7 @@ class Nodes:
         self.plane, self.names = plane, list(names)
         self._cordoned: set[str] = set()
         self._labels, self._allocatable = labels or {}, allocatable or {}
-        plane.install([*longhorn_manager.installed(), _namespace(builders.NAMESPACE)])
+        plane.install([*longhorn_manager.installed(), namespace_named(builders.NAMESPACE)])
         for namespace in (builders.LONGHORN_NAMESPACE, builders.NAMESPACE):
             plane.api.wait_for(_account(namespace), lambda found: found is not None, what="there")
         plane.install(self._nodes())
@@ -113,10 +113,6 @@ class Nodes:
             yield node
             yield builders.longhorn_node(name)
             yield {key: value for key, value in builders.instance_manager_pod(name).items() if key != "status"}
-
-
-def _namespace(name: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 def _account(namespace: str) -> Object:

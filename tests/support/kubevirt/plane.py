@@ -89,7 +89,7 @@ class KubeVirtPlane(ControlPlane):
         """Have KubeVirt's definitions and rights, and the KubeVirt resource, as virt-operator leaves it."""
         definitions = [*(cdi.definitions() if self.has_cdi else ())]
         definitions += [each for each in self._definitions if not each["kind"].endswith("WebhookConfiguration")]
-        for each in (_namespace(NAMESPACE), *definitions):
+        for each in (namespace_named(NAMESPACE), *definitions):
             self.api.apply(each)
         self.install([*(each for each in definitions if each["kind"] == "CustomResourceDefinition"), self._resource()])
         version = f"v{_version(self.kubevirt)}"
@@ -137,7 +137,7 @@ class KubeVirtPlane(ControlPlane):
             "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
             "data": {"requestheader-client-ca-file": self.ca_pem.decode(), "requestheader-allowed-names": "[]"},
         }
-        self.install([_namespace("kube-system"), authentication])
+        self.install([namespace_named("kube-system"), authentication])
         service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": _API, "namespace": NAMESPACE}}
         address = self.api.get(service)["spec"]["clusterIP"]
         port = free_port(address)
@@ -199,7 +199,8 @@ def _version(kubevirt: str) -> str:
     return required(f"kubevirt-{kubevirt}", "kubevirt.io/kubevirt")
 
 
-def _namespace(name: str) -> Object:
+def namespace_named(name: str) -> Object:
+    """A Namespace without labels."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 

@@ -94,6 +94,11 @@ def start_failures(pod: Pod, namespace: str, view: ClusterView) -> tuple[Why | N
     return Reason.START_FAILURES.why(vm=name, count=found.start_failures), ""
 
 
+def fails_again(failing: Why) -> bool:
+    """Whether not only the last start failed (`start_failures`): the webhook then asks for no node."""
+    return failing.names["count"] != 1
+
+
 def _unread(ref: Ref, view: ClusterView) -> str:
     return f"{ref.kind} {ref.name}: {view.read_error(ref)}"
 

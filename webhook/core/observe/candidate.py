@@ -195,7 +195,7 @@ def _next_start(
 def _why_failing(pod: Pod, view: ClusterView) -> Why | None:
     """Return that the VM has failed to start several times: the webhook then asks for no node."""
     failing, _ = vm_facts.start_failures(pod, pod.metadata.namespace or "", view)
-    return failing if failing and failing.names["count"] != 1 else None
+    return failing if failing and vm_facts.fails_again(failing) else None
 
 
 def _alone(findings: Sequence[Finding]) -> bool | None:

@@ -49,7 +49,7 @@ def _place(pod: Pod, namespace: str, opt_in: OptIn, view: ClusterView, *, allowe
     if view.missing or not preferable:
         return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
     failing, unknown = vm_facts.start_failures(pod, namespace, view)
-    if failing and failing.names["count"] != 1:
+    if failing and vm_facts.fails_again(failing):
         # The preference may be what keeps the VM from starting: in a small cluster weight 100 always wins.
         return Leave(why=failing, opted_in=True, findings=findings, node_fits=node_fits)
     required = failing or _required(cycle, opt_in, findings, node_fits, view.staleness() or unknown)
