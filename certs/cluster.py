@@ -21,7 +21,7 @@ from certs.plan import Issue, Publish, RotationPolicy, Write
 from certs.settings import ControllerSettings
 from certs.state import ClusterState
 from webhook.component_base.client.api import Api, Reply
-from webhook.component_base.client.errors import ApiError
+from webhook.component_base.client.transport import ApiError
 from webhook.component_base.kubeconfig import Kubeconfig
 
 _ANSWER_SECONDS: Final = 10.0

@@ -27,7 +27,7 @@ from support.scenarios.admitting import (
 from support.scenarios.moving_share_manager import CLAIM
 from support.scenarios.proxied_serve import ProxiedServe, allowed, proxied_serve
 
-from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
+from webhook.kube.informer.connection import STALE_AFTER_SECONDS
 
 _SLACK_SECONDS: Final = 5.0  # from when a fact has changed until the API server has told it, on a busy machine
 

@@ -21,8 +21,7 @@ from support.sizes import size
 from webhook.component_base.client.api import Api
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.kube.cache.caches import Caches
-from webhook.kube.informer.faults import Cause
-from webhook.kube.informer.freshness import SILENCE_SECONDS
+from webhook.kube.informer.connection import SILENCE_SECONDS, Cause
 from webhook.kube.informer.reflector import Reflector, loop_time
 from webhook.kube.kinds import resources
 

@@ -25,7 +25,7 @@ from process import resident
 from webhook.component_base.client.api import Api
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.informer.faults import Cause
+from webhook.kube.informer.connection import Cause
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector
 

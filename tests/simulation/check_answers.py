@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from simulation.world import World
 
 Breaks = Callable[[str, str], AssertionError]
-STALE_SECONDS: Final = 10.0  # webhook.kube.informer.freshness, STALE_AFTER_SECONDS
+STALE_SECONDS: Final = 10.0  # webhook.kube.informer.connection, STALE_AFTER_SECONDS
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _LAST_HOMES: Final = 12
 _ASSIGNED: Final = ("running", "starting")

@@ -1,7 +1,7 @@
 """Faults that the seed draws: slow watches, lost answers, replicas that die, an API server that is away.
 
 A slow watch is at most 8 s late. The webhook trusts a watch that is up, and without one believes an object for 10 s
-(webhook.kube.informer.freshness).
+(webhook.kube.informer.connection).
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube import kinds
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView, LiveRead
+from webhook.kube.informer.connection import Wait
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.informer.requests import Wait
 from webhook.kube.informer.resource import Resource
 
 RESOURCES: Final = {  # these clusters have too few nodes for a short list, so nobody asks for an autoscaler
@@ -102,7 +102,7 @@ class Watcher:
         return self.view_type(self.caches, self.engine.now, {})
 
     def read(self, view: CallView, refs: Iterable[Ref]) -> CallView:
-        """Read these objects at the API server, as webhook.kube.cache.live_reads does."""
+        """Read these objects at the API server, as webhook.kube.cache.cluster_cache does."""
         reads = {ref: self._read(ref) for ref in refs}
         return self.view_type(self.caches, self.engine.now, {**view.reads, **reads})
 

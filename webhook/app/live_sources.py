@@ -20,8 +20,8 @@ from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.placement.replica_share import OWN_NAMESPACE
+from webhook.kube.cache.caches import CacheState
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.cache.readiness import CacheState
 from webhook.kube.events import EventRecorder
 from webhook.kube.kinds import resources
 from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families

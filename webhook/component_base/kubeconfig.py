@@ -1,4 +1,4 @@
-"""Which API server a program talks to, and as whom. The client for it is api_client's: that import costs 66 MB."""
+"""Which API server a program talks to, and as whom. The import of the client for it costs 66 MB."""
 
 from __future__ import annotations
 

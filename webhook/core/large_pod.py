@@ -18,7 +18,7 @@ PART_BYTES_MAX: Final = 64 * 1024
 """Of one field, as far as it is read. A launcher pod usually has 20 KB; of one with 256 volumes 30 KB are read."""
 
 PATCH_BYTES_MAX: Final = 128 * 1024
-"""What the webhook adds to an affinity at most: 64 KiB of copied terms (node_selector.most_nodes), names of 64 nodes in
+"""What the webhook adds to an affinity at most: 64 KiB of copied terms (affinity.most_nodes), names of 64 nodes in
 them at 320 bytes, and 80 preferences at 400 bytes."""
 
 CONTAINERS_MAX: Final = 600

@@ -119,7 +119,7 @@ def _elsewhere(view: Manifests, named: Named, namespace: str) -> str:
 
 @contextmanager
 def _live(settings: ExplainSettings) -> Iterator[Cluster]:
-    from webhook.component_base.client.errors import ApiError  # noqa: PLC0415 - the API client takes 1 s to import
+    from webhook.component_base.client.transport import ApiError  # noqa: PLC0415 - the API client takes 1 s to import
     from webhook.kube import reader  # noqa: PLC0415 - as ApiError
     from webhook.kube.live_cluster import LiveCluster  # noqa: PLC0415 - as ApiError
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from webhook.component_base.errors import BadSettings
-from webhook.core.api.node_selector import is_node_name
+from webhook.core.api.affinity import is_node_name
 from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
 
 _VM: Final = "vm"

@@ -14,12 +14,12 @@ from typing import Any, Final
 import msgspec
 
 from webhook.component_base.client.api import Api
-from webhook.component_base.client.errors import ApiError
+from webhook.component_base.client.transport import ApiError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.api.meta import utc_text
 from webhook.kube import reader
-from webhook.kube.client.wire import Decoders
 from webhook.kube.reader import WITHOUT_KUBECONFIG, connect_for_terminal
+from webhook.kube.wire import Decoders
 from webhook.objects.bundle import BundleList, ClusterBundle
 from webhook.objects.kinds import APIResource
 from webhook.objects.objects import ObjectStore

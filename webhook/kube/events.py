@@ -22,9 +22,8 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from webhook.component_base.client.api import Api
-from webhook.component_base.client.backoff import Backoff
-from webhook.component_base.client.errors import ApiError
-from webhook.component_base.client.status import retry_after_seconds
+from webhook.component_base.client.status import Backoff, retry_after_seconds
+from webhook.component_base.client.transport import ApiError
 from webhook.component_base.log_line import failure
 from webhook.core.admit import Answer, Entry
 from webhook.core.api.meta import utc_text

@@ -11,8 +11,7 @@ from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInsta
 from webhook.core.large_pod import LargePod
 from webhook.core.placement.replica_share import OWN_NAMESPACE
 from webhook.core.view import Kind
-from webhook.kube.informer.index import Indexer
-from webhook.kube.informer.resource import Resource
+from webhook.kube.informer.resource import Indexer, Resource
 from webhook.kube.records import claims, nodes, parts, share_manager_pods, virtual_machines, volumes
 from webhook.kube.records import pods as pod_records
 from webhook.kube.scheduler_cache.assumed_pods import Pods

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from webhook.component_base.client.api import Api
-from webhook.component_base.client.errors import ApiError
+from webhook.component_base.client.transport import ApiError
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.listed_snapshot import ListedSnapshot

@@ -18,8 +18,7 @@ from webhook.core.view import Kind
 from webhook.telemetry.exposition import Family
 
 if TYPE_CHECKING:
-    from webhook.kube.cache.lookups import LookupCounts
-    from webhook.kube.cache.readiness import CacheState
+    from webhook.kube.cache.caches import CacheState, LookupCounts
     from webhook.kube.vm_starts import VMStarts
     from webhook.kube.vm_status import VMStatuses, VMStatusTracker
 

@@ -14,11 +14,11 @@ from typing import Any, Final
 import msgspec
 
 from webhook.component_base.client.api import Api, Reply
-from webhook.component_base.client.errors import ApiError
+from webhook.component_base.client.transport import ApiError
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
-from webhook.core.api.node_selector import is_node_name
-from webhook.kube.client.wire import Decoders, NotJSON
+from webhook.core.api.affinity import is_node_name
+from webhook.kube.wire import Decoders, NotJSON
 
 ANSWER_SECONDS: Final = 20.0  # for one object or collection, in all its requests
 WITHOUT_KUBECONFIG: Final = "; or describe the cluster: --manifests DIR"

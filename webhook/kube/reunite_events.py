@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from webhook.component_base.client.api import Api
-from webhook.component_base.client.errors import ApiError
+from webhook.component_base.client.transport import ApiError
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.observe.reunite_messages import Messages, ReuniteEvent, latest
 from webhook.kube import reader
-from webhook.kube.client.wire import Decoders
+from webhook.kube.wire import Decoders
 
 _FIELDS: Final = f"involvedObject.kind={VMI_KIND}"
 _AGAIN_SECONDS: Final = 30.0  # `reunite` runs each ten minutes

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from webhook.cluster_options import vm_names
 from webhook.component_base.client.api import Api
-from webhook.component_base.client.errors import ApiError
+from webhook.component_base.client.transport import ApiError
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.listed_snapshot import ListedSnapshot

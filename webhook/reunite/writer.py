@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from webhook.component_base.client.api import Api, Reply
-from webhook.component_base.client.errors import ApiError
+from webhook.component_base.client.transport import ApiError
 from webhook.core.observe.events import Event
 from webhook.kube import reader
 from webhook.kube.events import v1_event

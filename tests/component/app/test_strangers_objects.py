@@ -23,7 +23,7 @@ from support.scenarios.admitting import until
 
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import Kind
-from webhook.kube.informer.framing import _LINE_MAX_BYTES
+from webhook.kube.wire import _LINE_MAX_BYTES
 
 pytestmark = pytest.mark.slow
 

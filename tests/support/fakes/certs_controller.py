@@ -17,7 +17,7 @@ from certs.cluster import Conflict
 from certs.controller import Clock, Controller
 from certs.plan import RotationPolicy, Write
 from certs.state import ClusterState
-from webhook.component_base.client.errors import ApiError
+from webhook.component_base.client.transport import ApiError
 
 
 class Killed(Exception):

@@ -17,7 +17,7 @@ from support.strategies.strategies import Scenario
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.client.api import Reply
-from webhook.component_base.client.errors import ApiError
+from webhook.component_base.client.transport import ApiError
 from webhook.core.admit import Answer
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind

@@ -26,9 +26,9 @@ from webhook.core.opt_in import Policy
 from webhook.core.view import Kind, ObjectRef
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
+from webhook.kube.informer.connection import Request, Wait
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector
-from webhook.kube.informer.requests import Request, Wait
 from webhook.kube.informer.resource import Resource
 from webhook.kube.kinds import resources
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from support.fakes.watching import CUTS, Cut, Driver, Says, Shown, lists, manager, pages, refuses
 from support.models.model_api import event, refusal, status
 
-from webhook.kube.informer.faults import Cause
+from webhook.kube.informer.connection import Cause
 
 A, B = manager("a", 3, "n1"), manager("b", 7, "n2")
 A_MOVED = manager("a", 11, "n3")

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 from support.models.model_api import Answer, bookmark, event, page
 
 from webhook.core.view import Kind
-from webhook.kube.informer.freshness import SETTLE_SECONDS
+from webhook.kube.informer.connection import SETTLE_SECONDS, Request, Wait
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.informer.requests import Request, Wait
 from webhook.kube.informer.resource import Resource
 from webhook.kube.kinds import resources
 

@@ -17,9 +17,9 @@ from webhook.core.scheduler.state.node_info import NodeRequests
 from webhook.core.scheduler.state.pod_info import NO_TERMS, PodInfo, PodNode
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
-from webhook.kube.client.wire import Decoders
 from webhook.kube.records.pods import DecodedPod
 from webhook.kube.scheduler_cache.assumed_pods import Pods
+from webhook.kube.wire import Decoders
 
 RESOURCE: Final = RESOURCES[Kind.VIRT_LAUNCHER_POD]
 NODES: Final = ("n0", "n1")

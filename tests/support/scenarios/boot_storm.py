@@ -24,7 +24,7 @@ from support.scenarios.admitting import until as wait_until
 from support.scenarios.storm import PRIORITIES, Storm, _priority_class
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.kube.informer.faults import Cause
+from webhook.kube.informer.connection import Cause
 
 _VERBOSE: Final = b"GET /readyz?verbose HTTP/1.1\r\nHost: localhost\r\n\r\n"
 _LOOK_SECONDS: Final = 0.25

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.component_base.client.proxy import proxy_of
+from webhook.component_base.client.config import proxy_of
 
 PROXY = "http://proxy.example:3128"
 SERVICE = "https://10.96.0.1:443"

@@ -29,9 +29,9 @@ from support.models.outcomes import (
 from support.strategies.affinity_shapes import LABELS, NODES, SELECTORS, WILD_EXPRESSIONS, WILD_FIELDS
 from support.strategies.strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, scenarios
 
+from webhook.core.api.affinity import MAX_TERMS, NodeSelector
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Taint
-from webhook.core.api.node_selector import MAX_TERMS, NodeSelector
 from webhook.core.api.pod import Toleration
 from webhook.core.scheduler.plugins.node_affinity import matches_node_selector
 from webhook.core.scheduler.plugins.taint_toleration import tolerates

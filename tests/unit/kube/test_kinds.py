@@ -10,8 +10,8 @@ from support.fakes.watching import RESOURCES
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
-from webhook.kube.client.wire import Decoders
 from webhook.kube.kinds import resources
+from webhook.kube.wire import Decoders
 
 LONGHORN = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
 KUBEVIRT = "/apis/kubevirt.io/v1"

@@ -18,7 +18,7 @@ from webhook.core.decision import Leave, Pin
 from webhook.core.view import KINDS_OF_VMS, Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView, LiveRead
-from webhook.kube.client.wire import Decoders
+from webhook.kube.wire import Decoders
 
 NOW: Final = 1000.0
 OLD: Final = NOW - 11.0  # a cache counts as up to date for 10 s

@@ -20,8 +20,8 @@ from webhook.core.decision import Pin
 from webhook.core.view import ClusterView, Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView, LiveRead
-from webhook.kube.client.wire import Decoders
 from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.wire import Decoders
 
 NOW = 1000.0
 KINDS = {path: kind for kind, path in PATHS.items()}

@@ -14,9 +14,8 @@ from support.objects import records
 from webhook import __version__
 from webhook.component_base.metrics import PREFIX, Metrics
 from webhook.core.view import Kind
-from webhook.kube.cache.lookups import LookupCounts
-from webhook.kube.cache.readiness import CacheState
-from webhook.kube.informer.faults import Cause
+from webhook.kube.cache.caches import CacheState, LookupCounts
+from webhook.kube.informer.connection import Cause
 from webhook.kube.metrics import CacheMetrics
 from webhook.telemetry.exposition import Family
 from webhook.telemetry.metrics import Admissions, build_families

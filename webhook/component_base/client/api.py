@@ -18,13 +18,15 @@ from kubernetes_asyncio.client.configuration import Configuration
 from kubernetes_asyncio.config.config_exception import ConfigException
 from msgspec import Struct
 
-from webhook.component_base.client import api_client
-from webhook.component_base.client.errors import CONNECT_SECONDS, ApiError, request_error
+from webhook.component_base.client.config import load_kubeconfig
 from webhook.component_base.client.status import Failure, read_failure
 from webhook.component_base.client.transport import (
+    CONNECT_SECONDS,
+    ApiError,
     Stream,
     close_at_once,
     open_streaming_client,
+    request_error,
     set_keepalive,
 )
 from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
@@ -77,7 +79,7 @@ class Api:
         Raises:
             BadKubeconfig: neither a kubeconfig nor a service account can be used.
         """
-        configuration, context = await api_client.load_kubeconfig(kubeconfig)
+        configuration, context = await load_kubeconfig(kubeconfig)
         return cls(kubeconfig, open_streaming_client(configuration, program), context, program)
 
     @property
@@ -181,7 +183,7 @@ class Api:
         Raises:
             BadKubeconfig: the files can't be read now.
         """
-        fresh, _ = await api_client.load_kubeconfig(self._kubeconfig)
+        fresh, _ = await load_kubeconfig(self._kubeconfig)
         trust = _trust(fresh)
         if trust == self._trust:
             configuration = self._client.configuration

@@ -1,4 +1,4 @@
-"""The HTTP connection to an API server."""
+"""The HTTP connection to an API server, and why a call gets no answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from webhook import __version__
-from webhook.component_base.client import api_client
+from webhook.component_base.client.config import open_client, sentence
 
 _PIECE_BYTES: Final = 64 * 1024  # of a stream, between which admissions run
 _KEEPALIVE: Final = (  # a dead peer is noticed after 10 s + 3 x 5 s
@@ -46,7 +46,7 @@ def open_streaming_client(configuration: Configuration, program: str) -> ApiClie
     Raises:
         BadKubeconfig: the certificates can't be read.
     """
-    client = api_client.open_client(configuration, f"{program}/{__version__}")
+    client = open_client(configuration, f"{program}/{__version__}")
     # The library's session reads up to 4 MiB at once from a connection: for 10 ms no admission would run. It also takes
     # the proxy of the environment in its own way, and a password of ~/.netrc.
     session = client.rest_client.pool_manager
@@ -76,3 +76,21 @@ def close_at_once(response: aiohttp.ClientResponse) -> None:
     response.close()
     if transport:
         transport.abort()
+
+
+CONNECT_SECONDS: Final = 10.0
+
+
+class ApiError(Exception):
+    """No answer: the API server could not be reached, or its answer broke off. `silent`: no byte came in time."""
+
+    def __init__(self, sentence: str, *, silent: bool = False) -> None:
+        super().__init__(sentence)
+        self.silent = silent
+
+
+def request_error(error: Exception) -> str:
+    """Return why a request failed, in words without anything secret."""
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return f"can't connect in {CONNECT_SECONDS:g} s"
+    return sentence(error)

@@ -1,13 +1,19 @@
-"""What a pod requests of a node, as it is on the wire: its containers with requests, and what their status names.
+"""What a pod requests of a node: its containers, what their status names, and quantities as exact whole numbers.
 
-The structs alone; `webhook.core.scheduler.state.pod_requests` adds the requests up. PodSpec inherits from `Workload`.
-Quantities are parsed later and one by one, so that a wrong one does not lose the pod.
+`webhook.core.scheduler.state.pod_requests` adds the requests up. PodSpec inherits from `Workload`. Quantities are read
+one by one, so that a wrong one does not lose the pod. They follow apimachinery pkg/api/resource/quantity.go
+(ParseQuantity, MilliValue, Value): an amount is a number of thousandths, and finer quantities are rounded up.
+kube-apiserver itself rounds up to thousandths what it stores (pkg/apis/core/v1/defaults.go, SetDefaults_ResourceList),
+so a quantity from the API server loses no precision here. Invariant: no text raises; unreadable text is None, never 0.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -101,3 +107,84 @@ class PodCondition(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     reason: str | None = None
     message: str | None = None
     last_transition_time: str | None = None
+
+
+MILLI: Final = 1000
+UNREADABLE: Final = (1 << 63) * MILLI
+"""The amount of an unreadable quantity. Every node has less, because nodes count in int64. Sums of it stay larger."""
+
+_MAX: Final = UNREADABLE - MILLI  # int64, of whole units
+_TEXT_MAX_CHARS: Final = 64  # kubelets and people write 20; a longer text must not cost time
+_KEPT_CHARS: Final = _TEXT_MAX_CHARS + 1  # of a longer text, which can't be read either
+_EXPONENT_MAX: Final = 100  # far beyond int64 in both directions, and quick to compute
+_FORM: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(|[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)", re.ASCII)
+_DECIMAL: Final = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+
+def milli_value(text: str) -> int | None:
+    """Return the quantity in thousandths, rounded up; None if it can't be read or is negative.
+
+    Go counts in int64, and a larger value overflows there. No node has that much, so the result is None, too.
+    """
+    parsed = _FORM.fullmatch(text) if len(text) <= _TEXT_MAX_CHARS else None
+    if parsed is None:
+        return None
+    sign, whole, fraction, suffix = parsed.groups()
+    digits = whole + (fraction or "")
+    if not digits:
+        return None
+    number = int(digits)
+    if number == 0:
+        return 0
+    if sign == "-":
+        return None
+    if suffix in _BINARY:
+        # Go caps only quantities with these suffixes.
+        return min(_rounded_up(number << _BINARY[suffix], 3 - len(fraction or "")), _MAX)
+    exponent = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
+    if abs(exponent) > _EXPONENT_MAX:
+        return None
+    thousandths = _rounded_up(number, exponent + 3 - len(fraction or ""))
+    return thousandths if thousandths <= _MAX else None
+
+
+def _rounded_up(number: int, exponent: int) -> int:
+    """Return number * 10 ** exponent, rounded up to a whole number."""
+    power: int = 10 ** abs(exponent)
+    return number * power if exponent >= 0 else -(-number // power)
+
+
+def amounts(quantities: Mapping[str, Any] | None) -> dict[str, int]:
+    """Return a v1.ResourceList in thousandths; an unreadable quantity is UNREADABLE."""
+    if not quantities:
+        return {}
+    try:
+        return {name: _amount(written[:_KEPT_CHARS]) for name, written in quantities.items()}
+    except TypeError:  # a number from a file; or a list or a mapping, which no API server stores
+        return {name: _amount(str(written)[:_KEPT_CHARS]) for name, written in quantities.items()}
+
+
+# A cluster has a few hundred different quantities, and one for the memory of each node.
+@lru_cache(maxsize=4096)
+def _amount(written: str) -> int:
+    read = milli_value(written)
+    return UNREADABLE if read is None else read
+
+
+def units(thousandths: int) -> int:
+    """Return thousandths as whole units, rounded up. Rounding twice gives the same as rounding once."""
+    return -(-thousandths // MILLI)
+
+
+_INT64_MAX: Final = 2**63 - 1
+_PARSE_INT_MAX_CHARS: Final = 4300  # what int() takes; leading zeros may be many
+_PARSE_INT: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+def parse_int64(text: str) -> int | None:
+    """Return Go's strconv.ParseInt(text, 10, 64), None if it fails. Unlike int(): no blanks, underscores or bignums."""
+    if not _PARSE_INT.fullmatch(text) or len(text) > _PARSE_INT_MAX_CHARS:
+        return None
+    number = int(text)
+    return number if -_INT64_MAX - 1 <= number <= _INT64_MAX else None

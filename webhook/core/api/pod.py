@@ -12,7 +12,7 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Raw, Struct
 
-from webhook.core.api.affinity import Affinity, NodeAffinity, PodAffinityTerm, TopologySpreadConstraint
+from webhook.core.api.affinity import Affinity, NodeAffinity, NodeSelector, PodAffinityTerm, TopologySpreadConstraint
 from webhook.core.api.container import (
     Actuated,
     ContainerStateWaiting,
@@ -32,7 +32,6 @@ from webhook.core.api.meta import (
     OwnerReference,
     Present,
 )
-from webhook.core.api.node_selector import NodeSelector
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"  # k8s.io/api/core/v1 DefaultSchedulerName
 POD_SCHEDULED: Final = "PodScheduled"

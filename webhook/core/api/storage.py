@@ -6,9 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core.api.affinity import NodeSelector
 from webhook.core.api.longhorn import LONGHORN_CSI_DRIVER
 from webhook.core.api.meta import NamespacedName, ObjectMeta, ObjectReference, Present
-from webhook.core.api.node_selector import NodeSelector
 
 _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool
 

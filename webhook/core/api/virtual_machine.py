@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
+from webhook.core.api.affinity import is_node_name
 from webhook.core.api.kubevirt import MigrationState
 from webhook.core.api.meta import ObjectMeta, Present
-from webhook.core.api.node_selector import is_node_name
 
 VM_KIND: Final = "VirtualMachine"
 KUBEVIRT_API_VERSION: Final = "kubevirt.io/v1"

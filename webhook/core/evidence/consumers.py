@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from webhook.core import refs
 from webhook.core.api import kubevirt
+from webhook.core.api.affinity import is_node_name, only_node
 from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.node_selector import is_node_name, only_node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.evidence import vm_facts
 from webhook.core.evidence.finding import ClaimUse, Finding

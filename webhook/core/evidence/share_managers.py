@@ -12,9 +12,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.core import refs
+from webhook.core.api.affinity import is_node_name
 from webhook.core.api.longhorn import ASSIGNED_STATES, LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.node_selector import is_node_name
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume, PersistentVolumeClaim
 from webhook.core.evidence import vm_facts

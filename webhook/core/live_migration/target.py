@@ -12,10 +12,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from webhook.core.api.affinity import Affinity, NodeAffinity
+from webhook.core.api.affinity import Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from webhook.core.api.kubevirt import is_kubevirts, without_target_rule
 from webhook.core.api.node import Node
-from webhook.core.api.node_selector import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from webhook.core.api.pod import Pod
 from webhook.core.live_migration.vm import VM
 from webhook.core.patch.decision_patch import as_created

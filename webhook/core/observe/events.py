@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from webhook.core.admit import Answer, Entry
 from webhook.core.api import kubevirt
+from webhook.core.api.affinity import is_node_name
 from webhook.core.api.meta import UID_MAX_CHARS
-from webhook.core.api.node_selector import is_node_name
 from webhook.core.decision import Decision, Leave, decision_sentence
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode, opts_in

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from webhook.core import refs
 from webhook.core.api import kubevirt
+from webhook.core.api.affinity import named_nodes
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
-from webhook.core.api.node_selector import named_nodes
 from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
 from webhook.core.causes import short_cause
 from webhook.core.evidence import vm_facts

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.core.api.affinity import PREFERRED, REQUIRED
+from webhook.core.api.affinity import PREFERRED, REQUIRED, pin
 from webhook.core.api.longhorn import near
-from webhook.core.api.node_selector import pin
 from webhook.core.decision import Pin, Steer, WeightedNode
 from webhook.core.patch.applied_patch import AddedPreferences, AppliedPatch
 

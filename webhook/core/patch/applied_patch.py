@@ -18,10 +18,10 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Struct
 
+from webhook.core.api.affinity import MAX_TERMS
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.longhorn import SHARE_MANAGER_KIND
 from webhook.core.api.meta import OwnerReference
-from webhook.core.api.node_selector import MAX_TERMS
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
 

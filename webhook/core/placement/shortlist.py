@@ -19,7 +19,7 @@ from typing import Final
 from zlib import crc32
 
 from webhook.core import refs
-from webhook.core.api.node_selector import (
+from webhook.core.api.affinity import (
     MAX_TERMS,
     NodeSelectorTerm,
     most_nodes,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from webhook.core.api import kubevirt
-from webhook.core.api.node_selector import MAX_TERMS, most_nodes
+from webhook.core.api.affinity import MAX_TERMS, most_nodes
 from webhook.core.api.pod import DEFAULT_SCHEDULER, Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, rank, weigh
 from webhook.core.evidence import share_managers, vm_facts

@@ -1,4 +1,6 @@
-"""Caches: the caches of one cluster by kind, and the answers that take more than one of them."""
+"""Caches: the caches of one cluster by kind, the answers that take more than one of them, and what /readyz and the
+metrics say of each.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,82 @@ from enum import StrEnum
 from functools import partial
 from math import inf
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
 from webhook.core.view import Kind
-from webhook.kube.cache.lookups import LookupCounts
-from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
+from webhook.kube.informer.connection import STALE_AFTER_SECONDS, Cause
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.resource import Resource
 from webhook.kube.scheduler_cache.assumed_pods import ANY_NUMBER
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
+
+
+class LookupCounts:
+    """The lookups of one kind, in its cache and by live reads.
+
+    Attributes:
+        hit: the fresh cache had the object.
+        miss: the fresh cache did not have the object; a live read follows.
+        stale: the cache was not fresh; a live read follows.
+        found: a live read returned the object.
+        absent: a live read showed that the object does not exist.
+        failed: a live read got no usable answer.
+        late: a live read had no answer before the deadline of an admission. Its answer is counted when it comes.
+    """
+
+    __slots__ = ("absent", "failed", "found", "hit", "late", "miss", "stale")
+
+    def __init__(self) -> None:
+        self.hit = self.miss = self.stale = 0
+        self.found = self.absent = self.failed = 0
+        self.late = 0
+
+
+class CacheState(Struct, frozen=True, kw_only=True):
+    """The state of one cache.
+
+    Attributes:
+        fresh: whether admissions are answered from the cache.
+        detail: a sentence with the number of objects, and with the problem if there is one.
+        heard_seconds: seconds since the API server last sent an event or a list; None if the cache was never synced.
+        causes: how many lists and watches ended too early, by cause.
+        unreadable: how many objects were left out so far because they could not be decoded.
+    """
+
+    title: str
+    fresh: bool
+    detail: str
+    objects: int
+    heard_seconds: float | None
+    causes: Mapping[Cause, int]
+    unreadable: int
+
+
+def cache_state(cache: ListWatch, now: float) -> CacheState:
+    """Return the state of this cache at the time `now` (event-loop time)."""
+    known = f"{len(cache.objects)} objects"
+    if cache.unreadable:
+        known += f", {cache.unreadable} unreadable ones left out so far"
+    if not cache.synced:
+        known = "not synced"
+    elif cache.problem or cache.age(now):  # between two watches there is no problem
+        known += f", known {cache.age(now):.0f} s ago"
+    else:
+        known += f", last event {cache.heard(now):.0f} s ago"
+    detail = f"{known}: {cache.problem}" if cache.problem else known
+    return CacheState(
+        title=cache.resource.title,
+        fresh=cache.fresh(now),
+        detail=detail,
+        objects=len(cache.objects),
+        heard_seconds=cache.heard(now) if cache.synced else None,
+        causes={cause: cache.causes[cause] for cause in Cause},
+        unreadable=cache.unreadable,
+    )
 
 
 class Caches(dict[StrEnum, ListWatch]):

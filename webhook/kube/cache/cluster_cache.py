@@ -17,19 +17,146 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from typing import Any
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
 
 from webhook.component_base.client.api import Api
+from webhook.component_base.client.transport import ApiError
+from webhook.core.api.affinity import is_node_name
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
-from webhook.core.view import Ref
-from webhook.kube.cache.caches import Caches
-from webhook.kube.cache.live_reads import LiveReads
-from webhook.kube.cache.readiness import CacheState, cache_state
-from webhook.kube.cache.view import CallView
+from webhook.core.view import Kind, NoObject, Ref
+from webhook.kube.cache.caches import Caches, CacheState, cache_state
+from webhook.kube.cache.view import CallView, LiveRead
 from webhook.kube.informer.reflector import Reflector, loop_time
 from webhook.kube.informer.resource import Resource
 from webhook.kube.kinds import resources
+from webhook.kube.wire import Decoders, NotJSON
+from webhook.objects.kinds import VIRT_LAUNCHER_POD
+
+_GET_SECONDS: Final = 5.0  # longer than the deadline of a call should be; then it fails for all calls that wait
+_GETS_AT_ONCE: Final = 64
+_LISTS_AT_ONCE: Final = 4  # 20 KB a pod, and a node may have 100 pods; calls that wait for the same list share it
+_OK: Final = 200
+
+
+class LiveReads:
+    """The live reads of one process. `under_way`: the task of each read that has not ended."""
+
+    def __init__(self, api: Api, resources: Mapping[StrEnum, Resource], caches: Caches) -> None:
+        self._api = api
+        self._resources = resources
+        self._caches = caches
+        self._decoders = {kind: Decoders(resource.wire, resource.large) for kind, resource in resources.items()}
+        self.under_way: dict[Ref, asyncio.Task[LiveRead]] = {}
+        self._slots = asyncio.Semaphore(_GETS_AT_ONCE)
+        self._list_slots = asyncio.Semaphore(_LISTS_AT_ONCE)
+
+    async def read(self, refs: Sequence[Ref], deadline: float, most: int | None = None) -> dict[Ref, LiveRead]:
+        """Read these objects, the first `most` of them. Return a result for each, by `deadline` (event-loop time)."""
+        rest = () if most is None else refs[most:]
+        tasks = {ref: self._shared(ref) for ref in refs[:most]}
+        seconds = max(0.0, deadline - loop_time())
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=seconds)
+        late = ApiError(f"no answer in {seconds:.2f} s")
+        for ref, task in tasks.items():
+            self._caches.lookups[ref.kind].late += not task.done()
+        reads = {ref: task.result() if task.done() else self._unread(ref, late) for ref, task in tasks.items()}
+        many = ApiError("this pod needs more objects to be read than one admission may read")
+        return reads | {ref: self._unread(ref, many) for ref in rest}
+
+    def _shared(self, ref: Ref) -> asyncio.Task[LiveRead]:
+        """Return the one read of this object that is under way. The read goes on if a call that waits for it ends."""
+        task = self.under_way.get(ref)
+        if task is None:
+            task = self.under_way[ref] = asyncio.get_running_loop().create_task(self._read(ref))
+            task.add_done_callback(lambda done: self._unshare(ref, done))
+        return task
+
+    def _unshare(self, ref: Ref, read: asyncio.Task[Any] | None) -> None:
+        if self.under_way.get(ref) is read:
+            del self.under_way[ref]
+
+    async def _read(self, ref: Ref) -> LiveRead:
+        """GET one object, or LIST the pods of a namespace that are on one node."""
+        on_node = ref.kind is Kind.VIRT_LAUNCHERS_ON_NODE
+        in_namespace = on_node or self._resources[ref.kind].namespaced
+        if not all(map(is_node_name, ref.key if in_namespace else ref.key[1:])):
+            return LiveRead(NoObject.NOT_FOUND)  # no object can have this name, and the path would be another one
+        counts = self._caches.lookups[ref.kind]
+        try:
+            async with self._list_slots if on_node else self._slots:
+                if ref.kind not in self._caches:  # the next call needs a newer answer than the one to this request
+                    self._unshare(ref, asyncio.current_task())
+                if on_node:
+                    read = await self._list_on_node(ref)
+                else:
+                    read = await self._get(ref, self._resources[ref.kind])
+        except ApiError as problem:
+            counts.failed += 1
+            return self._unread(ref, problem)
+        counts.absent += read.value is NoObject.NOT_FOUND
+        counts.found += read.value is not NoObject.NOT_FOUND
+        return read
+
+    async def _get(self, ref: Ref, resource: Resource) -> LiveRead:
+        reply = await self._api.get(resource.item(ref.key), seconds=_GET_SECONDS)
+        decoders = self._decoders[ref.kind]
+        if reply.status != _OK:
+            failure = reply.failure
+            if not failure.absent:
+                raise ApiError(failure.sentence)
+            if ref.kind is Kind.LONGHORN_NODE:
+                await self._look_for_longhorn_nodes(resource)
+            return LiveRead(NoObject.NOT_FOUND)
+        wire = decoders.object(reply.body)
+        if isinstance(wire, NotJSON):
+            raise ApiError(f"an object that can't be read: {wire.why}")
+        return LiveRead(resource.to_object(resource.key(ref.key), resource.transform(wire)))
+
+    async def _list_on_node(self, ref: Ref) -> LiveRead:
+        """LIST the virt-launcher pods of one namespace on one node: a small answer from the API server's own index.
+
+        The request takes the state of the API server's cache (resourceVersion 0), which is milliseconds behind etcd.
+        For the latest state the API server may wait 100 ms (apiserver storage/cacher/progress/watch_progress.go), and
+        an old API server would read the whole namespace from etcd.
+        """
+        pods, decoders = self._resources[Kind.VIRT_LAUNCHER_POD], self._decoders[Kind.VIRT_LAUNCHER_POD]
+        on_node = f"spec.nodeName={ref.name}"
+        query = [("labelSelector", VIRT_LAUNCHER_POD.selector), ("fieldSelector", on_node), ("resourceVersion", "0")]
+        path = msgspec.structs.replace(pods, namespace=ref.key.namespace).collection
+        reply = await self._api.get(path, query, seconds=_GET_SECONDS)
+        if reply.status != _OK:
+            raise ApiError(reply.failure.sentence)
+        page = decoders.page(reply.body)
+        if isinstance(page, NotJSON):
+            raise ApiError(f"a list that can't be read: {page.why}")
+        return LiveRead([pods.to_object(pods.key_of(wire.metadata), pods.transform(wire)) for wire in page.items])
+
+    async def _look_for_longhorn_nodes(self, resource: Resource) -> None:
+        """Find out whether only this nodes.longhorn.io is absent, or all are, if no fresh cache knows that."""
+        if self._caches[resource.kind].fresh(loop_time()):
+            return
+        reply = await self._api.get(resource.collection, [("limit", "1")], seconds=_GET_SECONDS)
+        decoders = self._decoders[resource.kind]
+        if reply.status == _OK:
+            page = decoders.page(reply.body)
+            absent = not isinstance(page, NotJSON) and not page.items
+        else:
+            absent = reply.failure.absent
+        self._caches.longhorn_nodes_listed(loop_time(), absent=absent)
+
+    def _unread(self, ref: Ref, problem: ApiError) -> LiveRead:
+        """Return what the cache last knew, with a staleness; UNAVAILABLE if the cache has no such object."""
+        cache = self._caches.get(ref.kind)
+        stored = cache.get(ref.key) if cache else None
+        if cache is None or stored is None:
+            return LiveRead(NoObject.UNAVAILABLE, problem=str(problem))
+        staleness = f"{ref.kind} {ref.name} was last confirmed {cache.age(loop_time()):.0f} s ago ({problem})"
+        return LiveRead(stored, staleness=staleness)
 
 
 class ClusterCache:

@@ -17,8 +17,7 @@ from webhook.core.api.storage import claim_of
 from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import KINDS_OF_VMS, USERS_MAX, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
 from webhook.kube.cache.caches import Caches
-from webhook.kube.informer.index import Indexer
-from webhook.kube.informer.resource import namespaced_key
+from webhook.kube.informer.resource import Indexer, namespaced_key
 from webhook.kube.records.nodes import NodeIndex
 from webhook.kube.records.parts import ShareManagerRecord
 from webhook.kube.records.pods import unread_claims

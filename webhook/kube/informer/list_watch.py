@@ -13,16 +13,12 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
-from webhook.component_base.client.backoff import Backoff
-from webhook.component_base.client.status import Failure, read_failure, retry_after_seconds
-from webhook.kube.client.wire import Decoders, NotJSON, is_before
-from webhook.kube.informer import requests
-from webhook.kube.informer.faults import Cause, Fault, cause_of, needs_list
-from webhook.kube.informer.framing import Framing
-from webhook.kube.informer.freshness import Freshness
-from webhook.kube.informer.requests import Request, RequestMode, Wait
+from webhook.component_base.client.status import Backoff, Failure, read_failure, retry_after_seconds
+from webhook.kube.informer import connection
+from webhook.kube.informer.connection import Cause, Fault, Freshness, Request, RequestMode, Wait
 from webhook.kube.informer.resource import Resource
 from webhook.kube.informer.store import Store
+from webhook.kube.wire import Decoders, Framing, NotJSON, is_before
 
 HEALTHY_SECONDS: Final = 2.0  # a watch that was up for this time ends a run of failures
 _PAGE_OBJECTS_MAX: Final = 8_000
@@ -87,15 +83,15 @@ class ListWatch(Store):
         self._framing.clear()
         if self._version:
             self._mode = RequestMode.WATCH
-            return requests.watch(self.resource, self._random, self._version)
+            return connection.watch(self.resource, self._random, self._version)
         if self._streams:
             self._mode = RequestMode.STREAM
             self._begin_list(now)
-            return requests.streaming_list(self.resource, self._random)
+            return connection.streaming_list(self.resource, self._random)
         self._mode = RequestMode.PAGE
         if self.listing is None:
             self._begin_list(now)
-        return requests.page(self.resource, self._page_objects, self._continue_token)
+        return connection.page(self.resource, self._page_objects, self._continue_token)
 
     def opened(self, status: int, retry_after: str | None, now: float) -> None:
         """Take in the HTTP status of the answer, and its header Retry-After."""
@@ -197,9 +193,9 @@ class ListWatch(Store):
     def _error_event(self, failure: Failure) -> Fault:
         """Take in an ERROR event: the server ends the watch with a Status."""
         self._retry_after = failure.retry_after_seconds
-        if needs_list(failure):
+        if connection.needs_list(failure):
             self._version = ""
-        return Fault(cause_of(failure), failure.sentence)
+        return Fault(connection.cause_of(failure), failure.sentence)
 
     def _end_page(self, now: float) -> None:
         page = self._decoders.page(self._framing.body)
@@ -226,14 +222,14 @@ class ListWatch(Store):
 
     def _refuse(self, mode: RequestMode, now: float) -> None:
         """Take in an HTTP error, with a Status as its body."""
-        cause = cause_of(failure := read_failure(self._framing.body, self._refused))
+        cause = connection.cause_of(failure := read_failure(self._framing.body, self._refused))
         if mode is RequestMode.STREAM and failure.code in (400, 422):
             self._streams, cause = False, Cause.UNSUPPORTED
         elif cause is Cause.NOT_INSTALLED and self.resource.prefix.startswith("/apis/"):
             self._begin_list(now)
             self._end_list("", now)
             self.installed = False
-        elif needs_list(failure):
+        elif connection.needs_list(failure):
             self._version, self.listing = "", None
             if cause is Cause.EXPIRED and mode is RequestMode.PAGE:
                 # The list took longer than the server keeps its resourceVersion: ask for fewer, larger pages.

@@ -6,10 +6,9 @@ import asyncio
 from typing import Final
 
 from webhook.component_base.client.api import Api
-from webhook.component_base.client.errors import ApiError
-from webhook.kube.informer.freshness import SETTLE_SECONDS
+from webhook.component_base.client.transport import ApiError
+from webhook.kube.informer.connection import SETTLE_SECONDS, Request, Wait
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.informer.requests import Request, Wait
 from webhook.telemetry.record import LOGGER
 
 _UNAUTHORIZED: Final = 401

@@ -1,19 +1,121 @@
-"""Resource: where the API server has the objects of a kind, and which records a cache makes of them."""
+"""Resource: where the API server has the objects of a kind, and which records and indexes a cache makes of them.
+
+An index finds objects other than by their key, and follows its cache one object at a time. Invariant: after any series
+of `put` and `drop` an index equals one that was made from the objects that are left.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
 from sys import intern
-from typing import Any
+from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
-from webhook.kube.client.wire import Large
-from webhook.kube.informer.index import Index
+from webhook.kube.wire import Large
+
+_FEW: Final = 8  # keys: a tuple of 8 is copied as fast as a dict is changed, and takes a quarter of its memory
+
+IndexFunc = Callable[[str, Any], Iterable[str]]
+"""Cache key and record -> the values that an Indexer finds the record by (client-go's IndexFunc)."""
+
+
+class Index(Protocol):
+    """An index over the records of a cache. It also decides which record the cache stores.
+
+    `old` is the stored record of a key, and None if the cache has no such key.
+    """
+
+    def same(self, old: Any, new: Any) -> bool:
+        """Return whether a transformed object equals the stored record."""
+        ...
+
+    def put(self, key: str, old: Any, new: Any) -> Any:
+        """Take in a transformed object. Return the record to store: `old` itself if both are the same."""
+        ...
+
+    def drop(self, key: str, old: Any) -> None:
+        """Remove a key."""
+        ...
+
+
+class _RecordIndex:
+    """An index that stores the transformed objects as they are."""
+
+    def same(self, old: Any, new: Any) -> bool:
+        """Return whether the records are equal."""
+        return bool(old == new)
+
+
+class KeyList(_RecordIndex):
+    """The keys of a cache as a sequence in `keys`, so that any position can be read in one step."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self._positions: dict[str, int] = {}
+
+    def put(self, key: str, old: Any, new: Any) -> Any:
+        """Append a new key. A known key stays at its position."""
+        if key not in self._positions:
+            self._positions[key] = len(self.keys)
+            self.keys.append(key)
+        return old if old == new else new
+
+    def drop(self, key: str, old: Any) -> None:  # noqa: ARG002 - of the protocol
+        """Remove a key. The last key takes its position."""
+        position, last = self._positions.pop(key), self.keys.pop()
+        if last != key:
+            self.keys[position] = last
+            self._positions[last] = position
+
+
+class Indexer(_RecordIndex):
+    """The keys of a cache by the values of an index function, as client-go's Indexer with one index."""
+
+    def __init__(self, index_func: IndexFunc) -> None:
+        self._index_func = index_func
+        self._keys: dict[str, tuple[str, ...] | dict[str, None]] = {}  # nearly always one key: then a tuple
+
+    def index_keys(self, value: str) -> Collection[str]:
+        """Return the keys of the records that have this value; empty if there are none."""
+        return self._keys.get(value, ())
+
+    def put(self, key: str, old: Any, new: Any) -> Any:
+        """Bring the key from the values of `old` to those of `new`. Return the record to store."""
+        if new == old:
+            return old
+        before = set() if old is None else set(self._index_func(key, old))
+        after = set(self._index_func(key, new))
+        for value in before - after:
+            self._remove(value, key)
+        for value in after - before:
+            self._add(value, key)
+        return new
+
+    def drop(self, key: str, old: Any) -> None:
+        """Remove the key from each value of its record."""
+        for value in set(self._index_func(key, old)):
+            self._remove(value, key)
+
+    def _add(self, value: str, key: str) -> None:
+        keys = self._keys.get(value, ())
+        if isinstance(keys, dict):
+            keys[key] = None
+        else:
+            self._keys[value] = (*keys, key) if len(keys) < _FEW else dict.fromkeys((*keys, key))
+
+    def _remove(self, value: str, key: str) -> None:
+        keys = self._keys[value]
+        if isinstance(keys, dict):
+            del keys[key]
+        else:
+            keys = self._keys[value] = tuple(each for each in keys if each != key)
+        if not keys:
+            del self._keys[value]
 
 
 def _name(name: str) -> str:

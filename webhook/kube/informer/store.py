@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from webhook.core.api.meta import NamespacedName
-from webhook.kube.informer.index import Index
-from webhook.kube.informer.resource import Resource
+from webhook.kube.informer.resource import Index, Resource
 
 _ABSENT: Final = object()  # a record itself may be None
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from webhook.core.api.meta import Condition, ObjectMeta
 from webhook.core.api.node import Node, NodeStatus
 from webhook.core.scheduler.state.node_info import allocatable
-from webhook.kube.informer.index import KeyList
+from webhook.kube.informer.resource import KeyList
 from webhook.kube.records.shared import share
 
 _READY: Final = "Ready"

@@ -11,7 +11,16 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
-from webhook.core.api.affinity import REQUIRED, Affinity, NodeAffinity, PodAffinityTerm
+from webhook.core.api.affinity import (
+    REQUIRED,
+    Affinity,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorTerm,
+    PodAffinityTerm,
+    named_nodes,
+    pin,
+)
 from webhook.core.api.kubevirt import (
     ANNOTATION_MIGRATION,
     ANNOTATION_PROVISIONING,
@@ -21,7 +30,6 @@ from webhook.core.api.kubevirt import (
     placing_node_selector,
 )
 from webhook.core.api.meta import ObjectMeta, OwnerReference
-from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
 from webhook.core.api.pod import DEFAULT_SCHEDULER, PersistentVolumeClaimVolumeSource, Pod, PodSpec, Volume
 from webhook.core.observe.past_decision import PastDecision, as_annotation, recorded_decision
 from webhook.core.opt_in import kept_value

@@ -16,7 +16,7 @@ from webhook.core import refs
 from webhook.core.api.pod import Pod
 from webhook.core.view import Kind, NoObject
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.informer.faults import Cause
+from webhook.kube.informer.connection import Cause
 
 NODES = PATHS[Kind.LONGHORN_NODE]
 LONG_AGO = 60.0

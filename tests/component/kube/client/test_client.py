@@ -15,7 +15,7 @@ from support.fakes.watching import manager
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.client.api import Api
-from webhook.component_base.client.errors import ApiError
+from webhook.component_base.client.transport import ApiError
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
 
 MANAGER = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", **manager("a", 0, "n1")}

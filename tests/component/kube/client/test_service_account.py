@@ -12,9 +12,9 @@ from support.fakes.api_server import ApiServer, Cluster, tls_of
 from support.fakes.live import ITEM, write_kubeconfig
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.component_base.client import api_client, proxy
+from webhook.component_base.client import config
 from webhook.component_base.client.api import Api
-from webhook.component_base.client.errors import ApiError
+from webhook.component_base.client.transport import ApiError
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
 
 # As a pod.
@@ -23,7 +23,7 @@ from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
 @pytest.fixture
 def service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A pod's service account, as the kubelet mounts it: a directory with the files token and ca.crt."""
-    for module in (api_client, incluster_config):
+    for module in (config, incluster_config):
         monkeypatch.setattr(module, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
     monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
     monkeypatch.delenv("KUBECONFIG", raising=False)
@@ -86,7 +86,7 @@ async def test_an_empty_token_file_is_a_problem_in_words(
 async def test_outside_of_a_pod_calls_take_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless NO_PROXY has the API server, also by a CIDR. Nothing listens at either of the addresses."""
     kubeconfig = Kubeconfig(file=write_kubeconfig(tmp_path / "config", "https://127.1.2.3:1"))
-    monkeypatch.setattr(proxy, "_is_loopback", lambda _: False)
+    monkeypatch.setattr(config, "_is_loopback", lambda _: False)
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:2")
     for no_proxy, asked in (("10.0.0.0/8", "127.0.0.1:2"), ("127.1.0.0/16", "127.1.2.3:1")):
         monkeypatch.setenv("NO_PROXY", no_proxy)

@@ -14,7 +14,7 @@ from support.fakes.event_writes import SWIFT, Writing, answer, dropped, recordin
 
 from webhook.component_base.client.api import Api
 from webhook.core.admit import Answer, Entry
-from webhook.core.api.node_selector import is_node_name
+from webhook.core.api.affinity import is_node_name
 from webhook.core.observe.events import Outcome
 from webhook.kube.events import DEFAULT_EVENT_LIMITS, EventRecorder
 from webhook.telemetry.log import start_log

@@ -14,9 +14,8 @@ from support.fakes.watching import manager
 from support.models.model_api import event, status
 
 from webhook.component_base.client.api import Api
-from webhook.kube.informer.faults import Cause
+from webhook.kube.informer.connection import Cause, Wait
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.informer.requests import Wait
 
 
 def half(what: bytes) -> bytes:

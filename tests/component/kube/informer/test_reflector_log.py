@@ -9,8 +9,8 @@ from support.fakes.api_server import ApiServer, until
 from support.fakes.live import reflecting
 
 from webhook.component_base.client.api import Api
-from webhook.kube.informer import freshness, reflector
-from webhook.kube.informer.faults import Cause
+from webhook.kube.informer import connection, reflector
+from webhook.kube.informer.connection import Cause
 from webhook.kube.informer.list_watch import ListWatch
 
 
@@ -18,7 +18,7 @@ async def test_one_log_line_for_each_change(
     api: Api, server: ApiServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log has a line when a cache is synced, when it lost the API server, and when it is synced again."""
-    for module in (reflector, freshness):
+    for module in (reflector, connection):
         monkeypatch.setattr(module, "SETTLE_SECONDS", 0.01)
     caplog.set_level("INFO", "webhook")
     async with reflecting(api) as cache:

@@ -7,8 +7,7 @@ from msgspec import convert
 from support.fakes.views import cluster
 from support.objects.builders import node, on_node, vm_pod
 
-from webhook.core.api.affinity import PREFERRED
-from webhook.core.api.node_selector import NodeSelector, only_node
+from webhook.core.api.affinity import PREFERRED, NodeSelector, only_node
 from webhook.core.api.pod import Pod
 from webhook.core.placement.shortlist import pod_prefers_against
 

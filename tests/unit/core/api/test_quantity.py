@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.models import oracle
 
-from webhook.core.api import quantity
-from webhook.core.api.quantity import UNREADABLE, amounts, milli_value, units
+from webhook.core.api import container
+from webhook.core.api.container import UNREADABLE, amounts, milli_value, units
 
 INT64_MAX = 2**63 - 1
 SUFFIXES = {
@@ -188,5 +188,5 @@ def test_rounding_up_twice_equals_rounding_up_once(millionths: int) -> None:
 )
 def test_numbers_are_read_as_go_reads_them(text: str, number: int | None) -> None:
     """strconv.ParseInt in base 10 and 64 bits."""
-    assert quantity.parse_int64(text) == number
+    assert container.parse_int64(text) == number
     assert oracle.parse_int(text) == number

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from webhook.core.api.node_selector import MAX_TERMS
+from webhook.core.api.affinity import MAX_TERMS
 from webhook.core.decision import NODES_SHOWN
 from webhook.core.patch.applied_patch import (
     RECORD_MAX_CHARS,

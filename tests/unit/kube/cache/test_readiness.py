@@ -5,8 +5,8 @@ from __future__ import annotations
 from support.fakes.watch_rows import WATCHING
 from support.fakes.watching import Driver
 
-from webhook.kube.cache.readiness import cache_state
-from webhook.kube.informer.freshness import SETTLE_SECONDS
+from webhook.kube.cache.caches import cache_state
+from webhook.kube.informer.connection import SETTLE_SECONDS
 
 
 def _details(driver: Driver, *after: float) -> list[str]:

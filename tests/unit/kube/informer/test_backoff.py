@@ -7,7 +7,7 @@ from support.fakes.watch_rows import NO_STREAMS, WATCHING, A
 from support.fakes.watching import Driver, Says, refuses
 from support.models.model_api import event, refusal, status, too_large
 
-from webhook.kube.informer.requests import Wait
+from webhook.kube.informer.connection import Wait
 
 DOWN = Says(error="can't connect", reached=False, seconds=0)
 

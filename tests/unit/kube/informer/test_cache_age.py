@@ -9,8 +9,7 @@ from support.fakes.watch_rows import A_MOVED, HTML, NO_STREAMS, A, B, error_even
 from support.fakes.watching import Driver, Says, lists, manager, pages, refuses
 from support.models.model_api import bookmark, event, refusal
 
-from webhook.kube.informer.freshness import SETTLE_SECONDS, SILENCE_SECONDS, STALE_AFTER_SECONDS
-from webhook.kube.informer.requests import WATCH_SECONDS
+from webhook.kube.informer.connection import SETTLE_SECONDS, SILENCE_SECONDS, STALE_AFTER_SECONDS, WATCH_SECONDS
 
 JUST = 0.001
 HOUR, DAY = 3_600.0, 86_400.0

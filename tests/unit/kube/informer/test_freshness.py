@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.kube.informer.freshness import Freshness
+from webhook.kube.informer.connection import Freshness
 
 
 def test_the_contract_step_by_step() -> None:

@@ -14,11 +14,11 @@ from support.models.model_api import event, refusal
 from support.objects import builders
 
 from webhook.core.view import Kind
-from webhook.kube.client.wire import Decoders
-from webhook.kube.informer.index import Index, Indexer, KeyList
+from webhook.kube.informer.resource import Index, Indexer, KeyList
 from webhook.kube.records.nodes import NodeIndex
 from webhook.kube.records.volumes import by_handle
 from webhook.kube.scheduler_cache.assumed_pods import Pods
+from webhook.kube.wire import Decoders
 
 KEYS: Final = ("a", "b", "c", "d")
 NOBODY: Final = "nobody"

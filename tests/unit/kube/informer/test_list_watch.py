@@ -10,8 +10,9 @@ from support.fakes.watching import RESOURCES, Driver, Says, lists, manager, page
 from support.models.model_api import bookmark, event, refusal
 
 from webhook.core.view import Kind
-from webhook.kube.informer import framing, freshness
-from webhook.kube.informer.faults import Cause
+from webhook.kube import wire
+from webhook.kube.informer import connection
+from webhook.kube.informer.connection import Cause
 
 MIB = 1024 * 1024
 DOWN = Says(error="can't connect", reached=False, seconds=0)
@@ -27,7 +28,7 @@ def test_a_streaming_list_asks_for_the_latest_state_and_bookmarks() -> None:
         "sendInitialEvents": "true",
         "resourceVersionMatch": "NotOlderThan",
     }
-    assert request.silence_seconds == freshness.SILENCE_SECONDS
+    assert request.silence_seconds == connection.SILENCE_SECONDS
 
 
 def test_a_watch_asks_from_where_it_was() -> None:
@@ -119,7 +120,7 @@ def test_a_line_over_16_mib_is_given_up(size: int, tail: bytes, length: int, tak
 
 def test_a_page_over_the_limit_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list without an end fails at the limit."""
-    monkeypatch.setattr(framing, "_PAGE_MAX_BYTES", 1000)
+    monkeypatch.setattr(wire, "_PAGE_MAX_BYTES", 1000)
     driver = Driver()
     driver.play(*NO_STREAMS)
     driver.ask()

@@ -7,7 +7,7 @@ from support.fakes.watch_rows import AGAIN, AGAIN_BY_PAGES, BOTH, HTML, NO_STREA
 from support.fakes.watching import CUTS, Cut, Says, lists, pages, refuses
 from support.models.model_api import bookmark, event, refusal
 
-from webhook.kube.informer.faults import Cause
+from webhook.kube.informer.connection import Cause
 
 ROWS = (
     Row(name="a list by watch", before=(), says=(lists(A, B),), then="watch 10", shows=BOTH),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.fakes.watching import Driver, Shown, byte_by_byte, manager, whole, words
 from support.models.model_api import Answer, Collection, Watch, bookmark, event, refusal, status
 
-from webhook.kube.informer.freshness import SETTLE_SECONDS
+from webhook.kube.informer.connection import SETTLE_SECONDS
 
 NAMES = st.sampled_from("abc")
 NODES = st.sampled_from(["n1", "n2", None])

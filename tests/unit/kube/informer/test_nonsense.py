@@ -7,7 +7,7 @@ from support.fakes.watch_rows import A_MOVED, HTML, NO_STREAMS, WATCHING, A, Row
 from support.fakes.watching import CUTS, Cut, Driver, Says, lists, manager, pages
 from support.models.model_api import event
 
-from webhook.kube.informer.faults import Cause
+from webhook.kube.informer.connection import Cause
 
 ODD = manager("b", 12, 5)
 DEEP = b'{"type":"ADDED","object":{"metadata":{"resourceVersion":"11"},"x":' + b"[" * 100_000

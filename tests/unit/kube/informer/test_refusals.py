@@ -8,7 +8,7 @@ from support.fakes.watch_rows import BOTH, NO_STREAMS, WATCHING, A, B, Row, erro
 from support.fakes.watching import CUTS, RESOURCE, Cut, Driver, Says, lists, pages, refuses
 from support.models.model_api import Answer, refusal
 
-from webhook.kube.informer.faults import Cause
+from webhook.kube.informer.connection import Cause
 
 ROWS = (
     *(

@@ -7,7 +7,7 @@ from support.fakes.watch_rows import A_MOVED, AGAIN, BOTH, WATCHING, A, B, Row, 
 from support.fakes.watching import CUTS, Cut, Says, lists, manager, refuses
 from support.models.model_api import bookmark, event, refusal, too_large
 
-from webhook.kube.informer.faults import Cause
+from webhook.kube.informer.connection import Cause
 
 B_DELETED = event("DELETED", manager("b", 12, "n2"))
 

@@ -17,9 +17,9 @@ import pytest
 from support.models.model_api import bookmark, event
 from support.objects.builders import Object
 
+from webhook.core.api.affinity import _is_dns_subdomain
+from webhook.core.api.container import _amount
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER, VMI_KIND, is_kubevirts
-from webhook.core.api.node_selector import _is_dns_subdomain
-from webhook.core.api.quantity import _amount
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE, LABEL_CO_SCHEDULE
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch

@@ -15,15 +15,15 @@ from support.objects import builders
 from support.objects.builders import Object
 from support.objects.hostile_pods import preferring, repelling, with_labels, with_ports
 
+from webhook.core.api.affinity import MAX_TERMS
 from webhook.core.api.node import Node
-from webhook.core.api.node_selector import MAX_TERMS
 from webhook.core.large_pod import CONTAINERS_MAX, PART_BYTES_MAX, PATCH_BYTES_MAX, LargePod
 from webhook.core.pod_limits import why_field_too_long
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.plugins.inter_pod_affinity import excluding, why_excluded
 from webhook.core.scheduler.state.pod_info import PARTS_NOT_READ, TERMS_NOT_READ
-from webhook.kube.client.wire import Decoders, NotJSON, WatchEvent
 from webhook.kube.records.pods import WirePod
+from webhook.kube.wire import Decoders, NotJSON, WatchEvent
 
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 LONG: Final = "x" * PART_BYTES_MAX

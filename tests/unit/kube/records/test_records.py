@@ -22,7 +22,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.scheduler.plugins.volumes import TOPOLOGY_LABELS
 from webhook.core.view import Kind
-from webhook.kube.client.wire import Decoders, NotJSON
+from webhook.kube.wire import Decoders, NotJSON
 
 Object = dict[str, Any]
 ATTRIBUTES = (

@@ -7,8 +7,8 @@ import json
 from support.fakes.watching import RESOURCES
 
 from webhook.core.view import Kind
-from webhook.kube.client.wire import Decoders
 from webhook.kube.records.shared import _shared
+from webhook.kube.wire import Decoders
 
 
 def test_parts_of_different_kinds_are_not_confused() -> None:

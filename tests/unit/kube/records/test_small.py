@@ -11,11 +11,11 @@ from support.objects.builders import node, share_manager, share_manager_pod
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
-from webhook.kube.client.wire import Decoders
+from webhook.kube.informer.connection import Request
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.informer.requests import Request
 from webhook.kube.records.share_manager_pods import WireShareManagerPod, to_object, transform
 from webhook.kube.records.virt_launchers import WirePodMeta
+from webhook.kube.wire import Decoders
 
 _EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
 

@@ -13,9 +13,9 @@ from support.objects.fleets import EARLY, LATER, LATEST, running_pod, scheduled,
 from webhook.core.api.pod import Pod
 from webhook.core.observe import vm_status
 from webhook.core.opt_in import Policy
-from webhook.kube.client.wire import Decoders
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.pods import WirePod
+from webhook.kube.wire import Decoders
 
 Object = dict[str, Any]
 

@@ -16,12 +16,12 @@ from support.strategies.quirks import GONE, bend
 from support.strategies.steering_scenarios import VIRT_LAUNCHER_QUIRKS, virt_launchers
 
 from webhook.core.api import kubevirt
+from webhook.core.api.affinity import only_node
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
-from webhook.core.api.node_selector import only_node
 from webhook.core.api.pod import DEFAULT_SCHEDULER, Pod, uses
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import Kind
-from webhook.kube.client.wire import Decoders, NotJSON
+from webhook.kube.wire import Decoders, NotJSON
 
 RESOURCE: Final = RESOURCES[Kind.VIRT_LAUNCHER_POD]
 CLAIMS: Final = ("c0", "c1", "again", "")

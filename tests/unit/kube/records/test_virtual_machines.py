@@ -16,7 +16,7 @@ from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInsta
 from webhook.core.observe.misplaced import misplaced_in
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import Kind
-from webhook.kube.client.wire import Decoders
+from webhook.kube.wire import Decoders
 
 _NAMES = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=3)
 

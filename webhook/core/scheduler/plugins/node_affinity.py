@@ -16,16 +16,16 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from webhook.core.api.meta import LABEL_KEY_MAX_CHARS
-from webhook.core.api.node_selector import (
+from webhook.core.api.affinity import (
     METADATA_NAME,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
     is_node_name,
 )
+from webhook.core.api.container import parse_int64
+from webhook.core.api.meta import LABEL_KEY_MAX_CHARS
 from webhook.core.api.pod import PodSpec
-from webhook.core.api.quantity import parse_int64
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.node_info import NodeInfo
 

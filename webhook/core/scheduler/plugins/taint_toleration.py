@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from webhook.core.api.container import parse_int64
 from webhook.core.api.node import Node, Taint
 from webhook.core.api.pod import Toleration
-from webhook.core.api.quantity import parse_int64
 from webhook.core.reasons import Reason, Why
 
 _AVOIDED: Final = "PreferNoSchedule"

@@ -12,10 +12,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.api.container import Quantities
+from webhook.core.api.container import UNREADABLE, Quantities, amounts, units
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.node import Node
-from webhook.core.api.quantity import UNREADABLE, amounts, units
 from webhook.core.scheduler.state.pod_info import PodInfo
 from webhook.core.scheduler.state.pod_requests import CPU, PODS, Usage, is_counted
 

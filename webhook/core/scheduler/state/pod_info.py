@@ -12,10 +12,16 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from webhook.core.api.affinity import NodeAffinity, PodAffinityTerm
+from webhook.core.api.affinity import (
+    MAX_TERMS,
+    NodeAffinity,
+    PodAffinityTerm,
+    PreferredSchedulingTerm,
+    named_nodes,
+    pinned_nodes,
+)
 from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.longhorn import INSTANCE_MANAGER, LABEL_LONGHORN_COMPONENT
-from webhook.core.api.node_selector import MAX_TERMS, PreferredSchedulingTerm, named_nodes, pinned_nodes
 from webhook.core.api.pod import PodSchedulingGate, PodStatus
 from webhook.core.scheduler.matching.label_selector import Selector, Term, parse_terms
 from webhook.core.scheduler.state.pod_requests import Usage, is_over

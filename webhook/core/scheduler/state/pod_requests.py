@@ -13,9 +13,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.api.container import Container, ContainerStatus, Workload
+from webhook.core.api.container import UNREADABLE, Container, ContainerStatus, Workload, amounts, units
 from webhook.core.api.pod import PodStatus
-from webhook.core.api.quantity import UNREADABLE, amounts, units
 
 CPU: Final = "cpu"
 PODS: Final = "pods"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.core.api.quantity import UNREADABLE
+from webhook.core.api.container import UNREADABLE
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.plugins.node_resources_fit import amount_text, why_insufficient
 from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo, NodeRequests, allocatable

@@ -5,8 +5,8 @@ from msgspec import convert
 from support.models import oracle
 from support.objects.builders import on_node
 
-from webhook.core.api import node_selector
-from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm
+from webhook.core.api import affinity
+from webhook.core.api.affinity import NodeSelector, NodeSelectorTerm
 from webhook.core.scheduler.plugins import node_affinity
 
 INT64_MAX = "9223372036854775807"
@@ -160,7 +160,7 @@ def test_a_volume_is_asked_for_labels_alone(term: dict[str, Any], *, admitted: b
 )
 def test_a_node_name_is_a_dns_subdomain(name: str, *, good: bool) -> None:
     """What ValidateNodeName takes; anything else in matchFields has the pod rejected."""
-    assert node_selector.is_node_name(name) is good
+    assert affinity.is_node_name(name) is good
     assert oracle.is_subdomain(name) is good
 
 
@@ -177,7 +177,7 @@ def test_a_node_name_is_a_dns_subdomain(name: str, *, good: bool) -> None:
 )
 def test_the_nodes_that_a_term_names(term: dict[str, Any], names: set[str]) -> None:
     """Only metadata.name In names a node."""
-    assert node_selector.pinned_nodes(convert(term, NodeSelectorTerm)) == names
+    assert affinity.pinned_nodes(convert(term, NodeSelectorTerm)) == names
 
 
 OPEN, BIG = label("zone", "Exists"), label("zone", "In", *["v" * 63] * 500)
@@ -201,4 +201,4 @@ OPEN, BIG = label("zone", "Exists"), label("zone", "In", *["v" * 63] * 500)
 def test_how_many_nodes_a_pin_may_name(terms: list[dict[str, Any]] | None, wanted: int, most: int) -> None:
     """MAX_TERMS bounds the terms that a pin leaves, and bytes bound the copies; never less than none."""
     given = None if terms is None else selector(*terms)
-    assert node_selector.most_nodes(given, wanted) == most
+    assert affinity.most_nodes(given, wanted) == most

@@ -6,9 +6,8 @@ import pytest
 from msgspec import convert
 from support.objects import builders
 
-from webhook.core.api.affinity import PodAffinityTerm
+from webhook.core.api.affinity import MAX_TERMS, PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
-from webhook.core.api.node_selector import MAX_TERMS
 from webhook.core.api.pod import PodSpec
 from webhook.core.scheduler.matching.label_selector import parse_terms
 from webhook.core.scheduler.state.pod_info import NO_TERMS, AntiAffinity, PodNode, anti_affinity, pod_info, pod_nodes

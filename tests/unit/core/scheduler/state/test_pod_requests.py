@@ -4,8 +4,7 @@ import pytest
 from msgspec import convert
 from support.objects.workloads import GIB, Object, asks, box, resize, told
 
-from webhook.core.api.container import Workload
-from webhook.core.api.quantity import UNREADABLE, units
+from webhook.core.api.container import UNREADABLE, Workload, units
 from webhook.core.scheduler.state.pod_requests import Usage, is_counted, is_over, usage
 
 

@@ -1,6 +1,7 @@
-"""kubernetes-asyncio's configuration and client for an API server, and what goes wrong on the way there, in words.
+"""kubernetes-asyncio's configuration for an API server: kubeconfig, service account, and proxy of the environment.
 
-Nothing secret is in these words.
+What is wrong with them is said in words of our own, which contain nothing secret. The proxy follows
+golang.org/x/net/http/httpproxy, which client-go uses. There NO_PROXY can have CIDRs, which aiohttp does not know.
 """
 
 from __future__ import annotations
@@ -10,19 +11,19 @@ import re
 import ssl
 from collections.abc import Sequence
 from contextlib import suppress
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import aiohttp
-from kubernetes_asyncio import config
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
+from kubernetes_asyncio.config import load_incluster_config, load_kube_config
 from kubernetes_asyncio.config.config_exception import ConfigException
 from kubernetes_asyncio.config.incluster_config import SERVICE_TOKEN_FILENAME
 from yaml import MarkedYAMLError, YAMLError
 
-from webhook.component_base.client.proxy import proxy_of
 from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
 
 _SHOWN_CHARS: Final = 200  # of what a library says
@@ -70,7 +71,7 @@ async def load_kubeconfig(kubeconfig: Kubeconfig) -> tuple[Configuration, Contex
     named = kubeconfig.file or kubeconfig.context or os.environ.get("KUBECONFIG")
     try:
         if not named and _is_pod():
-            config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
             context = Context(namespace=_account_namespace(), in_pod=True)
         else:
             context = await _load_file(kubeconfig, configuration)
@@ -195,7 +196,7 @@ def _refuse_socks(proxy: str | None) -> None:
 
 async def _load_file(kubeconfig: Kubeconfig, configuration: Configuration) -> Context:
     names = _existing(kubeconfig)
-    loader = await config.load_kube_config(
+    loader = await load_kube_config(
         config_file=names,
         context=kubeconfig.context,
         client_configuration=configuration,
@@ -204,3 +205,45 @@ async def _load_file(kubeconfig: Kubeconfig, configuration: Configuration) -> Co
     current = loader.current_context or {}
     context: dict[str, Any] = current.get("context") or {}
     return Context(name=current.get("name"), namespace=context.get("namespace"))
+
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+def proxy_of(url: str) -> str | None:
+    """Return the proxy of HTTPS_PROXY or HTTP_PROXY for this URL; None without one, and where NO_PROXY has its host."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0)
+    proxy = _variable(f"{parts.scheme}_proxy")
+    if not proxy or host == "localhost" or _is_loopback(host):
+        return None
+    entries = (each.strip().lower() for each in _variable("no_proxy").split(","))
+    if any(_has(entry, host, port) for entry in entries if entry):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _variable(name: str) -> str:
+    return os.environ.get(name.upper()) or os.environ.get(name) or ""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _has(entry: str, host: str, port: int) -> bool:
+    """Whether an entry of NO_PROXY has this host: `*`, a CIDR, or an address or a domain, with a port or without."""
+    if entry == "*":
+        return True
+    try:
+        return ip_address(host) in ip_network(entry, strict=False)  # an address is a network of one
+    except ValueError:
+        pass
+    name, colon, named = entry.rpartition(":")
+    if colon and named.isdecimal():
+        return int(named) == port and bool(name) and _has(name.strip("[]"), host, port)
+    domain = entry.removeprefix("*")
+    return host == domain or host.endswith(domain if domain.startswith(".") else f".{domain}")
