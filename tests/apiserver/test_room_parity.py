@@ -67,13 +67,6 @@ def _overcautious(outcomes: Iterable[Outcome]) -> list[Outcome]:
     return [outcome for outcome in outcomes if outcome.overcautious and outcome.core not in OURS]
 
 
-def test_the_model_is_the_scheduler(outcomes: list[Outcome]) -> None:
-    """What the simulation takes for kube-scheduler's rules between pods is right."""
-    wrong = [outcome for outcome in outcomes if outcome.model_is_wrong]
-    assert not wrong, "\n".join(map(str, wrong[:SHOWN]))
-    assert sum(bool(outcome.model) for outcome in outcomes) >= 0.05 * len(outcomes)
-
-
 @pytest.mark.parametrize(
     ("cause", "percent"),
     [

@@ -10,7 +10,7 @@ import base64
 import json
 import random
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import jsonpatch
 import msgspec
@@ -21,12 +21,14 @@ from simulation.watcher import Watcher
 from webhook.core import admit as core
 from webhook.core.admit import Answer, Entry, PodCreation
 from webhook.core.decision import Pin
-from webhook.core.opt_in import Policy as CorePolicy
+from webhook.core.opt_in import Policy
 
 _CALL_SECONDS: Final = (0.001, 0.006)  # from the API server to the answer: tests/bench/README.md
 _STORE_SECONDS: Final = (0.002, 0.008)  # from the answer to the stored pod
 _LABEL_MIGRATION: Final = "kubevirt.io/migrationJobUID"
 _ENCODE: Final = msgspec.json.Encoder().encode
+_ENTRIES: Final = {entry.title: entry for entry in Entry if entry.title in ("virt-launcher", "share-manager")}
+Webhook = Callable[[Object], Object]  # from a pod to the pod as it will be stored
 
 
 class Admitted(NamedTuple):
@@ -37,14 +39,6 @@ class Admitted(NamedTuple):
     after: Object
     answer: Answer
     replica: Watcher
-
-
-class Webhook(Protocol):
-    """A mutating webhook: returns the pod as it will be stored."""
-
-    def __call__(self, pod: Object) -> Object:
-        """Change a copy of the pod, or return the pod as it is."""
-        ...
 
 
 class Replica:
@@ -64,26 +58,23 @@ class Replicas:
 
     Attributes:
         lost_share: the share of calls that reach no replica, and the share of answers that do not arrive.
-        entries: the entries of the webhook configuration that are installed.
         admitted: is called with each answer that reached the API server.
         change: changes an answer before it is sent: a planted fault.
     """
 
-    def __init__(self, engine: Engine, replicas: Sequence[Replica], entries: Sequence[Entry]) -> None:
+    def __init__(self, engine: Engine, replicas: Sequence[Replica]) -> None:
         self.engine = engine
         self.replicas = replicas
-        self.entries = {entry.title: entry for entry in entries}
         self.lost_share = 0.0
         self.admitted: list[Callable[[Admitted], object]] = []
         self.change: Callable[[PodCreation, Answer, Watcher], Answer] = lambda _creation, answer, _watcher: answer
-        self.counts_assumed = True
         self._rng = engine.rng("admission")
-        self._policy = CorePolicy()
+        self._policy = Policy()
         self._calls = 0
 
     def __call__(self, pod: Object) -> Object:
         """Ask one replica, if an entry is for this pod."""
-        entry = self.entries.get(entry_title(pod))
+        entry = _ENTRIES.get(entry_title(pod))
         if entry is None:
             return pod
         replica = self._rng.choice(self.replicas)
@@ -111,7 +102,7 @@ class Replicas:
             view = watcher.read(view, view.missing)
             answer = core.answer(creation, view, self._policy)
         answer = self.change(creation, answer, watcher)
-        if counts and isinstance(answer.decision, Pin) and self.counts_assumed:
+        if counts and isinstance(answer.decision, Pin):
             watcher.assume((answer.of_owner or creation).before, creation.namespace, answer.decision)
         return Admitted(self.engine.now, pod, patched(pod, answer), answer, watcher)
 

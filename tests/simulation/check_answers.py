@@ -50,8 +50,7 @@ class AnswerChecks:
         self._pods: dict[str, deque[tuple[float, str]]] = defaultdict(lambda: deque(maxlen=_LAST_HOMES))
         self._owners: dict[str, deque[tuple[float, str]]] = defaultdict(lambda: deque(maxlen=_LAST_HOMES))
         world.api.listeners.append(self._changed)
-        if world.webhook:
-            world.webhook.admitted.append(self._admitted)
+        world.webhook.admitted.append(self._admitted)
 
     def _changed(self, kind: Kind, key: str, _: Object | None) -> None:
         if kind is Kind.SHARE_MANAGER:

@@ -30,8 +30,7 @@ class CordonChecks:
         self._cordoned: dict[str, float] = {}  # since when, for a node that is cordoned now
         self._uncordoned: dict[str, float] = {}  # the end of the last cordon
         world.api.listeners.append(self._changed)
-        if world.webhook:
-            world.webhook.admitted.append(self._admitted)
+        world.webhook.admitted.append(self._admitted)
 
     def _changed(self, kind: Kind, name: str, node: Object | None) -> None:
         if kind is not Kind.NODE or node is None:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from simulation.check_answers import Breaks
 from simulation.engine import DAY, HOUR, MINUTE
-from simulation.migration import Migration
 from simulation.migrations import PARALLEL_IN_CLUSTER, PARALLEL_OUT_OF_NODE
+from simulation.vm import VM, Migration
 
 from webhook.core.reunite.reports import VMReport
 
 if TYPE_CHECKING:
-    from simulation.vm import VM
     from simulation.world import World
 
 _SHORT_SECONDS: Final = 30 * MINUTE
@@ -78,7 +77,7 @@ class MoveChecks:
             raise self.broken(
                 "calm", f"{vm.name} is moved to {migration.node}, which is Ready since {ready_since:.0f} only"
             )
-        since = self.world.account.apart_since(vm)
+        since = self.world.account.apart.get(vm.name, now)
         if now < since + _SHORT_SECONDS - _LATE_SECONDS:
             raise self.broken("too soon", f"{vm.name} is apart since {since:.0f} only")
         self._rests(vm, migration.node, [each for each in self._past.get(vm.uid, []) if not each.unfinished])

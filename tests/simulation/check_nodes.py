@@ -16,7 +16,7 @@ from simulation.admission import entry_title
 from simulation.api_server import POD, Object, is_virt_launcher
 from simulation.check_answers import STALE_SECONDS, Asked, Breaks, preferred_nodes, required_nodes
 from simulation.faults import SLOWEST_WATCH_SECONDS
-from simulation.node_state import Requests, requests
+from simulation.kube_scheduler import Requests, requests
 
 from webhook.core.view import Kind
 

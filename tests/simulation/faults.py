@@ -36,13 +36,12 @@ _KINDS: Final = [kind for kind in Kind if kind not in _UNWATCHED]
 def plan(world: World, until: float) -> None:
     """Draw the faults of the time up to `until`."""
     rng = world.engine.rng("faults")
-    if world.webhook:
-        world.webhook.lost_share = _LOST_SHARE
+    world.webhook.lost_share = _LOST_SHARE
     for replica in world.replicas:
         _plan_slow_watches(world, replica.watcher, rng, until)
         _plan_deaths(world, rng, until, lambda seconds, replica=replica: kill(world, replica, seconds))
     for process in world.reuniting:
-        process.requests.lost_share = _LOST_REQUESTS_SHARE
+        process.lost_share = _LOST_REQUESTS_SHARE
         _plan_deaths(world, rng, until, lambda seconds, process=process: process.die(seconds))
     at = rng.expovariate(1 / _AWAY_EVERY_SECONDS)
     while at < until:
@@ -55,8 +54,8 @@ def go_away(world: World, seconds: float) -> None:
     """The API server does not answer for some time; every watch breaks."""
     world.engine.trace(f"the API server is away for {seconds:.3f} s")
     world.api.away_until = world.engine.now + seconds
-    for watcher in world.watchers:
-        watcher.disconnect()
+    for replica in world.replicas:
+        replica.watcher.disconnect()
 
 
 def kill(world: World, replica: Replica, seconds: float) -> None:

@@ -17,7 +17,6 @@ from simulation.admission import entry_title
 
 from webhook.core.admit import Answer, PodCreation
 from webhook.core.decision import Leave, Pin
-from webhook.core.live_migration.migration import Migration
 from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.core.view import Kind
 from webhook.kube.cache.view import CallView
@@ -100,7 +99,6 @@ def changing(change: Callable[[PodCreation, Answer, Watcher], Answer]) -> Fault:
     """Each answer is changed before it is sent."""
 
     def break_it(world: World) -> None:
-        assert world.webhook is not None
         world.webhook.change = change
 
     return break_it
@@ -161,19 +159,10 @@ def limits(**changed: Any) -> Fault:
     return break_it
 
 
-def sees(edit: Callable[[Migration], Migration]) -> Fault:
-    """A run sees other migrations."""
-
-    def break_it(world: World) -> None:
-        for each in world.reuniting:
-            each.edit = edit
-
-    return break_it
-
-
-def without_labels(seen: Migration) -> Migration:
-    """The migration without the label of `reunite`."""
-    return replace(seen, metadata=replace(seen.metadata, labels=None))
+def sees_no_labels(world: World) -> None:
+    """A run sees migrations without the label of `reunite`."""
+    for each in world.reuniting:
+        each.edit = lambda seen: {**seen, "metadata": {**seen["metadata"], "labels": {}}}
 
 
 def guesses_home(world: World) -> None:

@@ -13,13 +13,13 @@ A live share-manager pod stays where it is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from simulation.admission import Creation
 from simulation.api_server import LONGHORN, POD, ApiServer, Object
 from simulation.engine import Engine
 from simulation.nodes import Nodes
-from simulation.volumes import Volume, pod_of
 from support.objects import builders
 
 from webhook.core.view import Kind
@@ -36,13 +36,34 @@ _START_SECONDS: Final = (2.0, 6.0)  # bound to Running: image there, NFS server 
 _END_SECONDS: Final = (1.0, 5.0)  # a pod that terminates
 _REUSED_SHARE: Final = 0.5  # of quick restarts: not measured, both happen
 
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
-class Longhorn:
-    """All volumes.
+
+@dataclass
+class Volume:
+    """One volume and its share-manager.
 
     Attributes:
-        moved: called with a volume and why its pod is made again: "drain", "node loss" or "start".
+        tickets: the node that each pod wants the volume on, by the pod's key.
+        due: a pod is to be created, or is being created.
+        delinquent: the node that a fail-over left: the next pod prefers every other node.
     """
+
+    name: str
+    tickets: dict[str, str] = field(default_factory=dict)
+    state: str = "stopped"
+    owner: str = ""
+    due: bool = False
+    delinquent: str = ""
+
+    @property
+    def pod_key(self) -> str:
+        """NAMESPACE/NAME of its pod."""
+        return f"{LONGHORN}/share-manager-{self.name}"
+
+
+class Longhorn:
+    """All volumes."""
 
     def __init__(self, engine: Engine, api: ApiServer, nodes: Nodes, creation: Creation) -> None:
         self.engine = engine
@@ -50,7 +71,6 @@ class Longhorn:
         self.nodes = nodes
         self.creation = creation
         self.volumes: dict[str, Volume] = {}
-        self.moved: Callable[[str, str], object] = lambda _volume, _why: None
         self._rng = engine.rng("longhorn")
         api.listeners.append(self._changed)
 
@@ -66,10 +86,8 @@ class Longhorn:
 
     def serves(self, name: str) -> bool:
         """Whether the volume's share-manager runs."""
-        pod = self.pod(name)
-        return (
-            pod is not None and pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
-        )
+        pod = self.pod(name) or {"metadata": {}, "status": {}}
+        return pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
 
     # Tickets.
 
@@ -78,7 +96,7 @@ class Longhorn:
         volume = self.volumes[name]
         volume.tickets[pod_key] = node
         self._write_tickets(volume)
-        self._need(volume, self._rng.uniform(*RESYNC_SECONDS), "start")
+        self._need(volume, self._rng.uniform(*RESYNC_SECONDS))
 
     def detach(self, name: str, pod_key: str) -> None:
         """Remove a ticket; without any the share-manager stops at the next resync."""
@@ -99,14 +117,14 @@ class Longhorn:
         self.api.delete(POD, volume.pod_key)
         self._set(volume, "stopped")
         pause = self._rng.uniform(*_QUICK_REMAKE_SECONDS)
-        self.api.act(pause, lambda: self._need(volume, self._rng.uniform(*_QUICK_SECONDS), "start"))
+        self.api.act(pause, lambda: self._need(volume, self._rng.uniform(*_QUICK_SECONDS)))
 
     # Pods.
 
     def evict(self, name: str) -> None:
         """A drain evicts the share-manager pod: it ends, and Longhorn makes another while a ticket is there."""
         volume = self.volumes[name]
-        self._end(volume, lambda: self._need(volume, self._rng.uniform(*RESYNC_SECONDS), "drain"))
+        self._end(volume, lambda: self._need(volume, self._rng.uniform(*RESYNC_SECONDS)))
 
     def node_died(self, node: str) -> None:
         """Fail over the share-managers of a dead node, by a manager on another one."""
@@ -121,7 +139,7 @@ class Longhorn:
             if self._node_of(volume) == node:
                 self.api.delete(POD, volume.pod_key)
                 self._set(volume, "error")
-                self._need(volume, self._rng.uniform(*RESYNC_SECONDS), "start")
+                self._need(volume, self._rng.uniform(*RESYNC_SECONDS))
 
     def cordon_changed(self, node: str) -> None:
         """The ownerID leaves a cordoned node, and is back after uncordon; the pod stays."""
@@ -145,22 +163,20 @@ class Longhorn:
         self.api.delete(POD, volume.pod_key)
         volume.delinquent = node
         self._set(volume, "error")
-        self._need(volume, 0.0, "node loss")
+        self._need(volume, 0.0)
 
-    def _need(self, volume: Volume, seconds: float, why: str) -> None:
+    def _need(self, volume: Volume, seconds: float) -> None:
         if not volume.due:
             volume.due = True
-            self.api.act(seconds, lambda: self._make(volume, why))
+            self.api.act(seconds, lambda: self._make(volume))
 
-    def _make(self, volume: Volume, why: str) -> None:
+    def _make(self, volume: Volume) -> None:
         if not volume.tickets or self.api.pod(volume.pod_key) is not None or not self.nodes.usable():
             volume.due = False
             if volume.tickets and self.api.pod(volume.pod_key) is None:
-                self._need(volume, RESYNC_SECONDS[1], why)
+                self._need(volume, RESYNC_SECONDS[1])
             return
-        pod = pod_of(volume)
-        volume.delinquent = ""
-        self.moved(volume.name, why)
+        pod, volume.delinquent = _pod_of(volume), ""
         self.creation.create(pod, lambda _: self._made(volume))
 
     def _made(self, volume: Volume) -> None:
@@ -183,7 +199,7 @@ class Longhorn:
             self._set(volume, "stopped")
             then()
             if volume.tickets:
-                self._need(volume, self._rng.uniform(*RESYNC_SECONDS), "start")
+                self._need(volume, self._rng.uniform(*RESYNC_SECONDS))
 
         self.api.act(self._rng.uniform(*_END_SECONDS), gone)
 
@@ -223,3 +239,13 @@ class Longhorn:
         if tickets:
             tickets.append(("share-manager-controller", volume.owner))
         self.api.put(Kind.VOLUME_ATTACHMENT, builders.volume_attachment(volume.name, tickets))
+
+
+def _pod_of(volume: Volume) -> Object:
+    """Return the pod that Longhorn creates; after a fail-over it prefers every node except the delinquent one."""
+    pod = builders.share_manager_pod(volume.name, phase=None)
+    if volume.delinquent:
+        expression = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": [volume.delinquent]}
+        terms = [{"weight": 100, "preference": {"matchExpressions": [expression]}}]
+        pod["spec"]["affinity"] = {"nodeAffinity": {_PREFERRED: terms}}
+    return pod

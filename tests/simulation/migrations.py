@@ -9,16 +9,15 @@ and a balancer give their migrations a priority (pkg/util/migrations, QueuePrior
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
 from simulation.admission import Creation
 from simulation.api_server import POD, ApiServer, Object, key_of
 from simulation.engine import Engine
-from simulation.migration import Migration, target_pod
 from simulation.virt_controller import VirtController
-from simulation.vm import VM
+from simulation.vm import VM, Migration, target_pod
+from simulation.workload import DELAYED_SHARE, FAILING_SHARE, PRIORITIES_SHARE
 
 from webhook.core.live_migration.migration import PLACING_SECONDS
 
@@ -35,13 +34,6 @@ _DELAY_SECONDS: Final = (10.0, 300.0)  # our choice
 _HANDOVER_SECONDS: Final = (3.0, 6.0)  # phases before and after the copy of the memory
 _COPY_MIB_A_SECOND: Final = 500  # a 10 Gbit/s network that two migrations share
 
-_CAUSES: Final = {
-    "user": "live migration",
-    "evacuation": "drain",
-    "balancer": "drain",
-    "reunite": "coming home",
-    "plan": "coming home",
-}
 _PRIORITIES: Final = {"evacuation": "system-critical", "balancer": "system-maintenance"}
 _QUEUE: Final = {"system-critical": 100, "system-maintenance": 20}  # pkg/util/migrations, QueuePriority
 
@@ -50,13 +42,10 @@ class Migrations:
     """All migrations.
 
     Attributes:
-        copied_mib: the memory that migrations began to copy, by who made them.
         listeners: called with each migration after each of its changes.
         refuses_second: virt-api's check; False is a planted fault.
         keeps_limits: as `refuses_second`, for how many migrations may run.
         has_priorities: whether KubeVirt has the feature gate MigrationPriorityQueue.
-        failing_share: the share of migrations that fail while they copy memory.
-        delayed_share: the share of migrations that KubeVirt does not begin for some minutes.
     """
 
     def __init__(self, engine: Engine, api: ApiServer, virt: VirtController, creation: Creation) -> None:
@@ -66,13 +55,10 @@ class Migrations:
         self.creation = creation
         self.unfinished: list[Migration] = []
         self.made = 0
-        self.made_by: Counter[str] = Counter()
-        self.copied_mib: Counter[str] = Counter()
         self.listeners: list[Callable[[Migration], object]] = []
         self.refuses_second = True
         self.keeps_limits = True
-        self.has_priorities = True
-        self.failing_share = self.delayed_share = 0.0
+        self.has_priorities = engine.rng("KubeVirt").random() < PRIORITIES_SHARE
         self._targets: dict[str, Migration] = {}
         self._rng = engine.rng("migrations")
         virt.pod_runs = self._pod_runs
@@ -87,12 +73,11 @@ class Migrations:
         if not vm.running or self.api.away or (vm.migration and self.refuses_second) or (name and same_name):
             return None
         self.made += 1
-        self.made_by[by] += 1
         uid = f"migration-{self.made}"
         migration = Migration(name or f"{by}-{self.made}", vm, uid, by, node, self.engine.now)
         migration.leaves = self.virt.node_of(vm) if by in _PRIORITIES else ""
         migration.priority = _PRIORITIES.get(by, "") if self.has_priorities else ""
-        if self._rng.random() < self.delayed_share:
+        if self._rng.random() < DELAYED_SHARE:
             migration.begins = self.engine.now + self._rng.uniform(*_DELAY_SECONDS)
         if vm.sick == "slow":
             migration.begins = self.engine.now + _SLOW_SECONDS
@@ -101,14 +86,6 @@ class Migrations:
         self._note(migration)
         self.api.act(self._rng.uniform(*_SYNC_SECONDS), self._pump)
         return migration
-
-    def delete(self, migration: Migration) -> None:
-        """Delete a migration that runs no guest's memory yet: KubeVirt takes its target pod away."""
-        if migration.phase in ("Pending", "Scheduling"):
-            self._end(migration, "Failed")
-            if migration in migration.vm.finished:
-                migration.vm.finished.remove(migration)
-                self._collect(migration)
 
     def running(self) -> list[Migration]:
         """Return the migrations that have a target pod, or are about to."""
@@ -163,7 +140,7 @@ class Migrations:
         migration.target = key_of(pod)
         self._targets[migration.target] = migration
         self._note(migration)
-        timeout = PLACING_SECONDS if migration.by in ("reunite", "plan") else _UNSCHEDULABLE_SECONDS
+        timeout = PLACING_SECONDS if migration.by == "reunite" else _UNSCHEDULABLE_SECONDS
         self.engine.after(timeout, lambda: self._time_out(migration, bound=False))
         self.engine.after(_CATCH_ALL_SECONDS, lambda: self._time_out(migration, bound=True))
 
@@ -177,9 +154,8 @@ class Migrations:
         if migration and migration.phase == "Scheduling":
             migration.phase = "Running"
             self._note(migration)
-            self.copied_mib[migration.by] += migration.vm.memory_mib
             copy = migration.vm.memory_mib / _COPY_MIB_A_SECOND * self._rng.uniform(0.8, 1.5)
-            fails = self._rng.random() < self.failing_share or migration.vm.sick == "never converges"
+            fails = self._rng.random() < FAILING_SHARE or migration.vm.sick == "never converges"
             phase = "Failed" if fails else "Succeeded"
             self.api.act(copy + self._rng.uniform(*_HANDOVER_SECONDS), lambda: self._end(migration, phase))
 
@@ -196,7 +172,7 @@ class Migrations:
         vm.finished.append(migration)
         vm.last_migration = migration
         if phase == "Succeeded":
-            source, vm.pod, vm.cause = vm.pod, migration.target, _CAUSES[migration.by]
+            source, vm.pod = vm.pod, migration.target
             self.virt.runs_on(vm, migration.target_node)
             if pod := self.api.pod(source):
                 self.api.put(POD, {**pod, "status": {**pod["status"], "phase": "Succeeded"}})

@@ -1,48 +1,37 @@
-"""The program `reunite` in the simulation: a real run each ten minutes, over the objects as they are.
+"""The program `reunite` in the simulation: a real run each ten minutes, over the objects as they were some seconds ago.
 
 Real is the run (`webhook.reunite.run`) with all that it decides. Played here are the clock, VirtualMachineInstances and
-migrations as KubeVirt would have them, Events, and the requests to the API server. Nothing is kept between two runs.
+migrations as KubeVirt would have them, and the requests to the API server. Nothing is kept between two runs.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from math import inf
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import convert
 from simulation.api_server import POD, VMS, Object
 from simulation.engine import EPOCH, MINUTE, rfc3339
-from simulation.migration import Migration
-from simulation.requests import Requests, drive
-from simulation.vm import VM
+from simulation.vm import HOSTNAME, VM, Migration
 
-from webhook.core.api.kubevirt import MigrationState
-from webhook.core.api.meta import ObjectMeta, OwnerReference
-from webhook.core.api.virtual_machine import (
-    VM_KIND,
-    ClaimSource,
-    VMICondition,
-    VMIStatus,
-    Volume,
-)
-from webhook.core.live_migration import migration as seen
-from webhook.core.live_migration.kubevirt import KubeVirt, KubeVirtStatus
+from webhook.core.api.virtual_machine import VM_KIND
+from webhook.core.live_migration.migration import ANNOTATION_EVACUATION, LABEL_REUNITE
 from webhook.core.reunite.reports import VMReport
 from webhook.core.view import Kind
 from webhook.objects import kinds
-from webhook.objects.api import kubevirt
 from webhook.objects.kinds import APIResource
 from webhook.objects.manifests import Manifests
 from webhook.objects.objects import ObjectStore
 from webhook.reunite.run import Run
 from webhook.reunite.settings import ReuniteSettings
+from webhook.reunite.writer import Result, Written
 
 if TYPE_CHECKING:
     from simulation.world import World
 
 EVERY_SECONDS: Final = 10 * MINUTE  # the schedule of manifests/components/reunite
+_RUN_SECONDS: Final = (0.01, 5.0)  # from the first list to the first request
+_NO_ANSWER: Final = Written(Result.UNKNOWN, "no answer")
 _FINISHED: Final = ("Succeeded", "Failed")
 _STORED: Final = {
     POD: kinds.POD,
@@ -71,12 +60,15 @@ SETTINGS: Final[dict[str, Any]] = {
 
 
 class Reuniting:
-    """The CronJob.
+    """The CronJob, and a Writer of its runs.
+
+    A request that is lost on its way does nothing. A request whose answer is lost has done what it asks for: the run
+    sees the same error for both.
 
     Attributes:
         settings: the options of each run.
+        lost_share: the share of requests that are lost on their way, and the share of lost answers.
         down_until: no run begins before this time.
-        runs: how many runs were carried out, and how many were left out because nobody was apart or waited.
         listeners: are called with the reports of each run.
         edit: changes what a run sees of a migration: a planted fault.
     """
@@ -84,19 +76,13 @@ class Reuniting:
     def __init__(self, world: World, name: str) -> None:
         self.world, self.name = world, name
         self.settings = SETTINGS
-        self.down_until = 0.0
-        self.runs: Counter[str] = Counter()
+        self.lost_share = self.down_until = 0.0
         self.listeners: list[Callable[[list[VMReport]], object]] = []
-        self.edit: Callable[[seen.Migration], seen.Migration] = lambda migration: migration
+        self.edit: Callable[[Object], Object] = lambda migration: migration
         self._rng = world.engine.rng(name)
-        self.requests = Requests(world, name, self._rng)
         self._lives = 0
         self._converted: dict[tuple[Kind, str], tuple[str, Any]] = {}  # with the resourceVersion
-        world.reuniting.append(self)
-
-    def begin(self) -> None:
-        """Begin with the first run, at any time within the first ten minutes."""
-        self.world.engine.after(self._rng.uniform(0.0, EVERY_SECONDS), self._turn)
+        world.engine.after(self._rng.uniform(0.0, EVERY_SECONDS), self._turn)
 
     def die(self, seconds: float) -> None:
         """Kill the run, and begin none for so many seconds."""
@@ -106,19 +92,34 @@ class Reuniting:
     def _turn(self) -> None:
         engine, life = self.world.engine, self._lives
         engine.after(EVERY_SECONDS, self._turn)
-        if engine.now < self.down_until or self.world.api.away:
+        if engine.now < self.down_until or self.world.api.away or not self.world.account.apart:
             return
-        if inf not in self.world.account.apart_until.values():
-            self.runs["left out"] += 1
-            return
-        self.runs["carried out"] += 1
-        writer: Any = self.requests
+        writer: Any = self
         run = Run(self._read(), ReuniteSettings(**self.settings), EPOCH.timestamp() + engine.now, writer)
-        drive(engine, run.decide(self.name), lambda: life == self._lives, lambda _: self._ended(run.reports))
+        engine.after(self._rng.uniform(*_RUN_SECONDS), lambda: life == self._lives and self._act(run))
 
-    def _ended(self, reports: list[VMReport]) -> None:
+    def _act(self, run: Run) -> None:
+        for _ in run.decide(self.name).__await__():
+            raise AssertionError("a run waits for its writer only, and this one answers at once")
         for listener in self.listeners:
-            listener(reports)
+            listener(run.reports)
+
+    async def create(self, _: str, migration: Object) -> Written:
+        """Create the migration, as KubeVirt admits it."""
+        if self._is_lost():
+            return _NO_ANSWER
+        spec, name = migration["spec"], migration["metadata"]["name"]
+        vm, node = self.world.virt.vms[spec["vmiName"]], spec["addedNodeSelector"][HOSTNAME]
+        if any(each.name == name for each in (*vm.finished, *self.world.migrations.unfinished)):
+            return Written(Result.EXISTS, "it exists")
+        self.world.engine.trace(f"{self.name} creates {name} to {node}")
+        made = self.world.migrations.create(vm, "reunite", node, name)
+        if self._is_lost():
+            return _NO_ANSWER
+        return Written(Result.DONE) if made else Written(Result.REFUSED, "KubeVirt refuses it")
+
+    def _is_lost(self) -> bool:
+        return self._rng.random() < self.lost_share or self.world.api.away
 
     # What the cluster has.
 
@@ -128,11 +129,11 @@ class Reuniting:
             for key, value in self.world.api.objects[kind].items():
                 if kind is not POD or value["status"].get("phase") not in _FINISHED:
                     store.add(resource, self._convert(kind, key, value, resource))
+        status = {"phase": "Deploying" if self.world.is_upgrading else "Deployed", "observedKubeVirtVersion": "v1.9.0"}
+        _add(store, kinds.KUBEVIRT, {"metadata": {"name": "kubevirt", "namespace": "kubevirt"}, "status": status})
         for vm in self.world.virt.vms.values():
-            self._add_vm(store, vm)
-        phase = "Deploying" if self.world.is_upgrading else "Deployed"
-        status = KubeVirtStatus(phase=phase, observed_version="v1.9.0")
-        store.add(kinds.KUBEVIRT, KubeVirt(metadata=ObjectMeta(name="kubevirt", namespace="kubevirt"), status=status))
+            for resource, value in self._objects(vm):
+                _add(store, resource, value)
         return Manifests(store, longhorn_namespace="longhorn-system")
 
     def _convert(self, kind: Kind, key: str, value: Object, resource: APIResource[Any]) -> Any:
@@ -142,78 +143,54 @@ class Reuniting:
             known = self._converted[kind, key] = version, convert(value, resource.type)
         return known[1]
 
-    def _add_vm(self, store: ObjectStore, vm: VM) -> None:
-        claims = [
-            Volume(name=each, persistent_volume_claim=ClaimSource(claim_name=f"{each}-claim")) for each in vm.volumes
-        ]
-        owner = OwnerReference(kind=VM_KIND, name=vm.name)
+    def _objects(self, vm: VM) -> Iterator[tuple[APIResource[Any], Object]]:
+        claims = [{"name": each, "persistentVolumeClaim": {"claimName": f"{each}-claim"}} for each in vm.volumes]
+        meta = {"name": vm.name, "namespace": VMS}
+        template = {"spec": {"volumes": claims}}
+        yield kinds.VIRTUAL_MACHINE, {"metadata": meta, "spec": {"template": template, "runStrategy": "Always"}}
         if vm.pod:
-            meta = ObjectMeta(
-                name=vm.name,
-                namespace=VMS,
-                uid=vm.uid,
-                creation_timestamp=rfc3339(int(vm.started)),
-                owner_references=[owner],
-            )
-            selector = {"changed": "live"} if vm.sick == "changed" else None
-            spec = kubevirt.VMISpec(volumes=claims, node_selector=selector)
-            store.add(
-                kinds.VIRTUAL_MACHINE_INSTANCE,
-                kubevirt.VirtualMachineInstance(metadata=meta, spec=spec, status=self._status(vm)),
-            )
-        template = kubevirt.VMITemplateSpec(spec=kubevirt.VMISpec(volumes=claims))
-        store.add(
-            kinds.VIRTUAL_MACHINE,
-            kubevirt.VirtualMachine(
-                metadata=ObjectMeta(name=vm.name, namespace=VMS),
-                spec=kubevirt.VirtualMachineSpec(template=template, run_strategy="Always"),
-            ),
-        )
+            owner = {"kind": VM_KIND, "name": vm.name}
+            started = rfc3339(int(vm.started))
+            meta = {**meta, "uid": vm.uid, "creationTimestamp": started, "ownerReferences": [owner]}
+            spec = {"volumes": claims, **({"nodeSelector": {"changed": "live"}} if vm.sick == "changed" else {})}
+            yield kinds.VIRTUAL_MACHINE_INSTANCE, {"metadata": meta, "spec": spec, "status": self._status(vm)}
         for each in (*vm.finished, *([vm.migration] if vm.migration else [])):
-            store.add(kinds.MIGRATION, self.edit(migration_seen(each)))
+            yield kinds.MIGRATION, self.edit(_seen(each))
 
-    def _status(self, vm: VM) -> VMIStatus:
-        busy = [VMICondition(type="HotVCPUChange", status="True")] if vm.sick == "busy" else None
-        return VMIStatus(
-            phase="Running" if vm.running else "Scheduling",
-            node_name=self.world.virt.node_of(vm) or None,
-            evacuation_node_name=vm.evacuates or None,
-            conditions=busy,
-            migration_state=_newest(vm),
-        )
+    def _status(self, vm: VM) -> Object:
+        status: Object = {"phase": "Running" if vm.running else "Scheduling"}
+        if node := self.world.virt.node_of(vm):
+            status["nodeName"] = node
+        if vm.evacuates:
+            status["evacuationNodeName"] = vm.evacuates
+        if vm.sick == "busy":
+            status["conditions"] = [{"type": "HotVCPUChange", "status": "True"}]
+        last = vm.last_migration
+        if last and last.created >= vm.started:  # whether it still exists or not
+            state = {"migrationUid": last.uid, "endTimestamp": rfc3339(int(last.ended))}
+            status["migrationState"] = state | ({"sourceNode": last.source} if last.source else {})
+        return status
 
 
-def migration_seen(migration: Migration) -> seen.Migration:
+def _seen(migration: Migration) -> Object:
     """Return KubeVirt's object. It has the two nodes once the migration has ended."""
-    annotations = {seen.ANNOTATION_EVACUATION: migration.leaves} if migration.leaves else None
-    meta = ObjectMeta(
-        name=migration.name,
-        uid=migration.uid,
-        namespace=VMS,
-        creation_timestamp=rfc3339(int(migration.created)),
-        annotations=annotations,
-        labels={seen.LABEL_REUNITE: "true"} if migration.by == "reunite" else None,
-    )
-    ended = None
-    if migration.ended:
+    meta: Object = {
+        "name": migration.name,
+        "uid": migration.uid,
+        "namespace": VMS,
+        "creationTimestamp": rfc3339(int(migration.created)),
+        "annotations": {ANNOTATION_EVACUATION: migration.leaves} if migration.leaves else {},
+        "labels": {LABEL_REUNITE: "true"} if migration.by == "reunite" else {},
+    }
+    spec = {"vmiName": migration.vm.name, **({"priority": migration.priority} if migration.priority else {})}
+    status: Object = {"phase": migration.phase}
+    if not migration.unfinished:
         at = rfc3339(int(migration.ended))
-        ended = [seen.PhaseTransition(phase=migration.phase, phase_transition_timestamp=at)]
-    is_over = not migration.unfinished
-    state = MigrationState(
-        source_node=(is_over and migration.source) or None, target_node=(is_over and migration.target_node) or None
-    )
-    return seen.Migration(
-        metadata=meta,
-        spec=seen.MigrationSpec(vmi_name=migration.vm.name, priority=migration.priority or None),
-        status=seen.MigrationStatus(phase=migration.phase, phase_transition_timestamps=ended, migration_state=state),
-    )
+        status["phaseTransitionTimestamps"] = [{"phase": migration.phase, "phaseTransitionTimestamp": at}]
+        nodes = {"sourceNode": migration.source, "targetNode": migration.target_node}
+        status["migrationState"] = {name: node for name, node in nodes.items() if node}
+    return {"metadata": meta, "spec": spec, "status": status}
 
 
-def _newest(vm: VM) -> MigrationState | None:
-    """What KubeVirt notes at the VMI of the migration that ended last in this start, whether it still exists or not."""
-    last = vm.last_migration
-    if last is None or last.created < vm.started:
-        return None
-    return MigrationState(
-        migration_uid=last.uid, source_node=last.source or None, end_timestamp=rfc3339(int(last.ended))
-    )
+def _add(store: ObjectStore, resource: APIResource[Any], value: Object) -> None:
+    store.add(resource, convert(value, resource.type))

@@ -3,42 +3,41 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from simulation.invariants import Invariants
-from simulation.month import WORKLOADS
 from simulation.planted_faults import PLANTED_FAULTS
-from simulation.policies import POLICIES
 from simulation.scenes import SCENES
+from simulation.workload import WORKLOADS
 from simulation.world import World
 
 
 class Run(NamedTuple):
-    """What is played: names of POLICIES, WORKLOADS, SCENES and PLANTED_FAULTS; the last two can be empty.
+    """What is played: names of WORKLOADS, SCENES and PLANTED_FAULTS; the last two can be empty.
 
-    `faults`: with the faults that the seed draws.
+    `reunite`: how many processes of the program run. `faults`: with the faults that the seed draws.
     """
 
-    policy: str
     seed: int = 1
+    reunite: int = 0
     workload: str = "rough"
     scene: str = ""
     planted: str = ""
     faults: bool = True
 
     @property
-    def arguments(self) -> Sequence[str]:
-        """The arguments of the command that plays it."""
-        named = {"--policy": self.policy, "--seed": str(self.seed), "--workload": self.workload}
-        named |= {"--scene": self.scene} if self.scene else {}
-        named |= {"--planted": self.planted} if self.planted else {}
-        return [*(word for pair in named.items() for word in pair), *(["--faults"] if self.faults else [])]
+    def replay(self) -> str:
+        """The command that plays it."""
+        options = {"--seed": self.seed, "--reunite": self.reunite, "--workload": self.workload}
+        options |= {"--scene": self.scene, "--planted": self.planted}
+        words = [word for name, value in options.items() if value for word in (name, str(value))]
+        words += [] if self.faults else ["--no-faults"]
+        return f"PYTHONPATH=tests .venv/bin/python -m simulation {shlex.join(words)}"
 
     def checked_world(self) -> tuple[World, Invariants]:
         """Return its world before the first event, and the checks that follow it."""
-        world = World(POLICIES[self.policy], self.seed, WORKLOADS[self.workload], with_faults=self.faults)
-        world.replay = f"PYTHONPATH=tests .venv/bin/python -m simulation {shlex.join(self.arguments)}"
+        world = World(self.seed, WORKLOADS[self.workload], reunite=self.reunite, with_faults=self.faults)
+        world.replay = self.replay
         faults = [SCENES[self.scene]] if self.scene else []
         faults += [PLANTED_FAULTS[self.planted].fault] if self.planted else []
         world.planted = lambda each: [fault(each) for fault in faults]
@@ -51,5 +50,5 @@ class Run(NamedTuple):
             Broken: an invariant does not hold.
         """
         world, _ = self.checked_world()
-        world.play_month()
+        world.play()
         return world

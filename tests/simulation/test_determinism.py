@@ -10,59 +10,35 @@ from pathlib import Path
 
 import pytest
 from simulation.invariants import Broken
-from simulation.month import SHORT
-from simulation.policies import OURS, REUNITE, TWICE
 from simulation.run import Run
 from simulation.world import World
 
 TESTS = Path(__file__).parents[1]
-FIVE_HOURS = Run(REUNITE.title, 14, "short")
+FIVE_HOURS = Run(14, reunite=1, workload="short")
 
 
 def digest(run: Run) -> str:
     """Play it, and return the digest of the trace."""
-    world, _ = run.checked_world()
-    world.play_month()
-    return world.engine.digest
-
-
-def replayed(run: Run, hash_seed: str = "0") -> str:
-    """Return the digest that the printed command of a run prints. PYTHONHASHSEED changes Python's hashes of texts."""
-    words = shlex.split(run.checked_world()[0].replay)
-    command = [sys.executable, *words[words.index("-m") :]]
-    environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": f"{TESTS}:{TESTS.parent}"}
-    played = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603
-    return played.stdout.strip().rpartition("digest ")[2]
-
-
-@pytest.mark.parametrize("hash_seed", ["1", "2"])
-def test_a_seed_leads_to_the_same_trace_in_other_processes_with_other_hashes(hash_seed: str) -> None:
-    """Python's hashes of texts differ between the processes, and nothing of that is seen."""
-    assert replayed(FIVE_HOURS, hash_seed) == digest(FIVE_HOURS)
-
-
-def test_another_seed_leads_to_another_trace() -> None:
-    """A digest that never changes would make the test above worthless."""
-    assert digest(FIVE_HOURS) != digest(FIVE_HOURS._replace(seed=9))
+    return run.play().engine.digest
 
 
 @pytest.mark.parametrize(
-    "run",
+    ("run", "hash_seed"),
     [
-        FIVE_HOURS._replace(faults=False),
-        FIVE_HOURS._replace(policy=TWICE.title),
-        FIVE_HOURS._replace(policy=OURS.title, scene="restarts after cordons"),
-        FIVE_HOURS._replace(
-            policy=REUNITE.title, scene="pinned nodes fail", planted="share-manager pods are not steered"
-        ),
-        pytest.param(Run(REUNITE.title, 4, "half a day"), marks=pytest.mark.soak_only),
-        pytest.param(Run(REUNITE.title, 4), marks=pytest.mark.soak_only),
+        (FIVE_HOURS, "1"),
+        (FIVE_HOURS._replace(faults=False, reunite=2), "2"),
+        (FIVE_HOURS._replace(reunite=0, scene="pinned nodes fail", planted="share-manager pods are not steered"), "3"),
+        pytest.param(Run(4, reunite=1), "4", marks=pytest.mark.soak_only),
     ],
-    ids=lambda run: " ".join(run.arguments),
+    ids=lambda each: "" if isinstance(each, str) else each.replay.partition("simulation ")[2],
 )
-def test_the_printed_command_plays_exactly_the_same_run(run: Run) -> None:
-    """With its workload, its scene, what is planted, and its number of processes. Each of them changes the trace."""
-    assert replayed(run) == digest(run)
+def test_the_printed_command_plays_exactly_the_same_run(run: Run, hash_seed: str) -> None:
+    """In another process, with other hashes of texts. Each part of a run changes the trace."""
+    words = shlex.split(run.replay)
+    environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": f"{TESTS}:{TESTS.parent}"}
+    command = [sys.executable, *words[words.index("-m") :]]
+    played = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603
+    assert f"digest {digest(run)}\n" in played.stdout
     assert run == FIVE_HOURS or digest(run) != digest(FIVE_HOURS)
 
 
@@ -73,14 +49,13 @@ def test_a_broken_invariant_names_its_seed_and_the_command_that_replays_it() -> 
     assert isinstance(broken, Broken)
     assert str(pickle.loads(pickle.dumps(broken))) == str(broken)  # noqa: S301 - a process pool hands it on
     assert "room: node-01 is too full" in str(broken)
+    assert "-m simulation --seed 14 --reunite 1 --workload short" in world.replay
     assert world.replay in str(broken)
-    assert "-m simulation --policy 'ours + reunite' --seed 14 --workload short --faults" in world.replay
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_dead_replica_counts_nothing_and_begins_with_empty_caches(seed: int) -> None:
+def test_a_dead_replica_counts_nothing_and_begins_with_empty_caches() -> None:
     """A replica that was down has, after its list, what one has that was never down."""
-    world = World(OURS, seed, SHORT)
+    world = World(1)
     world.run(3600.0)
     first, second = (replica.watcher for replica in world.replicas)
     first.restart()

@@ -13,10 +13,9 @@ from typing import Final
 from simulation.admission import Creation
 from simulation.api_server import LONGHORN, POD, VMS, ApiServer, Object, is_virt_launcher, key_of
 from simulation.engine import Engine
-from simulation.launcher_pod import instance_of, machine_of, virt_launcher_pod
 from simulation.longhorn import Longhorn
 from simulation.nodes import Nodes
-from simulation.vm import VM
+from simulation.vm import VM, instance_of, machine_of, virt_launcher_pod
 
 from webhook.core.view import Kind
 
@@ -102,7 +101,7 @@ class VirtController:
             return
         vm.starts, vm.started = vm.starts + 1, self.engine.now
         vm.uid = uid = f"{vm.name}-{vm.starts}"
-        vm.pod, vm.cause = f"{VMS}/expected-{uid}", "start"
+        vm.pod = f"{VMS}/expected-{uid}"
         self.runs_on(vm, "")
         self.creation.create(virt_launcher_pod(vm), lambda pod: self._made(vm, uid, pod))
 

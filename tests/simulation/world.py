@@ -1,11 +1,11 @@
-"""The world: all models around one engine, for one policy and one seed."""
+"""The world: all models around one engine, for one seed and so many processes of `reunite`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
 
-from simulation import faults, month
+from simulation import faults, workload
 from simulation.account import Account
 from simulation.admission import Creation, Replica, Replicas
 from simulation.api_server import POD, VMS, ApiServer
@@ -13,63 +13,62 @@ from simulation.engine import DAY, Engine
 from simulation.kube_scheduler import KubeScheduler
 from simulation.longhorn import Longhorn
 from simulation.migrations import Migrations
-from simulation.month import MONTH, Workload
 from simulation.nodes import Nodes
-from simulation.policies import Policy
 from simulation.reuniting import Reuniting
 from simulation.virt_controller import VirtController
 from simulation.watcher import Watcher
+from simulation.workload import MEMORY_GIB, NODES, ROUGH, Workload
 from support.objects import builders
 
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.view import Kind
 
-_WEBHOOK_PODS: Final = 2
+_REPLICAS: Final = 2
+_WATCH_SECONDS: Final = (0.002, 0.03)  # how late an event comes
 
 
 class World:
     """Everything of one run.
 
     Attributes:
-        watchers: every process that follows the API server.
         planted: plants a fault before the first event.
         replay: the command that plays this world again. A Run knows it.
         freed_by_nobody: pods that wait because their node changed after the webhook's answer.
     """
 
-    def __init__(self, policy: Policy, seed: int, workload: Workload = MONTH, *, with_faults: bool = False) -> None:
-        self.workload = workload
-        self.faults = with_faults
-        self.policy = policy
+    def __init__(
+        self, seed: int, of: Workload = ROUGH, *, reunite: int = 0, webhook: bool = True, with_faults: bool = False
+    ) -> None:
+        """`reunite`: how many processes of the program run. Without the `webhook` pods stay as they are."""
+        self.workload, self.faults = of, with_faults
         self.engine = engine = Engine(seed)
         self.api = api = ApiServer(engine)
-        self.replicas: list[Replica] = []
-        self.webhook: Replicas | None = None
-        self.watchers: list[Watcher] = []
-        self.reuniting: list[Reuniting] = []
         self.planted: Callable[[World], object] = lambda _: None
-        self._upgrading_until = 0.0
         self.replay = "no command plays this world: a test has made it"
         self.freed_by_nobody = 0
-        names = [f"node-{index:02}" for index in range(workload.nodes)]
+        self._upgrading_until = 0.0
         self.scheduler = KubeScheduler(engine, api)
-        self.nodes = Nodes(engine, api, names, {"cpu": "32", "memory": f"{workload.memory_gib}Gi"})
+        names = [f"node-{index:02}" for index in range(NODES)]
+        self.nodes = Nodes(engine, api, names, {"cpu": "32", "memory": f"{MEMORY_GIB}Gi"})
         self.creation = Creation(engine, api, lambda pod: pod)
         self.longhorn = Longhorn(engine, api, self.nodes, self.creation)
         self.virt = VirtController(engine, api, self.nodes, self.longhorn, self.creation)
         self.migrations = Migrations(engine, api, self.virt, self.creation)
-        self.migrations.failing_share = workload.failing_share
-        self.migrations.delayed_share = workload.delayed_share
-        self.migrations.has_priorities = engine.rng("KubeVirt").random() < workload.priorities_share
         self.nodes.died.append(self.longhorn.node_died)
         self.nodes.back.append(self.longhorn.node_is_back)
         self.nodes.cordon_changed.append(self.longhorn.cordon_changed)
         self.vm_of_volume: dict[str, str] = {}
         self._populate()
         self.account = Account(self)
-        self.longhorn.moved = self._moved
-        self.creation.webhook = policy.webhook(self)
-        policy.install(self)
+        rng = engine.rng("watch delays")
+        self.replicas = [
+            Replica(Watcher(f"replica {index}", engine, api, lambda _: rng.uniform(*_WATCH_SECONDS)))
+            for index in range(_REPLICAS)
+        ]
+        self.webhook = Replicas(engine, self.replicas)
+        if webhook:
+            self.creation.webhook = self.webhook
+        self.reuniting = [Reuniting(self, f"reunite {number}") for number in range(reunite)]
         engine.after_step = self.account.step
 
     @property
@@ -81,13 +80,14 @@ class World:
         """Upgrade KubeVirt until this time."""
         self._upgrading_until = until
 
-    def play_month(self) -> None:
-        """Play the month to its end."""
-        month.plan(self)
+    def play(self) -> None:
+        """Play the workload to its end."""
+        until = self.workload.days * DAY
+        workload.plan(self)
         if self.faults:
-            faults.plan(self, self.workload.days * DAY)
+            faults.plan(self, until)
         self.planted(self)
-        self.run(self.workload.days * DAY)
+        self.run(until)
 
     def run(self, until: float) -> None:
         """Run to this time, and close the account."""
@@ -96,7 +96,7 @@ class World:
 
     def _populate(self) -> None:
         self.nodes.register()
-        for vm in month.vms(self.engine.rng("vms"), self.workload):
+        for vm in workload.vms(self.engine.rng("vms")):
             self.virt.add(vm)
             for volume in vm.volumes:
                 self.vm_of_volume[volume] = vm.name
@@ -107,25 +107,17 @@ class World:
                 )
                 self.api.put(Kind.PERSISTENT_VOLUME, builders.persistent_volume(volume, claim=claim, namespace=VMS))
                 self.longhorn.add(volume)
-        for index in range(_WEBHOOK_PODS):
-            self.api.put(POD, _webhook_pod(index, f"node-{index:02}"))
-
-    def _moved(self, volume: str, why: str) -> None:
-        vm = self.virt.vms[self.vm_of_volume[volume]]
-        vm.cause = why
-        self.account.touch(vm.name)
+        for index in range(_REPLICAS):
+            self.api.put(POD, _webhook_pod(index))
 
 
-def _webhook_pod(index: int, node: str) -> dict[str, object]:
+def _webhook_pod(index: int) -> dict[str, object]:
     """A pod of the webhook itself: its caches count the replicas by these pods."""
+    namespace = "kubevirt-coschedule"
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {
-            "name": f"kubevirt-coschedule-{index}",
-            "namespace": "kubevirt-coschedule",
-            "labels": dict(REPLICA_LABELS),
-        },
-        "spec": {"nodeName": node, "containers": [{"name": "webhook"}]},
+        "metadata": {"name": f"{namespace}-{index}", "namespace": namespace, "labels": dict(REPLICA_LABELS)},
+        "spec": {"nodeName": f"node-{index:02}", "containers": [{"name": "webhook"}]},
         "status": {"phase": "Running"},
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,36 +12,45 @@ from webhook.core.api.longhorn import ShareManager
 from webhook.core.api.node import Node
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
-from webhook.core.view import Kind, NoObject, ObjectRef, ObjectT
+from webhook.core.view import Kind, NoObject, ObjectRef
 from webhook.kube.cache.view import CallView
 
-
-class OwnerBelieved(CallView):
-    """The share-manager's pod is never seen, so that the ownerID decides."""
-
-    def get(self, ref: ObjectRef[ObjectT]) -> ObjectT | NoObject:
-        """Answer wrongly."""
-        return NoObject.NOT_FOUND if ref.kind is Kind.SHARE_MANAGER_POD else super().get(ref)
+Get = Callable[[ObjectRef[Any]], Any]
 
 
-class StateIgnored(CallView):
-    """Every share-manager seems to run."""
+def _view(get_wrongly: Callable[[Get, ObjectRef[Any]], Any]) -> type[CallView]:
+    """Return a view whose answers are wrong."""
 
-    def get(self, ref: ObjectRef[ObjectT]) -> Any:
-        """Answer wrongly."""
-        found = super().get(ref)
-        if not isinstance(found, ShareManager) or found.status is None:
-            return found
-        return replace(found, status=replace(found.status, state="running"))
+    class Wrong(CallView):
+        def get(self, ref: ObjectRef[Any]) -> Any:
+            return get_wrongly(super().get, ref)
+
+    return Wrong
 
 
-class CordonIgnored(CallView):
-    """No node seems to be cordoned or tainted."""
+def _runs(get: Get, ref: ObjectRef[Any]) -> Any:
+    found = get(ref)
+    if not isinstance(found, ShareManager) or found.status is None:
+        return found
+    return replace(found, status=replace(found.status, state="running"))
 
-    def get(self, ref: ObjectRef[ObjectT]) -> Any:
-        """Answer wrongly."""
-        found = super().get(ref)
-        return replace(found, spec=None) if isinstance(found, Node) else found
+
+def _uncordoned(get: Get, ref: ObjectRef[Any]) -> Any:
+    found = get(ref)
+    return replace(found, spec=None) if isinstance(found, Node) else found
+
+
+def _of_the_next_volume(get: Get, ref: ObjectRef[Any]) -> Any:
+    if ref.kind is not Kind.SHARE_MANAGER_POD:
+        return get(ref)
+    number = int(ref.name.rpartition("-")[2])
+    return get(refs.share_manager_pod(f"disk-{(number + 1) % 10:02}"))
+
+
+OWNER_BELIEVED = _view(lambda get, ref: NoObject.NOT_FOUND if ref.kind is Kind.SHARE_MANAGER_POD else get(ref))
+STATE_IGNORED = _view(_runs)
+CORDON_IGNORED = _view(_uncordoned)
+POD_OF_ANOTHER_VOLUME = _view(_of_the_next_volume)
 
 
 class PodsUncounted(CallView):
@@ -54,14 +64,3 @@ class PodsUncounted(CallView):
         infos = {name: found.node_info(name) for name in self.node_names()}
         nodes = {name: info.node for name, info in infos.items()}
         return ListedSnapshot((), nodes, {name: info.csi_drivers for name, info in infos.items()})
-
-
-class PodsOfAnotherVolume(CallView):
-    """The share-manager pod of the next first disk is taken for the one of this volume."""
-
-    def get(self, ref: ObjectRef[ObjectT]) -> Any:
-        """Answer wrongly."""
-        if ref.kind is not Kind.SHARE_MANAGER_POD:
-            return super().get(ref)
-        number = int(ref.name.rpartition("-")[2])
-        return super().get(refs.share_manager_pod(f"disk-{(number + 1) % 10:02}"))

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.scheduled import is_judged, refusal
 from support.fakes.views import cluster
-from support.models import scheduler_model
 from support.objects import builders
 from support.strategies.room_rules import zone_nodes
 from support.strategies.room_situations import ASKED, LABEL, NAMESPACE, THERE, Situation, runtime_class
@@ -44,32 +43,23 @@ NOT_PLAIN: Final = "RuleNotEvaluated"
 OURS: Final = (LIMITED, NOT_PLAIN, "TaintToleratedWithoutKey")  # rules of the webhook, whatever the scheduler finds
 _LOOK_SECONDS: Final = 0.5
 _BARRIER: Final = "parity-barrier"
-_BETWEEN_PODS: Final = ("affinity rules", "anti-affinity rules", "topology spread constraints")
 
 
 class Outcome(NamedTuple):
     """What was said of one situation: FITS or the cause that core gives, and None or the scheduler's words.
 
-    `resized`: a pod on the node is being resized. `model`: the rules between pods that refuse the node, as
-    `scheduler_model` has them.
+    `resized`: a pod on the node is being resized.
     """
 
     name: str
     core: str
     scheduler: str | None
     resized: bool = False
-    model: Sequence[str] = ()
 
     @property
     def unsafe(self) -> bool:
         """Whether a pin of ours would have stranded the pod."""
         return self.core == FITS and self.scheduler is not None
-
-    @property
-    def model_is_wrong(self) -> bool:
-        """Whether the model refuses what was bound, or accepts what rules between pods have refused."""
-        refused = any(words in (self.scheduler or "") for words in _BETWEEN_PODS)
-        return bool(self.model) if self.scheduler is None else refused and not self.model
 
     @property
     def overcautious(self) -> bool:
@@ -102,10 +92,7 @@ class Parity:
         asked = self._each(self._api.create, [situation.pod for situation in situations])
         said = {pod["metadata"]["name"]: there.verdict(pod) for pod in asked}
         done = self._judged(len(asked))
-        outcomes = [
-            Outcome(each.name, said[each.name], done[each.name], each.is_resized, _refusals(each))
-            for each in situations
-        ]
+        outcomes = [Outcome(each.name, said[each.name], done[each.name], each.is_resized) for each in situations]
         for index, outcome in enumerate(outcomes):  # one that came too early for a watch is not judged by that
             if outcome.unsafe or (outcome.overcautious and outcome.core not in OURS):
                 outcomes[index] = outcome._replace(scheduler=self._again(outcome.name, situations))
@@ -201,15 +188,6 @@ class Stored:
             return why.reason.code if why else FITS
         resource = f": {verdict.why.names['resource']}" if verdict.why.reason is Reason.NO_ROOM else ""
         return f"{verdict.why.reason.code}{resource}"
-
-
-def _refusals(situation: Situation) -> Sequence[str]:
-    """What the model says of the rules between the pods of a situation."""
-    nodes = [situation.node, *zone_nodes({})]
-    there = [each.pod for each in situation.existing if (each.status or {}).get("phase") not in ("Succeeded", "Failed")]
-    pods = [*there, *situation.far]
-    told = scheduler_model.Situation(nodes, pods, {NAMESPACE: {}}, situation.pod, situation.name)
-    return scheduler_model.refusals(told, pinned=True)
 
 
 def _as_written(pod: Pod) -> Pod:

@@ -14,7 +14,7 @@ from zlib import crc32
 import jsonpatch
 from support.fakes.views import cluster
 from support.models import oracle
-from support.models.scheduler_model import REQUIRED, Situation, refusals
+from support.models.scheduler_model import REQUIRED, Situation, refuses
 from support.objects import builders, builders_cluster, builders_kubevirt, builders_longhorn, builders_pods
 
 from webhook.core.admit import Answer, admit
@@ -106,13 +106,16 @@ class ZonedCluster:
         return view
 
     def feasible(self, pod: Object) -> Iterator[str]:
-        """Yield the nodes on which kube-scheduler would put the pod, by the model of its filters."""
+        """Yield the nodes on which kube-scheduler would put the pod, by the model of its filters.
+
+        The model has no pod affinity and no topology spread: with these the webhook writes no requirement.
+        """
         namespaces = {_NAMESPACE: {"kubernetes.io/metadata.name": _NAMESPACE}}
         for node in self.nodes:
             name = node["metadata"]["name"]
             if oracle.admits(pod, node):
                 situation = Situation(self.nodes, self.pods, namespaces, pod, name)
-                if not refusals(situation, pinned=False):
+                if not refuses(situation):
                     yield name
 
 
