@@ -1,8 +1,8 @@
 """The places of a pod that the webhook changes, as JSON, and the RFC 6902 operations from one state to another.
 
 The API server rejects a pod whose patch does not apply, whatever failurePolicy says (apiserver mutating/dispatcher.go).
-Therefore each operation is about something that the pod has: it adds to it, or takes it out. The places hold every
-field, also those that the webhook does not know, so that an operation can lose none.
+Therefore each operation is about something that the pod has, and jsonpatch proves each patch before it is sent. The
+places hold every field, also those that the webhook does not know, so that an operation can lose none.
 """
 
 from __future__ import annotations
@@ -55,15 +55,11 @@ def operations(old: Places, new: Places) -> list[Operation]:
 
 
 def prove(old: Places, new: Places, changes: Sequence[Operation]) -> None:
-    """Apply the operations to a copy of `old`.
-
-    If all of them add, `operations` has met the parent of each in the pod, and there is nothing to prove.
+    """Apply the operations to a copy of `old` with jsonpatch.
 
     Raises:
         NotApplicable: they don't apply, or they don't make `new`.
     """
-    if all(each["op"] == "add" for each in changes):
-        return
     try:
         after = jsonpatch.JsonPatch([dict(each) for each in changes]).apply(old.tree)
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as problem:

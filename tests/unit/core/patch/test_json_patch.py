@@ -77,6 +77,8 @@ OLD: Final = Places({"a": "b"}, {"x": [1]})
         pytest.param({"op": "remove", "path": "/status/x"}, id="a place that is not ours"),
         pytest.param({"op": "remove", "path": "/spec/affinity/x/y"}, id="an index that is none"),
         pytest.param({"op": "remove", "path": "/metadata/annotations/a"}, id="another result"),
+        pytest.param({"op": "add", "path": "/spec/affinity/y/-", "value": 1}, id="no such parent"),
+        pytest.param({"op": "add", "path": "/spec/affinity/x/-", "value": 2}, id="another result of an addition"),
     ],
 )
 def test_operations_that_are_not_proven_are_refused(operation: dict[str, Any]) -> None:
