@@ -7,40 +7,67 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 import click
 
 from certs.settings import ENVIRONMENT_PREFIX, ControllerSettings, IssueSettings
 from webhook.component_base import command_line
-from webhook.component_base.command_line import Command
-from webhook.component_base.errors import BadSettings, UserError
-from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.component_base.options import ClusterSettings, parameters
-from webhook.component_base.program import program
+from webhook.component_base.errors import UserError
 
 PROGRAM: Final = "python -m certs"
+EXECUTABLE: Final = "kubevirt-coschedule-certs"
+COMMANDS: Final = command_line.program(
+    PROGRAM,
+    executable=EXECUTABLE,
+    description="Looks after the webhook's certificate: the Secret that the webhook's pods mount, and the caBundle by "
+    "which API servers trust the webhook.",
+)
+_command: Final = partial(command_line.command, COMMANDS, prefix=ENVIRONMENT_PREFIX)
 
 
-def _keep(**values: Any) -> int:
-    settings = ControllerSettings(**values)
-    from certs import run as controller  # noqa: PLC0415 - the API client takes a second to import
+@_command(
+    settings=ControllerSettings,
+    examples=f"""\
+# The manifests run this (manifests/certs)
+{PROGRAM} keep
 
-    return controller.run(settings, _kubeconfig(settings))
+# From a laptop, for the cluster of a kubeconfig's context
+{PROGRAM} keep --context staging --listen 127.0.0.1:8080""",
+    exit_codes="0 after SIGTERM or SIGINT, 2 for a setting, kubeconfig or address that can't be used. The "
+    "certificate controller waits for what can still appear, an API server for example.",
+)
+def keep(settings: ControllerSettings) -> int:
+    """Keep the webhook's certificate until stopped.
+
+    Issue the certificate, renew it before it expires, and publish its authority in caBundle.
+    """
+    from certs import run  # noqa: PLC0415 - the API client takes a second to import
+
+    return run.run(settings, settings.client_config)
 
 
-def _issue(**values: Any) -> int:
+@_command(
+    settings=IssueSettings,
+    examples=f"{PROGRAM} issue --dir ./tls --name localhost --name 127.0.0.1",
+    exit_codes="0 when the files are written, 2 for bad input.",
+)
+def issue(settings: IssueSettings) -> int:
+    """Write a key, a certificate and its authority.
+
+    They are for a laptop or a test.
+    """
     from datetime import UTC, datetime  # noqa: PLC0415 - see the module
 
     from certs import pki  # noqa: PLC0415 - see the module
 
-    settings = IssueSettings(**values)
     directory, names = settings.dir, settings.name
     try:
         now, lifetime = datetime.now(UTC), settings.lifetime
         pair = pki.issue(pki.new_authority(now=now, lifetime=lifetime), names, now=now, lifetime=lifetime)
     except ValueError as error:
-        raise BadSettings(f"--name: got {','.join(names)!r}, expected DNS names and addresses: {error}") from None
+        raise UserError(f"--name: got {', '.join(names)}, expected DNS names and addresses: {error}") from None
     files = (("tls.key", pair.key, 0o600), ("tls.crt", pair.certificate, 0o644), ("ca.crt", pair.authority, 0o644))
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -56,46 +83,6 @@ def _issue(**values: Any) -> int:
     return 0
 
 
-def _kubeconfig(settings: ClusterSettings) -> Kubeconfig:
-    return Kubeconfig(file=settings.kubeconfig, context=settings.context)
-
-
-COMMANDS: Final = (
-    Command(
-        "keep",
-        short_help="Issue, renew and publish the webhook's certificate until stopped",
-        help="Issue the webhook's certificate, renew it before it expires, and publish its authority in caBundle. Run "
-        "until stopped.",
-        examples=f"""\
-# The manifests run this (manifests/certs)
-{PROGRAM} keep
-
-# From a laptop, for the cluster of a kubeconfig's context
-{PROGRAM} keep --context staging --listen 127.0.0.1:8080""",
-        exit_codes="0 after SIGTERM or SIGINT, 2 for a setting, kubeconfig or address that can't be used. The "
-        "certificate controller waits for what can still appear, an API server for example.",
-        params=parameters(ControllerSettings, ENVIRONMENT_PREFIX),
-        callback=_keep,
-    ),
-    Command(
-        "issue",
-        short_help="Write a key, a certificate and its authority into a directory",
-        help="Write a key, a certificate and its authority into a directory, for a laptop or a test.",
-        examples=f"{PROGRAM} issue --dir ./tls --name localhost,127.0.0.1",
-        exit_codes="0 when the files are written, 2 for bad input.",
-        params=parameters(IssueSettings, ENVIRONMENT_PREFIX),
-        callback=_issue,
-    ),
-)
-_PROGRAM: Final = program(
-    PROGRAM,
-    executable="kubevirt-coschedule-certs",
-    description="Looks after the webhook's certificate: the Secret that the webhook's pods mount, and the caBundle by "
-    "which API servers trust the webhook.",
-    commands=COMMANDS,
-)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Run the program. Returns its exit code: 0, 1 where a command documents it, 2 for bad input."""
-    return command_line.main(_PROGRAM, argv)
+    return command_line.main(COMMANDS, EXECUTABLE, words)

@@ -8,15 +8,16 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import click
+
 from webhook.component_base.address import Address
-from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import ADDRESS, FILE, ClusterSettings, Parsed, option, seconds
 
 if TYPE_CHECKING:
     from certs.plan import RotationPolicy
 
 _NAME: Final = "kubevirt-coschedule"
-ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_CERTS_"
+ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_CERTS"
 _DURATION: Final = re.compile(r"([0-9]{1,6})([dhms])")
 _UNITS: Final = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -58,20 +59,7 @@ def dns_name(text: str) -> str:
     return text
 
 
-def dns_names(text: str) -> tuple[str, ...]:
-    """DNS names and addresses, with commas between them.
-
-    Raises:
-        ValueError: says what was expected.
-    """
-    found = tuple(text.split(","))
-    if not all(":" in name or _DNS_NAME.fullmatch(name) for name in found):
-        raise ValueError("expected DNS names and addresses with commas between them, such as localhost,127.0.0.1")
-    return found
-
-
 DNS_NAME: Final = Parsed("NAME", dns_name)
-DNS_NAMES: Final = Parsed("NAMES", dns_names)
 DURATION: Final = Parsed("DURATION", duration)
 FRACTION: Final = Parsed("FRACTION", fraction)
 SECONDS_SPAN: Final = Parsed("SECONDS", lambda text: timedelta(seconds=seconds(text)))
@@ -82,7 +70,7 @@ class ControllerSettings(ClusterSettings):
     """What `keep` runs with.
 
     Raises:
-        BadSettings: times that can't work together.
+        UsageError: times that can't work together.
     """
 
     namespace: str = option(
@@ -133,27 +121,25 @@ class ControllerSettings(ClusterSettings):
     )
 
     def __post_init__(self) -> None:
-        """Report times that can't work together."""
+        """Refuse times that can't work together."""
         if not 0 < self.renew_at < 1:
             when = "at once, again and again" if self.renew_at <= 0 else "after expiry"
-            raise BadSettings(
+            raise click.UsageError(
                 f"--renew-at: got {self.renew_at:g}, which renews {when}; expected a fraction of the lifetime between "
                 "0 and 1, such as 2/3"
             )
         needed = self.propagation_seconds + self.retire_seconds
-        left = self.renew_before
-        if left <= needed:
-            raise BadSettings(
-                f"--lifetime: got {_shown(self.lifetime)}, of which {_shown(left)} are left when it is renewed; "
-                f"expected more than the {_shown(needed)} that another authority takes (--propagation-seconds and "
-                "--retire-seconds): choose a longer lifetime, or renew earlier with --renew-at"
+        if self.renew_before <= needed:
+            raise click.UsageError(
+                f"--lifetime: got {self.lifetime}, of which {self.renew_before} are left when it is renewed; expected "
+                f"more than the {needed} that another authority takes (--propagation-seconds and --retire-seconds): "
+                "choose a longer lifetime, or renew earlier with --renew-at"
             )
         from certs.plan import AUTHORITY_LIFETIME  # noqa: PLC0415 - help and completion do without
 
         if self.lifetime > AUTHORITY_LIFETIME / 2:
-            raise BadSettings(
-                f"--lifetime: got {_shown(self.lifetime)}, expected at most {_shown(AUTHORITY_LIFETIME / 2)}, half of "
-                "the authority's"
+            raise click.UsageError(
+                f"--lifetime: got {self.lifetime}, expected at most {AUTHORITY_LIFETIME / 2}, half of the authority's"
             )
 
     @property
@@ -188,16 +174,8 @@ class IssueSettings:
         "does not exist.",
     )
     name: tuple[str, ...] = option(
-        default="localhost,127.0.0.1",
-        type=DNS_NAMES,
-        help="DNS names and addresses that the certificate is for, with commas between them.",
+        default=("localhost", "127.0.0.1"),
+        multiple=True,
+        help="DNS name or address that the certificate is for; may be repeated.",
     )
     lifetime: timedelta = option(default="30d", type=DURATION, help="How long it is valid: 30d, 12h, 15m or 90s.")
-
-
-def _shown(span: timedelta) -> str:
-    whole = span.total_seconds()
-    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
-        if whole and whole % length == 0:
-            return f"{whole / length:g}{unit}"
-    return f"{whole:g}s"

@@ -17,7 +17,11 @@ from webhook.cluster_options import ENVIRONMENT_PREFIX
 
 # The settings and the cluster of the user who runs the tests are none of theirs. Most users' Python has buffers.
 for _name in list(os.environ):
-    if _name.startswith(ENVIRONMENT_PREFIX) or _name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "PYTHONUNBUFFERED"):
+    if _name.startswith(f"{ENVIRONMENT_PREFIX}_") or _name in (
+        "KUBECONFIG",
+        "KUBERNETES_SERVICE_HOST",
+        "PYTHONUNBUFFERED",
+    ):
         del os.environ[_name]
 
 settings.register_profile(

@@ -1,34 +1,40 @@
-"""The program kubevirt-coschedule: its commands, and what their help says; `webhook.commands` runs them."""
+"""The program kubevirt-coschedule: its commands, and what their help says.
+
+A command imports what it needs when it runs, so that help, errors and completion come at once.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import click
+from click.shell_completion import ShellComplete
 
-from webhook import commands
 from webhook.app.settings import ServeSettings
 from webhook.bundle.settings import BundleSettings
 from webhook.candidates.settings import CandidatesSettings
 from webhook.cluster_options import ENVIRONMENT_PREFIX
-from webhook.component_base import command_line, completion
-from webhook.component_base.command_line import Command
-from webhook.component_base.options import parameters
-from webhook.component_base.program import program
+from webhook.component_base import command_line
 from webhook.explain.settings import ExplainSettings
 from webhook.invocation import EXECUTABLE, PLUGIN, PROGRAM
 from webhook.reunite.settings import ReuniteSettings
 from webhook.status.settings import StatusSettings
 
-COMMANDS: Final = (
-    Command(
-        "serve",
-        short_help="Run the admission webhook",
-        help="Run the admission webhook over TLS. The API server posts AdmissionReviews to /mutate/virt-launcher and "
-        "/mutate/share-manager. The webhook lists and watches the objects that it needs, and answers from memory.",
-        examples=f"""\
+COMMANDS: Final = command_line.program(
+    PROGRAM,
+    executable=EXECUTABLE,
+    description="Starts KubeVirt VMs on the node of the Longhorn share-manager that serves their ReadWriteMany disk.",
+)
+_command: Final = partial(command_line.command, COMMANDS, prefix=ENVIRONMENT_PREFIX)
+
+
+@_command(
+    settings=ServeSettings,
+    examples=f"""\
 # In a pod, as its service account; the manifests run this
 {PROGRAM} serve \\
   --tls-cert-file tls.crt --tls-private-key-file tls.key
@@ -37,24 +43,23 @@ COMMANDS: Final = (
 {PROGRAM} serve --listen 127.0.0.1:9443 \\
   --tls-cert-file tls.crt --tls-private-key-file tls.key \\
   --manifests manifests/examples/cluster""",
-        exit_codes="0 after SIGTERM or SIGINT, 1 when a second signal ended it early, 2 for a setting, file, "
-        "certificate or address that can't be used.",
-        params=parameters(ServeSettings, ENVIRONMENT_PREFIX),
-        callback=commands.run_serve,
-    ),
-    Command(
-        "explain",
-        short_help="Show what is decided for a pod or about a VM, and why",
-        help="""\
-Show what the webhook decides for a Pod or an AdmissionReview, and why: core decides about it as the server does.
+    exit_codes="0 after SIGTERM or SIGINT, 1 when a second signal ended it early, 2 for a setting, file, "
+    "certificate or address that can't be used.",
+)
+def serve(settings: ServeSettings) -> int:
+    """Run the admission webhook.
 
-Of a VirtualMachine or VirtualMachineInstance show the claims, their share-managers and the evidence. Show for which
-node the webhook would ask, and which rules of the VM kube-scheduler and the webhook then check. The pod of the next
-start does not exist yet, so nothing says whether it can run there.
+    It serves over TLS. The API server posts AdmissionReviews to /mutate/virt-launcher and /mutate/share-manager. The
+    webhook lists and watches the objects that it needs, and answers from memory.
+    """
+    from webhook.app import run  # noqa: PLC0415 - see the module
 
-Name objects of the live cluster, or describe them in FILE. The program reads the cluster as kubectl would, and needs
-no kubectl; with --manifests it reads files instead.""",
-        examples=f"""\
+    return run.serve(settings)
+
+
+@_command(
+    settings=ExplainSettings,
+    examples=f"""\
 # What decides about the next start of my VM?
 {PROGRAM} explain vm/db01 -n prod-vms
 
@@ -70,22 +75,29 @@ no kubectl; with --manifests it reads files instead.""",
 
 # Without any cluster
 {PROGRAM} explain -f manifests/examples/virtual-machine.yaml \\
-  --manifests manifests/examples/cluster
+  --manifests manifests/examples/cluster""",
+    exit_codes="0 when the webhook asks for a node for every object, or would, 1 when it asks for none for one. 2 "
+    "for bad input, for an object that does not exist, and where what decides could not be read.",
+)
+def explain(settings: ExplainSettings) -> int:
+    """Show what is decided for a pod or about a VM, and why.
 
-# A cluster as it was at one moment
-{PROGRAM} bundle --file cluster.json
-{PROGRAM} explain vm/db01 -n prod-vms --manifests cluster.json""",
-        exit_codes="0 when the webhook asks for a node for every object, or would, 1 when it asks for none for one. 2 "
-        "for bad input, for an object that does not exist, and where what decides could not be read.",
-        params=parameters(ExplainSettings, ENVIRONMENT_PREFIX),
-        callback=commands.run_explain,
-    ),
-    Command(
-        "status",
-        short_help="Show which VMs are with their share-manager",
-        help="Show each VM that runs and asks for co-scheduling: its node, the node of each share-manager, whether "
-        "they are together, since when, and why. The program reads the cluster as kubectl would.",
-        examples=f"""\
+    Of a Pod or an AdmissionReview show what the webhook decides: core decides about it as the server does. Of a
+    VirtualMachine or VirtualMachineInstance show the claims, their share-managers and the evidence. Show for which
+    node the webhook would ask, and which rules of the VM kube-scheduler and the webhook then check. The pod of the
+    next start does not exist yet, so nothing says whether it can run there.
+
+    Name objects of the live cluster, or describe them in FILE. The program reads the cluster as kubectl would, and
+    needs no kubectl; with --manifests it reads files instead.
+    """
+    from webhook.explain import run  # noqa: PLC0415 - see the module
+
+    return run.run(settings, stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr, color=_color())
+
+
+@_command(
+    settings=StatusSettings,
+    examples=f"""\
 # The VMs of one namespace; the VMs of all namespaces, with more columns
 {PROGRAM} status -n prod-vms
 {PROGRAM} status -A -o wide
@@ -95,37 +107,25 @@ no kubectl; with --manifests it reads files instead.""",
 {PROGRAM} status -n prod-vms --apart -o name
 
 # Is this VM with its share-manager? The exit code says so
-{PROGRAM} status db01 -n prod-vms && echo yes
+{PROGRAM} status db01 -n prod-vms && echo yes""",
+    exit_codes="0 when no VM is apart, stuck or not running; of named VMs, when every one is together. 1 when "
+    "one is not. 2 where something could not be read, for bad input, for a VM that does not exist, and for a "
+    "namespace of Longhorn without a ShareManager.",
+)
+def status(settings: StatusSettings) -> int:
+    """Show which VMs are with their share-manager.
 
-# Only VMs that are apart, stuck or not running
-{PROGRAM} status -A --apart
+    Show each VM that runs and asks for co-scheduling: its node, the node of each share-manager, whether they are
+    together, since when, and why. The program reads the cluster as kubectl would.
+    """
+    from webhook.status import run  # noqa: PLC0415 - see the module
 
-# What would bring VMs together: look, then choose
-{PROGRAM} reunite -n prod-vms -o yaml --now
-{PROGRAM} reunite db01 -n prod-vms -o yaml --now >db01.yaml
-kubectl create -f db01.yaml
+    return run.run(settings, stdout=sys.stdout, stderr=sys.stderr, color=_color())
 
-# A cluster as it was at one moment
-{PROGRAM} bundle --file cluster.json
-{PROGRAM} status -A --manifests cluster.json""",
-        exit_codes="0 when no VM is apart, stuck or not running; of named VMs, when every one is together. 1 when "
-        "one is not. 2 where something could not be read, for bad input, for a VM that does not exist, and for a "
-        "namespace of Longhorn without a ShareManager.",
-        params=parameters(StatusSettings, ENVIRONMENT_PREFIX),
-        callback=commands.run_status,
-    ),
-    Command(
-        "candidates",
-        short_help="Show which VMs would gain by co-scheduling, before they opt in",
-        help="""\
-Show each VM that has a volume with a share-manager: running or stopped, opted in or not.
 
-The table shows whether the VM is with its share-manager now, and for which node the webhook would ask at its next
-start. A column says which VMs need no share-manager at all. Whether a VM can run on that node is not foretold: -o wide
-names the rules of the VM that are then checked. VMs that would gain come first, and of these the ones that are apart.
-The webhook need not be installed. The program reads the cluster as kubectl would, and writes nothing; it needs to list
-the pods of all namespaces, and VirtualMachines for those that are stopped.""",
-        examples=f"""\
+@_command(
+    settings=CandidatesSettings,
+    examples=f"""\
 # What would the whole cluster gain?
 {PROGRAM} candidates -A
 {PROGRAM} candidates -A --apart -o wide
@@ -135,46 +135,55 @@ the pods of all namespaces, and VirtualMachines for those that are stopped.""",
 {PROGRAM} candidates -n prod-vms -o commands | sh
 
 # The VMs with a label; their names, for other programs
-{PROGRAM} candidates -A -l app=db -o name
+{PROGRAM} candidates -A -l app=db -o name""",
+    exit_codes="0 when the report is complete, 2 where something could not be read. 2 also for bad input, for a VM "
+    "that does not exist, for a namespace of Longhorn without a ShareManager, and for a cluster that can't be "
+    "reached.",
+)
+def candidates(settings: CandidatesSettings) -> int:
+    """Show which VMs would gain by co-scheduling.
 
-# A cluster as it was at one moment
-{PROGRAM} bundle --file cluster.json
-{PROGRAM} candidates -A --manifests cluster.json -o json""",
-        exit_codes="0 when the report is complete, 2 where something could not be read. 2 also for bad input, for a VM "
-        "that does not exist, for a namespace of Longhorn without a ShareManager, and for a cluster that can't be "
-        "reached.",
-        params=parameters(CandidatesSettings, ENVIRONMENT_PREFIX),
-        callback=commands.run_candidates,
-    ),
-    Command(
-        "bundle",
-        short_help="Write a file of the cluster that can be examined elsewhere",
-        help="Write what explain and status read of a cluster into one file, for --manifests. Only the fields that the "
-        "program reads are in the file: no Secret, no environment variable, no cloud-init. The program reads the "
-        "cluster as kubectl would, and writes nothing into the cluster.",
-        examples=f"""\
+    Show each VM that has a volume with a share-manager: running or stopped, opted in or not. The table shows whether
+    the VM is with its share-manager now, and for which node the webhook would ask at its next start. A column says
+    which VMs need no share-manager at all. Whether a VM can run on that node is not foretold: -o wide names the rules
+    of the VM that are then checked. VMs that would gain come first, and of these the ones that are apart.
+
+    The webhook need not be installed. The program reads the cluster as kubectl would, and writes nothing; it needs to
+    list the pods of all namespaces, and VirtualMachines for those that are stopped.
+    """
+    from webhook.candidates import run  # noqa: PLC0415 - see the module
+
+    return run.run(settings, stdout=sys.stdout, stderr=sys.stderr)
+
+
+@_command(
+    settings=BundleSettings,
+    examples=f"""\
 # For somebody who helps you
 {PROGRAM} bundle --file cluster.json
 
 # What that person does with the file
 {PROGRAM} status -A --manifests cluster.json
 {PROGRAM} explain vm/db01 -n prod-vms --manifests cluster.json""",
-        exit_codes="0 when the file is complete. 2 where something could not be read, which the file says; such a "
-        "bundle replaces no file. 2 also for bad input, a cluster that can't be reached, and a file that can't be "
-        "written.",
-        params=parameters(BundleSettings, ENVIRONMENT_PREFIX),
-        callback=commands.run_bundle,
-    ),
-    Command(
-        "reunite",
-        short_help="Live-migrate VMs that are apart to their share-manager",
-        help="""\
-Live-migrate each VM that has been apart from its share-manager to the share-manager's node. A CronJob repeats the run.
+    exit_codes="0 when the file is complete. 2 where something could not be read, which the file says; such a "
+    "bundle replaces no file. 2 also for bad input, a cluster that can't be reached, and a file that can't be "
+    "written.",
+)
+def bundle(settings: BundleSettings) -> int:
+    """Write a file of the cluster, to examine it elsewhere.
 
-The program reads the cluster once, decides about each VM, and prints a line for each; in a pod these are lines of JSON.
-It needs KubeVirt 1.6.0 or newer. It migrates a few VMs at a time, and only where the node has room. Without
---dry-run=none it only says what it would do. It keeps nothing between two runs, and deletes no migration.""",
-        examples=f"""\
+    Write what explain and status read of a cluster into one file, for --manifests. Only the fields that the program
+    reads are in the file: no Secret, no environment variable, no cloud-init. The program reads the cluster as kubectl
+    would, and writes nothing into the cluster.
+    """
+    from webhook.bundle import run  # noqa: PLC0415 - see the module
+
+    return run.run(settings, stdout=sys.stdout, stderr=sys.stderr)
+
+
+@_command(
+    settings=ReuniteSettings,
+    examples=f"""\
 # What would it do now, and why not yet? Writes nothing
 {PROGRAM} reunite
 
@@ -184,41 +193,54 @@ It needs KubeVirt 1.6.0 or newer. It migrates a few VMs at a time, and only wher
 # Would the API server accept it? Nothing is kept
 {PROGRAM} reunite --dry-run=server
 
-# What would it do in a cluster as it was at one moment
-{PROGRAM} bundle --file cluster.json
-{PROGRAM} reunite --manifests cluster.json
-
 # One run; the CronJob repeats it each ten minutes
 {PROGRAM} reunite --dry-run=none""",
-        exit_codes="0 when nothing failed, 1 when the API server or KubeVirt refused a migration. 2 for "
-        "bad input, for a missing right, and for a cluster that can't be read.",
-        params=parameters(ReuniteSettings, ENVIRONMENT_PREFIX),
-        callback=commands.run_reunite,
-    ),
-    Command(
-        "demo",
-        short_help="Serve the example cluster for a moment, and check the answers",
-        help="Start the webhook on loopback, with a throwaway certificate and the example cluster. Send the example "
-        "AdmissionReviews through a real TLS connection, and show the answers, scenario by scenario.",
-        examples=f"{PROGRAM} demo",
-        exit_codes="0 when every answer is the expected one, 1 when one is not, 2 for bad input.",
-        callback=commands.run_demo,
-    ),
+    exit_codes="0 when nothing failed, 1 when the API server or KubeVirt refused a migration. 2 for "
+    "bad input, for a missing right, and for a cluster that can't be read.",
 )
-_PROGRAM: Final = program(
-    PROGRAM,
-    executable=EXECUTABLE,
-    description="Starts KubeVirt VMs on the node of the Longhorn share-manager that serves their ReadWriteMany disk.",
-    commands=COMMANDS,
-)
+def reunite(settings: ReuniteSettings) -> int:
+    """Live-migrate VMs that are apart to their share-manager.
+
+    Live-migrate each VM that has been apart from its share-manager to the share-manager's node. A CronJob repeats the
+    run. The program reads the cluster once, decides about each VM, and prints a line for each; in a pod these are
+    lines of JSON. It needs KubeVirt 1.6.0 or newer. It migrates a few VMs at a time, and only where the node has room.
+    Without --dry-run=none it only says what it would do. It keeps nothing between two runs, and deletes no
+    migration.
+    """
+    from webhook.reunite import run  # noqa: PLC0415 - see the module
+
+    return run.run(settings, stdout=sys.stdout)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@COMMANDS.command(epilog="Exit codes: 0 when every answer is the expected one, 1 when one is not, 2 for bad input.")
+def demo() -> int:
+    """Serve the example cluster, and check the answers.
+
+    Start the webhook on loopback, with a throwaway certificate and the example cluster. Send the example
+    AdmissionReviews through a real TLS connection, and show the answers, scenario by scenario.
+    """
+    from webhook.demo import run  # noqa: PLC0415 - see the module
+
+    return run.run(sys.stdout, color=_color())
+
+
+def _color() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def main(words: Sequence[str] | None = None) -> int:
     """Run the program. Returns its exit code: 0, 1 where a command documents it, 2 for bad input."""
-    return command_line.main(_PROGRAM, argv)
+    return command_line.main(COMMANDS, EXECUTABLE, words)
 
 
 def complete() -> int:
-    """Print the completions for kubectl, which runs `kubectl_complete-coschedule` with the words of the user."""
-    click.echo(completion.completions_for_kubectl(_PROGRAM, PLUGIN, sys.argv[1:]))
+    """Print the completions for kubectl, which runs `kubectl_complete-coschedule` with the words of the user.
+
+    The last line is Cobra's ShellCompDirective: 0 lets the shell complete names of files, 4 does not.
+    """
+    *before, begun = sys.argv[1:] or [""]
+    found = ShellComplete(COMMANDS, {}, PLUGIN, "").get_completions(before, begun)
+    plain = [item for item in found if item.type == "plain"]
+    lines = [f"{item.value}\t{item.help or ''}".rstrip() for item in plain]
+    click.echo("\n".join([*lines, ":4" if len(plain) == len(found) else ":0"]))
     return 0

@@ -105,7 +105,7 @@ def test_a_cluster_without_kubevirt(explain: Run, plane: ControlPlane) -> None:
     assert (code, out) == (2, "")
     assert (
         err
-        == f"error: vm/db: {origin(plane.url)} has no virtualmachines.kubevirt.io; expected a cluster with KubeVirt\n"
+        == f"Error: vm/db: {origin(plane.url)} has no virtualmachines.kubevirt.io; expected a cluster with KubeVirt\n"
     )
 
 
@@ -123,7 +123,7 @@ def test_a_vm_that_is_not_there(explain: Run, plane: ControlPlane) -> None:
     """The real API server's 404 for an object."""
     code, out, err = explain("vm/nope")
     assert (code, out) == (2, "")
-    assert err.startswith(f"error: vm/nope: no VirtualMachine nope in namespace {NAMESPACE} of {origin(plane.url)}; ")
+    assert err.startswith(f"Error: vm/nope: no VirtualMachine nope in namespace {NAMESPACE} of {origin(plane.url)}; ")
 
 
 @pytest.mark.usefixtures("with_vm")
@@ -148,7 +148,7 @@ def test_a_wrong_token(explain: Run, plane: ControlPlane) -> None:
     """The credentials are refused before anything is decided, and not shown."""
     code, out, err = explain("vm/db", User("admin", "wrong-token"))
     assert (code, out) == (2, "")
-    assert err.startswith(f"error: {origin(plane.url)}: 401 Unauthorized: Unauthorized; expected ")
+    assert err.startswith(f"Error: {origin(plane.url)}: 401 Unauthorized: Unauthorized; expected ")
     assert "wrong-token" not in err
 
 
@@ -163,7 +163,7 @@ def test_a_wrong_authority(plane: ControlPlane, tmp_path: Path, capsys: pytest.C
     assert cli.main(["explain", "vm/db", "--kubeconfig", str(kubeconfig)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith(f"error: {origin(plane.url)}: the API server's certificate is not trusted: ")
+    assert err.startswith(f"Error: {origin(plane.url)}: the API server's certificate is not trusted: ")
 
 
 def test_an_api_server_that_is_down(explain: Run) -> None:
@@ -172,7 +172,7 @@ def test_an_api_server_that_is_down(explain: Run) -> None:
         address = f"127.0.0.1:{server.getsockname()[1]}"
     code, out, err = explain("vm/db", server=f"https://{address}")
     assert (code, out) == (2, "")
-    assert err.startswith(f"error: {origin('https://' + address)}: can't connect to {address}: ")
+    assert err.startswith(f"Error: {origin('https://' + address)}: can't connect to {address}: ")
 
 
 def test_a_pod_that_the_webhook_has_placed(explain: Run, plane: ControlPlane, installed: Installed) -> None:

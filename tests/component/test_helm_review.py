@@ -35,7 +35,7 @@ class Certificate(NamedTuple):
 
 def issue(directory: Path, *names: str) -> Certificate:
     """What `certs issue` writes."""
-    assert cli.main(["issue", "--dir", str(directory), "--name", ",".join(names or ("127.0.0.1",))]) == 0
+    assert cli.main(["issue", "--dir", str(directory), *(f"--name={name}" for name in names or ["127.0.0.1"])]) == 0
     return Certificate(directory / "tls.crt", directory / "tls.key", (directory / "ca.crt").read_text())
 
 

@@ -11,12 +11,10 @@ from typing import Final
 import pytest
 
 from webhook import cli
-from webhook.component_base.command_line import Command
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = ("README.md", "docs/index.md")
 _BLOCK: Final = re.compile(r"^ *```sh\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
-_COMMANDS: Final = {command.name: command for command in cli.COMMANDS}
 _MAKE: Final = {"make demo": ["demo"]}  # what the target runs; `make venv` is how these tests themselves came to run
 
 
@@ -43,9 +41,7 @@ def test_a_command_that_needs_no_cluster_runs(words: list[str], monkeypatch: pyt
 @pytest.mark.parametrize("words", _ours(), ids=" ".join)
 def test_a_command_has_only_words_that_the_program_knows(words: list[str]) -> None:
     """The name of the command, its options and its arguments."""
-    command = _COMMANDS[words[0]]
-    assert isinstance(command, Command)
-    with command.make_context(words[0], words[1:]) as context:
+    with cli.COMMANDS.commands[words[0]].make_context(words[0], words[1:]) as context:
         assert context.params is not None
 
 

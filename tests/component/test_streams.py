@@ -60,7 +60,7 @@ def test_explain_without_a_reader_tells_by_its_exit_code_what_is_decided(vm: str
     assert (told.returncode, "Traceback" in told.stderr) == (code, False)
 
 
-@pytest.mark.parametrize("words", ["explain --help", "status --help", "--version", "completion bash"])
+@pytest.mark.parametrize("words", ["explain --help", "status --help", "--version", "status --helpp"])
 def test_a_full_disk_for_both_streams_is_an_error_too(words: str) -> None:
     """Nothing can be said then; the exit code says it."""
     told = ended(["bash", "-c", f"{sys.executable} -m {WEBHOOK.module} {words} > /dev/full 2> /dev/full"])
@@ -117,7 +117,7 @@ def test_files_without_a_pod_do_not_tell_that_no_vm_runs(
     file.write_text(content)
     told = run(command, "-A", "--manifests", str(file))
     assert (told.code, told.out) == (2, "")
-    assert told.err.startswith(f"error: {file}: no Pod is described; expected the pods of the cluster")
+    assert told.err.startswith(f"Error: {file}: no Pod is described; expected the pods of the cluster")
 
 
 def test_what_a_shell_makes_of_a_command_is_a_file(apart: Path) -> None:
@@ -127,7 +127,7 @@ def test_what_a_shell_makes_of_a_command_is_a_file(apart: Path) -> None:
     )
     assert (told.returncode, len(told.stdout.splitlines())) == (1, 5), told.stderr
     told = WEBHOOK.run("status", "--manifests", os.devnull)
-    assert (told.returncode, told.stderr[:30]) == (2, f"error: {os.devnull}: no Pod is de")
+    assert (told.returncode, told.stderr[:30]) == (2, f"Error: {os.devnull}: no Pod is de")
 
 
 @pytest.mark.parametrize("words", [("-o", "json"), ("-o", "wide")])
@@ -167,14 +167,14 @@ def test_an_object_of_another_kind_is_refused_at_once(run: Callable[..., Ran], c
     """A command for `vm/pod/x` was suggested."""
     told = run(command, "pod/x", "vm/db01", "-n", "prod-vms", "--manifests", EXAMPLES)
     assert (told.code, told.out) == (2, "")
-    assert told.err.splitlines()[0] == "error: got 'pod/x': expected the name of a VM, or vm/NAME"
+    assert told.err.splitlines()[-1] == "Error: got 'pod/x': expected the name of a VM, or vm/NAME"
 
 
 def test_what_is_found_is_explained_before_the_error(run: Callable[..., Ran]) -> None:
     """The exit code is of the name that is missing."""
     told = run("explain", "vm/db01", "vm/nope", "-n", "prod-vms", "--manifests", EXAMPLES)
     assert (told.code, told.out.splitlines()[0]) == (2, "VirtualMachine prod-vms/db01 (vm/db01)")
-    assert told.err.splitlines()[-1].startswith("error: vm/nope: no VirtualMachine nope in namespace prod-vms")
+    assert told.err.splitlines()[-1].startswith("Error: vm/nope: no VirtualMachine nope in namespace prod-vms")
 
 
 @pytest.mark.parametrize("words", ["status", "explain vm/db", "reunite"])
@@ -187,7 +187,7 @@ def test_a_file_that_is_not_a_kubeconfig_is_called_so(
     file.write_text(content)
     told = run(*words.split(), "--kubeconfig", str(file))
     assert told.code == 2
-    assert told.err.startswith(f"error: {file}: not a kubeconfig as `kubectl config view` prints one; ")
+    assert told.err.startswith(f"Error: {file}: not a kubeconfig as `kubectl config view` prints one; ")
     assert "object" not in told.err
 
 
@@ -198,7 +198,7 @@ def test_a_node_named_12_is_to_be_quoted(run: Callable[..., Ran], tmp_path: Path
     told = run("status", "--manifests", str(file))
     assert (told.code, told.err) == (
         2,
-        f"error: {file}:4: Node: metadata.name: got a number, expected a string: put the value in quotes\n",
+        f"Error: {file}:4: Node: metadata.name: got a number, expected a string: put the value in quotes\n",
     )
 
 

@@ -103,14 +103,14 @@ def test_it_starts_the_program_without_a_shell() -> None:
     assert json.loads(the_only("ENTRYPOINT")) == ["python", "-m", "webhook"]
     (command,) = json.loads(the_only("CMD"))
     assert command == at("spec.template.spec.containers.0.args.0", the("Deployment"))
-    assert command in [known.name for known in cli.COMMANDS]
+    assert command in cli.COMMANDS.commands
 
 
 def test_the_controller_is_started_as_the_webhook_is() -> None:
     """Its Deployment names the other program of the image."""
     container = at("spec.template.spec.containers.0", the("Deployment", name=CERTS))
     assert container["command"] == [*json.loads(the_only("ENTRYPOINT"))[:-1], "certs"]
-    assert container["args"][0] in [known.name for known in certs_cli.COMMANDS]
+    assert container["args"][0] in certs_cli.COMMANDS.commands
 
 
 def test_it_needs_no_working_directory_no_named_user_and_no_place_to_write() -> None:

@@ -17,7 +17,6 @@ from support import tested_versions
 from certs import cli as certs
 from webhook import cli
 from webhook.cluster_options import ENVIRONMENT_PREFIX
-from webhook.component_base.command_line import Command
 from webhook.component_base.metrics import MetricFamily
 from webhook.core.observe.vm_status import State
 from webhook.core.reasons import Reason
@@ -30,8 +29,8 @@ REFERENCE: Final = ROOT / "docs/reference"
 README_LINES: Final = 130
 FIRST_SCREEN_LINES: Final = 40
 _NAME, _EMPHASIS = re.compile(r"{([a-z]+)}"), r"*\1*"
-_COMMANDS: Final = {command.name: command for command in cli.COMMANDS}
-_CERTS_COMMANDS: Final = {command.name: command for command in certs.COMMANDS}
+_COMMANDS: Final = cli.COMMANDS.commands
+_CERTS_COMMANDS: Final = certs.COMMANDS.commands
 
 
 def reasons() -> str:
@@ -55,11 +54,11 @@ def serve() -> str:
     """The list of serve's flags."""
     return (
         f"{of(_COMMANDS['serve'])()}\n\nEach flag is also an environment variable: "
-        f"`{ENVIRONMENT_PREFIX}LISTEN` for `--listen`, and so on. The flag wins."
+        f"`{ENVIRONMENT_PREFIX}_LISTEN` for `--listen`, and so on. The flag wins."
     )
 
 
-def of(command: Command) -> Callable[[], str]:
+def of(command: click.Command) -> Callable[[], str]:
     """What makes the list of a command's flags, without those that several commands have."""
     options = [each for each in command.params if isinstance(each, click.Option)]
     common = [each for each in options if _key(each) in COMMON]
@@ -87,7 +86,7 @@ def exit_codes() -> str:
     """The list of the exit codes of all commands."""
     named = {f"kubevirt-coschedule {name}": each for name, each in _COMMANDS.items()}
     named |= {f"python -m certs {name}": each for name, each in _CERTS_COMMANDS.items()}
-    return "\n".join(f"- `{name}`. {each.exit_codes}" for name, each in named.items())
+    return "\n".join(f"- `{name}`. {(each.epilog or '').removeprefix('Exit codes: ')}" for name, each in named.items())
 
 
 def _flags(options: Sequence[click.Option]) -> str:
@@ -109,7 +108,8 @@ def _labels(family: MetricFamily) -> str:
 def _default(option: click.Option) -> str:
     if option.required:
         return " (required)"
-    return f" (`{option.default}`)" if isinstance(option.default, str) and option.default else ""
+    default = ", ".join(option.default) if isinstance(option.default, tuple) else option.default
+    return f" (`{default}`)" if isinstance(default, str) and default else ""
 
 
 def states() -> str:
@@ -120,8 +120,8 @@ def states() -> str:
 
 _OPTIONS: Final = [
     (f"`{prefix}{command.name}`", each)
-    for prefix, commands in (("", cli.COMMANDS), ("certs ", certs.COMMANDS))
-    for command in commands
+    for prefix, commands in (("", _COMMANDS), ("certs ", _CERTS_COMMANDS))
+    for command in commands.values()
     for each in command.params
     if isinstance(each, click.Option)
 ]

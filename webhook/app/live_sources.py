@@ -16,7 +16,6 @@ from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources, policy_of
 from webhook.component_base.client.api import Api
 from webhook.component_base.health import Check
-from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.placement.replica_share import OWN_NAMESPACE
@@ -40,7 +39,7 @@ async def live_sources(settings: ServeSettings, background: Background) -> Async
     Raises:
         UserError: the kubeconfig can't be used; nothing was started.
     """
-    api = await Api.connect(Kubeconfig(file=settings.kubeconfig, context=settings.context))
+    api = await Api.connect(settings.client_config)
     cache = _cluster_cache(settings, api)
     gc.freeze()  # imported modules stay: without this each full collection visits them, which takes 50 ms
     for name, work in cache.reflectors().items():

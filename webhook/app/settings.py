@@ -6,21 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from webhook.cluster_options import DecisionSettings, opt_in_all_option, two_clusters
+import click
+
+from webhook.cluster_options import AnyClusterSettings, opt_in_all_option
 from webhook.component_base.address import Address
-from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import ADDRESS, FILE, NAME, SECONDS, OneOf, OnOrOff, option
+from webhook.component_base.options import ADDRESS, FILE, NAME, ON_OR_OFF, SECONDS, option
 
 if TYPE_CHECKING:
     from webhook.core.opt_in import OptInAll
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServeSettings(DecisionSettings):
+class ServeSettings(AnyClusterSettings):
     """What `serve` runs with; with `manifests` nothing of a live cluster is read.
 
     Raises:
-        BadSettings: two clusters at once, or a name of callers and nobody who vouches for it.
+        UsageError: two clusters at once, or a name of callers and nobody who vouches for it.
     """
 
     tls_cert_file: Path = option(
@@ -39,9 +40,9 @@ class ServeSettings(DecisionSettings):
         help="DNS name that the certificate must be for, such as kubevirt-coschedule.kubevirt-coschedule.svc. Without "
         "this option the certificate may be for any name.",
     )
-    tls_min_version: Literal["VersionTLS12", "VersionTLS13"] = option(
+    tls_min_version: str = option(
         default="VersionTLS13",
-        type=OneOf("VersionTLS12", "VersionTLS13"),
+        type=click.Choice(["VersionTLS12", "VersionTLS13"]),
         help="Oldest TLS version that a caller may use: VersionTLS12 or VersionTLS13.",
     )
     client_ca_file: Path | None = option(
@@ -66,7 +67,7 @@ class ServeSettings(DecisionSettings):
     )
     page: bool = option(
         default="on",
-        type=OnOrOff(),
+        type=ON_OR_OFF,
         help="Whether the health address (--health-listen) also has the page: on or off. It answers only callers of "
         "localhost, as kubectl port-forward is one.",
     )
@@ -76,35 +77,48 @@ class ServeSettings(DecisionSettings):
         help="How long after SIGTERM the webhook still accepts connections, while /readyz says no. Calls that have "
         "begun get 10 s more; together that fits into the 30 s that Kubernetes gives a pod.",
     )
+    mode: str = option(
+        default="required",
+        type=click.Choice(["required", "preferred", "off"]),
+        help="Mode of a VM whose annotation, or whose Namespace's label, is true. A VM that asks for required or "
+        "preferred gets that mode.",
+    )
     opt_in_all: OptInAll = opt_in_all_option()
+    shortlist: str = option(
+        default="auto",
+        type=click.Choice(["auto", "off"]),
+        help="Whether a preference among more than 100 nodes comes with a short list of required nodes. An autoscaler "
+        "makes no node for a pod with such a list. auto: no list beside Karpenter and cluster-autoscaler. Beside "
+        "another autoscaler choose off.",
+    )
     audit: bool = option(
         default="off",
-        type=OnOrOff(),
+        type=ON_OR_OFF,
         help="Whether the webhook only audits: on or off. With on it only tells each decision, in the pod's "
         "annotation kubevirt-scheduler/decision, the log, the metrics and the events.",
     )
     events: bool = option(
         default="off",
-        type=OnOrOff(),
+        type=ON_OR_OFF,
         help="Whether an event on the VirtualMachineInstance tells the decision for its pod: on or off. "
         "manifests/components/events gives the right to create events.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = option(
         default="info",
-        type=OneOf("debug", "info", "warning", "error"),
+        type=click.Choice(["debug", "info", "warning", "error"]),
         help="Lowest level that the webhook logs: debug, info (with a line for each admission), warning or error.",
     )
 
     def __post_init__(self) -> None:
-        """Say every contradiction at once."""
-        problems = two_clusters(self.manifests, self.kubeconfig, self.context)
+        """Refuse options that contradict each other."""
+        super().__post_init__()
         if self.events and self.manifests:
-            problems.append(f"got --events on and --manifests {self.manifests}: expected a live cluster for the events")
+            raise click.UsageError(
+                f"got --events on and --manifests {self.manifests}: expected a live cluster for the events"
+            )
         if self.client_name is not None and self.client_ca_file is None:
             # A name is read from a certificate that somebody must have verified.
-            problems.append(
-                f"got --client-name {self.client_name} without --client-ca-file: expected the authority that "
-                "issues callers' certificates, too"
+            raise click.UsageError(
+                f"got --client-name {self.client_name} without --client-ca-file: expected the authority that issues "
+                "callers' certificates, too"
             )
-        if problems:
-            raise BadSettings(*problems)

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from webhook.bundle.settings import BundleSettings
 from webhook.component_base.errors import UserError
-from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.start import interrupts_raised
 from webhook.kube.collect import collect_at_terminal
 from webhook.objects.bundle import BUNDLE_API_VERSION, BUNDLE_KIND, ClusterBundle
@@ -48,8 +47,7 @@ def run(settings: BundleSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     Raises:
         UserError: no cluster can be reached, the file can't be written, or it exists and a kind could not be listed.
     """
-    kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
-    found = collect_at_terminal(kubeconfig, settings.longhorn_namespace, lambda _: parts_of_all(), hint="")
+    found = collect_at_terminal(settings.client_config, settings.longhorn_namespace, lambda _: parts_of_all(), hint="")
     kept = {kind.title: _kept(found, kind) for kind in KINDS}
     counts = {title: len(lines) for title, lines in kept.items()} | {WEBHOOK_POD.title: len(found.of(WEBHOOK_POD))}
     made = found.bundle

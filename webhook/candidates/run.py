@@ -15,7 +15,6 @@ from webhook.candidates.settings import CandidatesSettings
 from webhook.candidates.stopped import stopped_vms, why_not_known
 from webhook.cluster_options import opt_in_all_unknown, vm_names
 from webhook.component_base.errors import did_you_mean
-from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.candidate import candidate_of
 from webhook.core.observe.vm_status import State
@@ -126,8 +125,7 @@ def _cluster(settings: CandidatesSettings) -> tuple[Manifests, str]:
         return described, described.objects.origin(str(settings.manifests))
     from webhook.kube.collect import collect_at_terminal  # noqa: PLC0415 - the API client takes 1 s to import
 
-    kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
-    found = collect_at_terminal(kubeconfig, settings.longhorn_namespace, lambda _: parts_of_all())
+    found = collect_at_terminal(settings.client_config, settings.longhorn_namespace, lambda _: parts_of_all())
     return Manifests(
         found, longhorn_namespace=settings.longhorn_namespace
     ), found.bundle.cluster if found.bundle else ""

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+
+import click
 
 from webhook.cluster_options import VMListSettings
-from webhook.component_base.options import OneOf, option
+from webhook.component_base.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
 class CandidatesSettings(VMListSettings):
     """What `candidates` runs with."""
 
-    output: Literal["table", "wide", "commands", "json", "yaml", "name"] = option(
+    output: str = option(
         "-o",
         default="table",
-        type=OneOf("table", "wide", "commands", "json", "yaml", "name"),
+        type=click.Choice(["table", "wide", "commands", "json", "yaml", "name"]),
         help="Output format: table, wide (the table with all evidence), json, yaml, name "
         "(virtualmachineinstance.kubevirt.io/NAME, for a stopped VM virtualmachine.kubevirt.io/NAME) or commands "
         "(the lines that opt VMs in).",

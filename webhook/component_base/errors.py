@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+import click
+
 _MAX_PROBLEMS_SHOWN: Final = 20
 
 
-class UserError(Exception):
+class UserError(click.ClickException):
     """One or several problems, each one sentence: what, got, expected, what to do next."""
+
+    exit_code = 2
 
     def __init__(self, *problems: str) -> None:
         self.problems = problems
@@ -23,7 +27,3 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - for mistakes only
 
     return "".join(f"; did you mean {near}?" for near in get_close_matches(word, list(words), n=1))
-
-
-class BadSettings(UserError):
-    """Options, environment variables or words that can't be used; the command line names the help to read."""

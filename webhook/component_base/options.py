@@ -1,29 +1,26 @@
-"""Options: click's, with types of ours, and with what is wrong with their values gathered instead of raised.
+"""Options: the fields of a class of settings, from which click makes the parameters of a command.
 
-A flag wins over its environment variable, which wins over the default. Invariant: a command reports every value that
-it can't use at once.
+A flag wins over its environment variable, which wins over the default.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import click
-from click.core import ParameterSource
 
 from webhook.component_base.address import address
-from webhook.component_base.errors import did_you_mean
+from webhook.component_base.kubeconfig import Kubeconfig
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-_COUNT: Final = re.compile("[0-9]{1,6}")
 _SECONDS: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
+_DECLARED: Final = "option"
 
 
 class Parsed(click.ParamType[Any]):
@@ -45,38 +42,15 @@ class Parsed(click.ParamType[Any]):
             self.fail(f"got {value!r}, {error}", param, ctx)
 
 
-class OneOf(click.Choice[str]):
-    """One of a few words, in that spelling."""
-
-    def __init__(self, *words: str) -> None:
-        super().__init__(words)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The word itself."""
-        if value not in self.choices:
-            hint = did_you_mean(value, self.choices)
-            self.fail(f"got {value!r}, expected {', '.join(self.choices[:-1])} or {self.choices[-1]}{hint}", param, ctx)
-        return value
-
-
-class OnOrOff(OneOf):
+class OnOrOff(click.Choice[Any]):
     """Whether a part of the program is on."""
 
     def __init__(self) -> None:
-        super().__init__("on", "off")
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """True for on."""
-        return super().convert(value, param, ctx) == "on"
-
-
-class _TrueOrFalse(click.types.BoolParamType):
-    """What the variable of a flag without a value says."""
+        super().__init__(["on", "off"])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bool:
-        if value not in (True, False, "true", "false"):
-            self.fail(f"got {value!r}, expected true or false", param, ctx)
-        return value in (True, "true")
+        """True for on."""
+        return bool(super().convert(value, param, ctx) == "on")
 
 
 def any_name(text: str) -> str:
@@ -101,85 +75,13 @@ def seconds(text: str) -> float:
     return float(text)
 
 
-def count(text: str) -> int:
-    """How many of something.
-
-    Raises:
-        ValueError: says what was expected.
-    """
-    if not _COUNT.fullmatch(text):
-        raise ValueError("expected a number, 0 or more, such as 100")
-    return int(text)
-
-
 ADDRESS: Final = Parsed("ADDRESS", address)
-COUNT: Final = Parsed("NUMBER", count)
-NAME: Final = Parsed("NAME", any_name)
-NAMESPACE: Final = Parsed("NAMESPACE", any_name)
-SECONDS: Final = Parsed("SECONDS", seconds)
 FILE: Final = click.Path(path_type=Path, readable=False)  # the code that opens the file says what is wrong with it
 FILE.name = "FILE"
-
-
-class _Gathered(click.Parameter):
-    """A parameter whose problem is kept in the context until every parameter was read."""
-
-    def handle_parse_result(
-        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
-    ) -> tuple[Any, list[str]]:
-        """The value, and the words that are left; None where the value can't be used."""
-        try:
-            return super().handle_parse_result(ctx, opts, args)
-        except click.MissingParameter:
-            instead = f" (or set {self.envvar})" if self.envvar else ""
-            problem = f"{self._typed_as}: got nothing, expected {self.make_metavar(ctx)}{instead}"
-        except click.BadParameter as error:
-            from_environment = ctx.get_parameter_source(self.name) is ParameterSource.ENVIRONMENT
-            problem = f"{self.envvar if from_environment else self._typed_as}: {error.message}"
-        problems(ctx)[self] = problem
-        return None, args
-
-    @property
-    def _typed_as(self) -> str:
-        return self.opts[0]
-
-
-class Option(_Gathered, click.Option):
-    """One setting: a flag, and an environment variable that the flag wins over.
-
-    Args:
-        prefix: what the environment variable begins with; the flag's name follows, in capitals.
-        names: the flag, and a short form of it.
-        more: click's own arguments. `is_flag` is for a flag without a value, which is then true.
-    """
-
-    envvar: str
-
-    def __init__(self, prefix: str, *names: str, **more: Any) -> None:
-        variable = prefix + names[0].removeprefix("--").replace("-", "_").upper()
-        if more.get("is_flag"):
-            more["type"] = _TrueOrFalse()
-        super().__init__(names, envvar=variable, show_default=True, **more)
-
-    def resolve_envvar_value(self, ctx: click.Context) -> str | None:  # noqa: ARG002 - click's signature
-        """What the environment says; unlike click's, an empty text is a text."""
-        return os.environ.get(self.envvar)
-
-
-class Argument(_Gathered, click.Argument):
-    """A word beside the options."""
-
-    @property
-    def _typed_as(self) -> str:
-        return self.human_readable_name
-
-
-def problems(ctx: click.Context) -> dict[click.Parameter, str]:
-    """What is wrong with the values of this command line, by parameter."""
-    return cast("dict[click.Parameter, str]", ctx.meta.setdefault(__name__, {}))
-
-
-_DECLARED: Final = "option"
+NAME: Final = Parsed("NAME", any_name)
+NAMESPACE: Final = Parsed("NAMESPACE", any_name)
+ON_OR_OFF: Final = OnOrOff()
+SECONDS: Final = Parsed("SECONDS", seconds)
 
 
 def option(*short: str, **more: Any) -> Any:
@@ -187,15 +89,25 @@ def option(*short: str, **more: Any) -> Any:
 
     Args:
         short: a short form of the flag, such as `-n`.
-        more: as for Option; `is_argument` is for words beside the options.
+        more: as click takes them for an option.
     """
-    return field(metadata={_DECLARED: (short, more)})
+    return field(metadata={_DECLARED: lambda name, prefix: _option(name, prefix, short, more)})
+
+
+def argument(**more: Any) -> Any:
+    """Declare a field of a class of settings, for words beside the options. `more`: as click takes them."""
+    return field(metadata={_DECLARED: lambda name, _: click.Argument([name], **more)})
+
+
+def _option(name: str, prefix: str, short: tuple[str, ...], more: dict[str, Any]) -> click.Option:
+    flag, variable = f"--{name.replace('_', '-')}", f"{prefix}_{name.upper()}"
+    return click.Option([name, flag, *short], envvar=variable, show_envvar=True, show_default=True, **more)
 
 
 def parameters(settings: type[DataclassInstance], prefix: str) -> list[click.Parameter]:
     """Return what a command takes: a parameter for each field of its settings, those of a base class after its own.
 
-    `prefix`: what the environment variables begin with. The field's value is what its parameter makes.
+    `prefix`: what the environment variables begin with.
     """
     bases = [base for base in settings.__bases__ if is_dataclass(base)]
     inherited = {each.name for base in bases for each in fields(base)}
@@ -204,10 +116,8 @@ def parameters(settings: type[DataclassInstance], prefix: str) -> list[click.Par
 
 
 def _parameter(declared: Field[Any], prefix: str) -> click.Parameter:
-    short, more = declared.metadata[_DECLARED]
-    if more.get("is_argument"):
-        return Argument([declared.name], **{name: value for name, value in more.items() if name != "is_argument"})
-    return Option(prefix, f"--{declared.name.replace('_', '-')}", *short, **more)
+    made: click.Parameter = declared.metadata[_DECLARED](declared.name, prefix)
+    return made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,3 +133,8 @@ class ClusterSettings:
         type=NAME,
         help="Context of the kubeconfig file. Without this option: the current context.",
     )
+
+    @property
+    def client_config(self) -> Kubeconfig:
+        """The API server, and the account for it."""
+        return Kubeconfig(file=self.kubeconfig, context=self.context)

@@ -21,7 +21,7 @@ def run(module: str) -> NoReturn:
         main = importlib.import_module(module).main
     except (ImportError, TypeError, AttributeError) as error:  # a package is missing, or too old for this program
         sys.stderr.write(
-            f"error: {sys.executable} lacks a package of this program, or has an old one: {error}; expected those of "
+            f"Error: {sys.executable} lacks a package of this program, or has an old one: {error}; expected those of "
             "requirements.lock; run `make venv`, and take .venv/bin/python\n"
         )
         sys.exit(2)

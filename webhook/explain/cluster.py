@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TextIO, TypeVar
 
 from webhook.component_base.errors import UserError, did_you_mean
-from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import ClusterView
 from webhook.explain.names import Named
@@ -123,8 +122,7 @@ def _live(settings: ExplainSettings) -> Iterator[Cluster]:
     from webhook.kube import reader  # noqa: PLC0415 - as ApiError
     from webhook.kube.live_cluster import LiveCluster  # noqa: PLC0415 - as ApiError
 
-    kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
-    with reader.connect_for_terminal(kubeconfig) as (runner, api, origin):
+    with reader.connect_for_terminal(settings.client_config) as (runner, api, origin):
         view = LiveCluster(runner, api, longhorn_namespace=settings.longhorn_namespace)
 
         def find(named: Named, namespace: str) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from webhook.component_base.errors import BadSettings
+from click import UsageError
+
 from webhook.core.api.affinity import is_node_name
 from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
 
@@ -39,24 +40,18 @@ def parse(words: Sequence[str]) -> tuple[Named, ...]:
     """Return the objects that the words name.
 
     Raises:
-        BadSettings: words that are neither TYPE/NAME nor a name; one message for each, with the expected form.
+        UsageError: a word that is neither TYPE/NAME nor a name.
     """
     if words and "/" not in words[0] and words[0].lower() in _TYPES:
         pairs = [(words[0], name, f"{words[0]}/{name}") for name in words[1:]]
         if not pairs:
-            raise BadSettings(f"got {words[0]!r} without a name: {_EXPECTED}")
+            raise UsageError(f"got {words[0]!r} without a name: {_EXPECTED}")
     else:
         parts = ((word, (word if "/" in word else f"{_VM}/{word}").partition("/")) for word in words)
         pairs = [(type_, name, word) for word, (type_, _, name) in parts]
-    problems = [problem for pair in pairs if (problem := _problem(*pair))]
-    if problems:
-        raise BadSettings(*problems)
+    for type_, name, typed in pairs:
+        if type_.lower() not in _TYPES:
+            raise UsageError(f"got {typed!r}: {_EXPECTED}")
+        if not is_node_name(name):  # the same rule: a DNS subdomain
+            raise UsageError(f"got {typed!r}: {name!r} can't be a name in Kubernetes; {_EXPECTED}")
     return tuple(Named(_TYPES[type_.lower()], name, typed) for type_, name, typed in pairs)
-
-
-def _problem(type_: str, name: str, typed: str) -> str | None:
-    if type_.lower() not in _TYPES:
-        return f"got {typed!r}: {_EXPECTED}"
-    if not is_node_name(name):  # the same rule: a DNS subdomain
-        return f"got {typed!r}: {name!r} can't be a name in Kubernetes; {_EXPECTED}"
-    return None

@@ -14,7 +14,6 @@ from webhook.cluster_options import vm_names
 from webhook.component_base.client.api import Api
 from webhook.component_base.client.transport import ApiError
 from webhook.component_base.errors import UserError
-from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.live_migration.migration import migration_object, next_name
 from webhook.core.live_migration.vm import VM
@@ -54,9 +53,8 @@ def run(settings: ReuniteSettings, *, stdout: TextIO) -> int:
         asyncio.run(one.decide(str(settings.manifests)))
         one.show(described.objects.origin(str(settings.manifests)), stdout)
         return 0
-    kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
     logging.getLogger("webhook").addHandler(logging.NullHandler())
-    with connect_for_terminal(kubeconfig) as (runner, api, origin):
+    with connect_for_terminal(settings.client_config) as (runner, api, origin):
         return runner.run(_run_live(api, origin, settings, stdout))
 
 

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from webhook.cluster_options import opt_in_all_unknown, vm_names
 from webhook.component_base.errors import UserError
-from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.opt_in import OptedInBy
 from webhook.objects.kinds import VIRT_LAUNCHER_POD
 from webhook.objects.manifests import Manifests
@@ -81,8 +80,7 @@ def _cluster(settings: StatusSettings) -> tuple[Manifests, str]:
     def parts(namespace: str) -> Sequence[Part]:
         return parts_of_rows(_namespace(settings, namespace))
 
-    kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
-    found = collect_at_terminal(kubeconfig, settings.longhorn_namespace, parts)
+    found = collect_at_terminal(settings.client_config, settings.longhorn_namespace, parts)
     origin = found.bundle.cluster if found.bundle else ""
     problem = found.unread(VIRT_LAUNCHER_POD)
     if problem:

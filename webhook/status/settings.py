@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import click
+
 from webhook.cluster_options import VMListSettings
-from webhook.component_base.options import OneOf, option
+from webhook.component_base.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +17,7 @@ class StatusSettings(VMListSettings):
     output: str = option(
         "-o",
         default="table",
-        type=OneOf("table", "wide", "json", "yaml", "name"),
+        type=click.Choice(["table", "wide", "json", "yaml", "name"]),
         help="Output format: table, wide (the table with all evidence), json, yaml or name "
         "(virtualmachineinstance.kubevirt.io/NAME).",
     )

@@ -231,6 +231,5 @@ def assert_refused(words: list[str], sentences: list[str]) -> None:
     assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
     assert "Traceback" not in ended.stderr
     assert len(lines) == len(sentences), ended.stderr
-    for line, sentence in zip(lines, sentences, strict=True):
-        assert line.startswith("error: ")
-        assert sentence in line
+    assert lines[0].startswith("Error: ")
+    assert all(sentence in line for line, sentence in zip(lines, sentences, strict=True))

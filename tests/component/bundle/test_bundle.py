@@ -52,7 +52,7 @@ def test_a_file_that_can_t_be_written_is_one_sentence(
     (tmp_path / "here").mkdir()
     kubeconfig = api.kubeconfig(tmp_path / "kubeconfig")
     told = run("bundle", "--file", str(tmp_path / name), "--kubeconfig", str(kubeconfig))
-    expected = f"error: {tmp_path / name}: {problem}; expected a file that can be written: --file FILE\n"
+    expected = f"Error: {tmp_path / name}: {problem}; expected a file that can be written: --file FILE\n"
     assert (told.code, told.out, told.err) == (2, "", expected)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["here", "kubeconfig"]
 
@@ -66,14 +66,14 @@ def test_without_its_pods_a_bundle_has_no_rows(run: Callable[..., Ran], api: Sta
     assert "not everything could be read: pods: 403 Forbidden: you may not list pods\n" in told.err
     told = run("status", "-A", "--manifests", str(file))
     assert (told.code, told.out) == (2, "")
-    assert told.err.startswith("error: pods: 403 Forbidden: you may not list pods; expected the right to list")
+    assert told.err.startswith("Error: pods: 403 Forbidden: you may not list pods; expected the right to list")
 
 
 def test_no_kubeconfig_is_one_sentence(run: Callable[..., Ran], tmp_path: Path) -> None:
     """Without a hint at files: the command needs a cluster."""
     told = run("bundle", "--file", str(tmp_path / "f"), "--kubeconfig", str(tmp_path / "missing"))
     assert (told.code, told.out, "--manifests" in told.err) == (2, "", False)
-    assert told.err.startswith(f"error: {tmp_path}/missing: no such file; expected a kubeconfig")
+    assert told.err.startswith(f"Error: {tmp_path}/missing: no such file; expected a kubeconfig")
 
 
 def test_what_could_not_be_read_never_replaces_a_file(run: Callable[..., Ran], api: StaticApi, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_what_could_not_be_read_never_replaces_a_file(run: Callable[..., Ran], a
     api.refuse(PODS, 403, "you may not list pods")
     told = run("bundle", "--file", str(file), "--kubeconfig", str(kubeconfig))
     assert (told.code, told.out, file.read_bytes()) == (2, "", whole)
-    assert "error: not everything could be read: pods: 403 Forbidden: you may not list pods\n" in told.err
+    assert "not everything could be read: pods: 403 Forbidden: you may not list pods\n" in told.err
     assert f"{file}: exists, and stays as it is; expected " in told.err
     assert sorted(each.name for each in tmp_path.iterdir()) == ["cluster.json", "kubeconfig"]
 
@@ -97,5 +97,5 @@ def test_the_format_of_other_commands_is_no_file_of_a_bundle(
     monkeypatch.setenv("KUBEVIRT_COSCHEDULE_OUTPUT", "json")
     told = run("bundle")
     assert told.code == 2
-    assert "--file: got nothing, expected FILE" in told.err
+    assert "Missing option '--file'" in told.err
     assert list(tmp_path.iterdir()) == []

@@ -18,88 +18,73 @@ from support.waits import MAX_WAIT_SECONDS
 
 from certs import cli, verify
 from certs.pki import Pair
-from webhook.component_base.command_line import Command
-from webhook.component_base.options import Option
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
-def test_the_help_lists_every_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Each subcommand with its purpose."""
-    assert cli.main(words) == 0
+def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each with its purpose."""
+    assert cli.main(["--help"]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert all(f"{command.name} {command.short_help}" in told for command in cli.COMMANDS)
+    assert all(f"{name} {command.get_short_help_str()}" in told for name, command in cli.COMMANDS.commands.items())
 
 
-@pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.name)
-def test_the_help_of_a_command_lists_every_option(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    """Once with all variables."""
-    assert cli.main(["help", command.name]) == 0
+@pytest.mark.parametrize("name", cli.COMMANDS.commands)
+def test_the_help_of_a_command_lists_every_option(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its variable."""
+    assert cli.main([name, "--help"]) == 0
     text = capsys.readouterr().out
-    assert cli.main([command.name, "--help"]) == 0
-    assert capsys.readouterr().out == text
-    for option in (each for each in command.params if isinstance(each, Option)):
-        assert option.opts[0] in text
-    assert "Environment:\n  Each option is also a variable: KUBEVIRT_COSCHEDULE_CERTS_" in text
+    words = "".join(text.split())
+    for option in cli.COMMANDS.commands[name].params:
+        assert f"{option.opts[0]} " in text
+        assert f"KUBEVIRT_COSCHEDULE_CERTS_{option.name}".upper() in words
     assert max(map(len, text.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(
-    ("words", "problems"),
+    ("words", "problem"),
     [
+        (["keeep"], "No such command 'keeep'. Did you mean 'keep'?"),
+        (["--namespace", "keep"], "No such option '--namespace'."),
+        (["keep", "--frequency", "1"], "No such option '--frequency'."),
+        (["issue"], "Missing option '--dir' (env var: 'KUBEVIRT_COSCHEDULE_CERTS_DIR')."),
         (
-            ["keeep"],
-            [
-                (
-                    "error: unknown command 'keeep': expected one of keep, issue, version, help, completion; "
-                    "did you mean keep?"
-                )
-            ],
-        ),
-        (["--namespace", "keep"], ["error: unknown option '--namespace': expected a command before it"]),
-        (["keep", "--frequency", "1"], ["error: unknown option '--frequency'"]),
-        (["issue"], ["error: --dir: got nothing, expected DIR (or set KUBEVIRT_COSCHEDULE_CERTS_DIR)"]),
-        (
-            ["keep", "--lifetime", "1", "--listen", "x"],
-            [
-                "error: --lifetime: got '1', expected a duration such as 30d, 12h, 15m or 90s",
-                "error: --listen: got 'x', expected HOST:PORT, :PORT or [IPV6]:PORT with a port from 0 to 65535",
-            ],
+            ["keep", "--lifetime", "1"],
+            "Invalid value for '--lifetime' (env var: 'KUBEVIRT_COSCHEDULE_CERTS_LIFETIME'): got '1', expected ",
         ),
         (
             ["keep", "--kubeconfig", "/nowhere"],
-            [
-                (
-                    "error: /nowhere: no such file; expected a kubeconfig: name one by --kubeconfig or in the variable "
-                    "KUBECONFIG"
-                )
-            ],
+            "/nowhere: no such file; expected a kubeconfig: name one by --kubeconfig or in the variable KUBECONFIG",
         ),
         (
             ["issue", "--dir", "/dev/null/x"],
-            ["error: /dev/null/x: Not a directory; choose another directory with --dir"],
+            "/dev/null/x: Not a directory; choose another directory with --dir",
+        ),
+        (
+            ["issue", "--dir", "/dev/null/x", "--name", "\N{LATIN SMALL LETTER E WITH ACUTE}"],
+            "--name: got \N{LATIN SMALL LETTER E WITH ACUTE}, expected DNS names and addresses: ",
         ),
     ],
-    ids=["command", "flag first", "flag", "missing", "two at once", "kubeconfig", "no directory"],
+    ids=["command", "flag first", "flag", "missing", "duration", "kubeconfig", "no directory", "no name"],
 )
 def test_a_mistake_is_a_sentence_and_exit_code_2(
-    words: list[str], problems: list[str], capsys: pytest.CaptureFixture[str]
+    words: list[str], problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The output never has a traceback."""
     assert cli.main(words) == 2
     said = capsys.readouterr()
-    assert [line for line in said.err.splitlines() if not line.startswith("See ")] == problems
+    assert said.err.splitlines()[-1].startswith(f"Error: {problem}")
     assert said.out == ""
 
 
 def test_issue_writes_a_pair_whose_key_is_nobody_elses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The directory is created. A second issue replaces the files, whatever their modes are."""
     directory = tmp_path / "new" / "tls"
-    for name in ("localhost,127.0.0.1", "web.example.org"):
-        assert cli.main(["issue", "--dir", str(directory), "--name", name, "--lifetime", "1d"]) == 0
+    for names in (["localhost", "127.0.0.1"], ["web.example.org"]):
+        words = ["issue", "--dir", str(directory), *(f"--name={name}" for name in names), "--lifetime", "1d"]
+        assert cli.main(words) == 0
         pair = Pair(*((directory / file).read_bytes() for file in ("tls.crt", "tls.key", "ca.crt")))
-        assert isinstance(verify.examine(pair, name.split(","), datetime.now(UTC)), verify.Servable)
+        assert isinstance(verify.examine(pair, names, datetime.now(UTC)), verify.Servable)
         assert stat.S_IMODE((directory / "tls.key").stat().st_mode) == 0o600
         (directory / "tls.key").chmod(0o644)
     assert capsys.readouterr().out.count("ca.crt that verifies it") == 2
@@ -150,4 +135,4 @@ def test_keep_says_an_address_that_is_taken(tmp_path: Path) -> None:
         words = ["-m", "certs", "keep", "--kubeconfig", str(tmp_path / "config"), "--listen", address]
         with spawned([sys.executable, *words], tmp_path / "log") as process:
             assert process.wait(MAX_WAIT_SECONDS) == 2
-    assert f"error: can't listen on {address}: " in (tmp_path / "log").read_text()
+    assert f"Error: can't listen on {address}: " in (tmp_path / "log").read_text()

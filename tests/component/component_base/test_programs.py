@@ -24,19 +24,17 @@ each_program = pytest.mark.parametrize("program", [WEBHOOK, CERTS], ids=lambda p
 @each_program
 def test_a_mistake_is_a_sentence_what_was_meant_and_exit_code_2(program: Program) -> None:
     """And where to read on; nothing on standard output."""
-    told = program.run(program.misspelled)
-    sentence, see = told.stderr.splitlines()
     meant = program.prints.split()[0]
-    assert (told.returncode, told.stdout) == (2, "")
-    assert sentence.startswith(f"error: unknown command '{program.misspelled}': expected one of ")
-    assert sentence.endswith(f"; did you mean {meant}?")
-    assert see.endswith(" --help' for usage.")
-    option = {"webhook": "--namespace", "certs": "--name"}[program.module]
-    told = program.run(meant, f"{option}x", "y")
-    sentence, see = told.stderr.splitlines()
-    assert (told.returncode, told.stdout) == (2, "")
-    assert sentence == f"error: unknown option '{option}x'; did you mean {option}?"
-    assert see.endswith(f" {meant} --help' for usage.")
+    option = {"webhook": "--selector", "certs": "--lifetime"}[program.module]
+    for words, kind, wrong, right in (
+        ([program.misspelled], "command", program.misspelled, meant),
+        ([meant, f"{option}x", "y"], "option", f"{option}x", option),
+    ):
+        told = program.run(*words)
+        _, see, _, sentence = told.stderr.splitlines()
+        assert (told.returncode, told.stdout) == (2, "")
+        assert sentence == f"Error: No such {kind} {wrong!r}. Did you mean {right!r}?"
+        assert see.endswith(" --help' for help.")
 
 
 @pytest.mark.parametrize("module", ["webhook", "certs"])
@@ -46,22 +44,13 @@ def test_a_python_without_the_packages_says_what_to_do(module: str) -> None:
         [sys.executable, "-S", "-m", module], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
     )
     assert (told.returncode, told.stdout) == (2, "")
-    assert told.stderr.startswith(f"error: {sys.executable} lacks a package of this program, or has an old one: ")
+    assert told.stderr.startswith(f"Error: {sys.executable} lacks a package of this program, or has an old one: ")
     assert told.stderr.endswith("run `make venv`, and take .venv/bin/python\n")
     assert told.stderr.count("\n") == 1
 
 
 @each_program
-def test_help_comes_before_every_mistake(program: Program) -> None:
-    """Wherever it stands."""
-    told = program.run(program.prints.split()[0], "--outptu", "json", "-h")
-    assert (told.returncode, told.stderr, told.stdout.partition(" ")[0]) == (0, "", "Usage:")
-
-
-@each_program
-@pytest.mark.parametrize(
-    "words", ["--help", "help", "version", "", "completion zsh", "{prints}"], ids=lambda words: words or "none"
-)
+@pytest.mark.parametrize("words", ["--help", "--version", "{prints}"])
 def test_a_reader_that_has_gone_is_no_error(program: Program, words: str, tmp_path: Path) -> None:
     """As with `| head`, where head was faster. What goes to standard error is still there."""
     reader, writer = os.pipe()
@@ -80,7 +69,7 @@ def test_a_full_disk_is_a_sentence(program: Program, words: str, tmp_path: Path)
     """What was to be shown is not there, so that the exit code says so."""
     with Path("/dev/full").open("w") as full:
         told = program.run(*words.format(prints=program.prints.format(tmp_path)).split(), stdout=full.fileno())
-    assert (told.returncode, told.stderr) == (2, "error: can't write standard output: No space left on device\n")
+    assert (told.returncode, told.stderr) == (2, "Error: can't write standard output: No space left on device\n")
 
 
 @each_program
@@ -100,7 +89,7 @@ def test_the_name_of_a_file_need_not_be_text(tmp_path: Path) -> None:
     assert (told.returncode, told.stderr) == (0, "")
     assert told.stdout.startswith(f"{tmp_path}/\\udcff: tls.crt for localhost")
     told = WEBHOOK.run("status", "--manifests", f"{name}.yaml")
-    problem = f"error: {tmp_path}/\\udcff.yaml: no such file or directory; expected manifests of a cluster\n"
+    problem = f"Error: {tmp_path}/\\udcff.yaml: no such file or directory; expected manifests of a cluster\n"
     assert (told.returncode, told.stderr) == (2, problem)
 
 
@@ -153,7 +142,7 @@ def test_a_terminal_gets_colors_unless_it_wants_none(environment: dict[str, str]
 
 
 @each_program
-@pytest.mark.parametrize("words", ["--help", "{prints} --help", "{misspelled}", "completion zsh", "version"])
+@pytest.mark.parametrize("words", ["--help", "{prints} --help", "{misspelled}", "--version"])
 def test_help_and_mistakes_come_before_every_heavy_import(program: Program, words: str) -> None:
     """What takes long to import is for commands that run."""
     script = (

@@ -88,7 +88,7 @@ def test_without_any_place_for_files_the_demo_says_so(
     monkeypatch.setattr(exchanges, "SHARED_MEMORY", "/dev/null/no")
     assert cli.main(["demo"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: No usable temporary directory found in ['/dev/null/no'], nor is /dev/null/no; ")
+    assert line.startswith("Error: No usable temporary directory found in ['/dev/null/no'], nor is /dev/null/no; ")
 
 
 def test_the_story_goes_from_before_to_what_is_next(story: str) -> None:
@@ -154,8 +154,7 @@ def test_what_to_do_next_works_as_shown(
 def test_the_page_s_command_is_one_that_serve_takes(story: str) -> None:
     """Its options are those of `serve`."""
     shown = next(each for each in _commands(story) if each.startswith("kubevirt-coschedule serve "))
-    serve = next(command for command in cli.COMMANDS if command.name == "serve")
-    known = {option for parameter in serve.params for option in parameter.opts}
+    known = {option for parameter in cli.COMMANDS.commands["serve"].params for option in parameter.opts}
     assert {word for word in shown.split() if word.startswith("--")} <= known
 
 

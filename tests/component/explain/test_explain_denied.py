@@ -43,7 +43,7 @@ def test_a_missing_kind_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     with StaticApi(cluster(), installed=["longhorn.io"]) as api:
         kubeconfig = api.kubeconfig(tmp_path / "kubeconfig")
         assert cli.main(["explain", "vm/db", "--kubeconfig", str(kubeconfig)]) == 2
-        expected = f"error: vm/db: {api.origin} has no virtualmachines.kubevirt.io; expected a cluster with KubeVirt\n"
+        expected = f"Error: vm/db: {api.origin} has no virtualmachines.kubevirt.io; expected a cluster with KubeVirt\n"
     assert capsys.readouterr() == ("", expected)
 
 
@@ -52,7 +52,7 @@ def test_an_answer_that_is_not_an_object_is_refused(explain: Explain, api: Stati
     api.refuse(f"{KUBEVIRT}/virtualmachines", 200, body=b"<html>")
     ran = explain("vm/db")
     assert ran.code == 2
-    assert ran.err.startswith("error: vm/db: got an answer that is not an object (")
+    assert ran.err.startswith("Error: vm/db: got an answer that is not an object (")
 
 
 @pytest.mark.parametrize(("code", "body"), [(404, b"<html>not here"), (200, b"<html>log in"), (403, b"denied")])
@@ -85,7 +85,7 @@ def test_without_an_api_server_there_is_no_decision(tmp_path: Path, capsys: pyte
         assert cli.main(["explain", *asked, "--kubeconfig", str(kubeconfig)]) == 2
         out, err = capsys.readouterr()
         assert out == ""
-        assert err.startswith(f"error: {api.origin}: can't connect to {api.url.removeprefix('http://')}: ")
+        assert err.startswith(f"Error: {api.origin}: can't connect to {api.url.removeprefix('http://')}: ")
         assert "; expected an API server: check the kubeconfig's server" in err
 
 
@@ -94,7 +94,7 @@ def test_without_a_kubeconfig_the_error_names_the_ways(tmp_path: Path, capsys: p
     assert cli.main(["explain", "vm/db", "--kubeconfig", str(tmp_path / "none")]) == 2
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines())) == ("", 1)
-    assert err.startswith(f"error: {tmp_path / 'none'}: no such file; expected a kubeconfig")
+    assert err.startswith(f"Error: {tmp_path / 'none'}: no such file; expected a kubeconfig")
     assert err.endswith("; or describe the cluster: --manifests DIR\n")
 
 

@@ -36,7 +36,7 @@ def test_a_namespace_of_longhorn_without_a_share_manager_is_refused(run: Callabl
     )
     assert (told.code, told.out) == (2, "")
     assert told.err == (
-        "error: namespace longhorn has no ShareManager at all; expected Longhorn's own namespace: --longhorn-namespace "
+        "Error: namespace longhorn has no ShareManager at all; expected Longhorn's own namespace: --longhorn-namespace "
         "longhorn-system\n"
     )
 
@@ -51,6 +51,6 @@ def test_objects_of_longhorn_of_another_version_are_mentioned(run: Callable[...,
     told = run("status", "-A", "--manifests", str(file))
     assert (told.code, told.out) == (2, "")
     assert told.err.endswith(
-        "error: objects of Longhorn that are not read: 1 longhorn.io/v1beta1 ShareManager; expected "
+        "\nobjects of Longhorn that are not read: 1 longhorn.io/v1beta1 ShareManager; expected "
         "longhorn.io/v1beta2, which Longhorn has since 1.3\n"
     )

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import click
 import pytest
-from support.drivers.command_lines import values
 
-from webhook.component_base.command_line import Command
-from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import ADDRESS, NAME, Argument, OneOf, OnOrOff, Option, any_name, count, seconds
+from webhook.component_base import command_line
+from webhook.component_base.address import Address
+from webhook.component_base.options import (
+    ADDRESS,
+    NAME,
+    ON_OR_OFF,
+    any_name,
+    argument,
+    option,
+    seconds,
+)
 from webhook.component_base.options import SECONDS as SECONDS_TYPE
 
 SECONDS: Final = {
@@ -45,19 +53,6 @@ def test_seconds_are_a_plain_decimal_number(text: str, expected: float | None) -
     assert seconds(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("0", 0), ("100", 100), ("999999", 999999), *((odd, None) for odd in ("-1", "1.5", "", "1e3"))],
-)
-def test_a_count_is_a_plain_number(text: str, expected: int | None) -> None:
-    """None at all, or some."""
-    if expected is None:
-        with pytest.raises(ValueError, match="expected a number, 0 or more"):
-            count(text)
-        return
-    assert count(text) == expected
-
-
 def test_a_name_is_any_text_but_none() -> None:
     """As it was typed."""
     assert any_name(" a/b ") == " a/b "
@@ -65,19 +60,36 @@ def test_a_name_is_any_text_but_none() -> None:
         any_name("")
 
 
-COMMAND: Final = Command(
-    "paint",
-    examples="paint",
-    params=[
-        Option("PAINT_", "--color", "-c", default="red", type=OneOf("red", "green", "blue")),
-        Option("PAINT_", "--page", default="on", type=OnOrOff()),
-        Option("PAINT_", "--listen-at", type=ADDRESS),
-        Option("PAINT_", "--seconds", required=True, type=SECONDS_TYPE),
-        Option("PAINT_", "--owner", type=NAME),
-        Option("PAINT_", "--dry", is_flag=True),
-        Argument(["walls"], nargs=-1),
-    ],
-)
+@dataclass(frozen=True, kw_only=True)
+class HouseSettings:
+    """Of a base class."""
+
+    owner: str | None = option(type=NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaintSettings(HouseSettings):
+    """What the program below takes."""
+
+    color: str = option("-c", default="red", type=click.Choice(["red", "green", "blue"]))
+    page: bool = option(default="on", type=ON_OR_OFF)
+    listen_at: Address | None = option(type=ADDRESS)
+    seconds: float = option(required=True, type=SECONDS_TYPE)
+    dry: bool = option(is_flag=True)
+    walls: tuple[str, ...] = argument(nargs=-1)
+
+
+PROGRAM: Final = command_line.program("decorate", executable="decorate", description="Decorates.")
+SEEN: Final[list[PaintSettings]] = []
+
+
+@command_line.command(PROGRAM, PaintSettings, "PAINT", examples="decorate paint", exit_codes="3 always.")
+def paint(settings: PaintSettings) -> int:
+    """Paint walls."""
+    SEEN.append(settings)
+    return 3
+
+
 DEFAULTS: Final = {
     "color": "red",
     "page": True,
@@ -89,9 +101,10 @@ DEFAULTS: Final = {
 }
 
 
-def paint(*words: str) -> dict[str, Any]:
+def painted(*words: str) -> PaintSettings:
     """What a command line comes to."""
-    return values([COMMAND], "paint", *words)
+    assert command_line.main(PROGRAM, "decorate", ["paint", *words]) == 3
+    return SEEN.pop()
 
 
 WORDS: Final = {
@@ -102,7 +115,7 @@ WORDS: Final = {
     "a --seconds 1 b --color=blue c": {"color": "blue", "walls": ("a", "b", "c")},
     "--seconds 1 --color blue --color green": {"color": "green"},
     "--seconds 1 --page off --dry": {"page": False, "dry": True},
-    "--seconds 1 --listen-at [::1]:80 --owner=-": {"listen_at": ("::1", 80), "owner": "-"},
+    "--seconds 1 --listen-at [::1]:80 --owner=-": {"listen_at": Address("::1", 80), "owner": "-"},
     "--seconds 1 -- --dry -x": {"walls": ("--dry", "-x")},
 }
 
@@ -110,12 +123,13 @@ WORDS: Final = {
 @pytest.mark.parametrize(("words", "expected"), WORDS.items(), ids=WORDS.keys())
 def test_options_stand_anywhere_and_in_any_of_their_forms(words: str, expected: dict[str, Any]) -> None:
     """--flag value, --flag=value, -f value and -fvalue, before, between and behind words; what is not given is None."""
-    assert paint(*words.split()) == DEFAULTS | expected
+    assert painted(*words.split()) == PaintSettings(**DEFAULTS | expected)
 
 
 SOURCES: Final = {
     "a flag wins over its variable": ("-c blue", {"PAINT_COLOR": "green"}, {"color": "blue"}),
     "a variable wins over the default": ("", {"PAINT_COLOR": "green"}, {"color": "green"}),
+    "an empty variable counts as none": ("", {"PAINT_COLOR": ""}, {"color": "red"}),
     "a variable gives what is required": ("", {"PAINT_SECONDS": "2"}, {"seconds": 2.0}),
     "the variable of a flag without a value": ("", {"PAINT_DRY": "true"}, {"dry": True}),
     "such a variable can say no": ("", {"PAINT_DRY": "false"}, {"dry": False}),
@@ -130,77 +144,46 @@ def test_a_flag_wins_over_its_variable_and_that_over_the_default(
     """A variable is named for its flag."""
     for variable, text in ({"PAINT_SECONDS": "1"} | environment).items():
         monkeypatch.setenv(variable, text)
-    assert paint(*words.split()) == DEFAULTS | expected
+    assert painted(*words.split()) == PaintSettings(**DEFAULTS | expected)
 
 
 WRONG: Final = {
-    "all at once, in the order of the help": (
-        "--owner= --listen-at 80 --page no --color pink",
+    "a choice": ("-c pink", {}, "'-c' (env var: 'PAINT_COLOR'): 'pink' is not one of 'red', 'green', 'blue'."),
+    "a choice in other letters": ("-c Red", {}, "'Red' is not one of 'red', 'green', 'blue'."),
+    "an address": (
+        "--listen-at 80",
         {},
-        [
-            "--color: got 'pink', expected red, green or blue",
-            "--page: got 'no', expected on or off",
-            "--listen-at: got '80', expected HOST:PORT, :PORT or [IPV6]:PORT with a port from 0 to 65535",
-            "--seconds: got nothing, expected SECONDS (or set PAINT_SECONDS)",
-            "--owner: got '', expected a name",
-        ],
+        "got '80', expected HOST:PORT, :PORT or [IPV6]:PORT with a port from 0 to 65535",
     ),
-    "a choice that is nearly right": (
-        "--seconds 1 -c gren",
-        {},
-        ["--color: got 'gren', expected red, green or blue; did you mean green?"],
-    ),
-    "a choice is spelled as it is": (
-        "--seconds 1 -c Red",
-        {},
-        ["--color: got 'Red', expected red, green or blue; did you mean red?"],
-    ),
-    "what came from the environment is called so": (
+    "nothing": ("--owner=", {}, "'--owner' (env var: 'PAINT_OWNER'): got '', expected a name"),
+    "a variable": (
         "",
-        {"PAINT_SECONDS": "soon", "PAINT_DRY": "maybe"},
-        [
-            "PAINT_SECONDS: got 'soon', expected a number of seconds, 0 or more, such as 15 or 0.5",
-            "PAINT_DRY: got 'maybe', expected true or false",
-        ],
+        {"PAINT_SECONDS": "soon"},
+        "(env var: 'PAINT_SECONDS'): got 'soon', expected a number of seconds",
     ),
-    "an empty variable is one that was set": (
-        "--seconds 1",
-        {"PAINT_COLOR": ""},
-        ["PAINT_COLOR: got '', expected red, green or blue"],
-    ),
-    "a flag hides what its variable says": (
-        "--seconds 1 -c pink",
-        {"PAINT_COLOR": "red"},
-        ["--color: got 'pink', expected red, green or blue"],
-    ),
+    "a flag that is cut short": ("--col blue", {}, "No such option '--col'"),
+    "a flag without its value": ("--color", {}, "Option '--color' requires an argument."),
 }
 
 
-@pytest.mark.parametrize(("words", "environment", "problems"), WRONG.values(), ids=WRONG.keys())
-def test_every_value_that_can_not_be_used_is_reported_at_once(
-    words: str, environment: dict[str, str], problems: list[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("words", "environment", "problem"), WRONG.values(), ids=WRONG.keys())
+def test_a_value_that_can_not_be_used_is_a_sentence(
+    words: str,
+    environment: dict[str, str],
+    problem: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What, got, expected; by the flag or the variable that it came from."""
-    for variable, text in environment.items():
+    """What, got, expected; with the flag and the variable that it can come from."""
+    for variable, text in ({"PAINT_SECONDS": "1"} | environment).items():
         monkeypatch.setenv(variable, text)
-    with pytest.raises(BadSettings) as caught:
-        paint(*words.split())
-    assert list(caught.value.problems) == problems
+    assert command_line.main(PROGRAM, "decorate", ["paint", *words.split()]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert problem in err.splitlines()[-1]
 
 
-def test_a_word_that_can_not_be_used_is_reported_as_an_option_is() -> None:
-    """By the name that the help gives it."""
-    command = Command("fill", examples="fill", params=[Argument(["shape"], type=OneOf("round", "square"))])
-    for words, problem in (
-        (["fill", "rond"], "SHAPE: got 'rond', expected round or square; did you mean round?"),
-        (["fill"], "SHAPE: got nothing, expected {round|square}"),
-    ):
-        with pytest.raises(BadSettings) as caught:
-            values([command], *words)
-        assert caught.value.problems == (problem,)
-
-
-def test_a_flag_that_is_cut_short_is_no_flag() -> None:
-    """A flag that a later version adds must not change what a script means."""
-    with pytest.raises(click.NoSuchOption, match="--col"):
-        paint("--seconds", "1", "--col", "blue")
+def test_what_is_required_names_its_variable(capsys: pytest.CaptureFixture[str]) -> None:
+    """A user may set either."""
+    assert command_line.main(PROGRAM, "decorate", ["paint"]) == 2
+    assert capsys.readouterr().err.endswith("Error: Missing option '--seconds' (env var: 'PAINT_SECONDS').\n")

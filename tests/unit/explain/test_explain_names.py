@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from click import UsageError
 
-from webhook.component_base.errors import BadSettings
 from webhook.explain import names
 from webhook.objects.kinds import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
 
@@ -70,7 +70,7 @@ def test_a_name_alone_is_that_of_a_vm() -> None:
 )
 def test_anything_else_is_refused(words: list[str]) -> None:
     """A type that does not exist, and a name with a slash is an error."""
-    with pytest.raises(BadSettings, match="expected vm/NAME, vmi/NAME or pod/NAME"):
+    with pytest.raises(UsageError, match="expected vm/NAME, vmi/NAME or pod/NAME"):
         names.parse(words)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from click import UsageError
 from support.objects import builders
 from support.objects.reunite_vms import ago
 from support.scenarios import vm_scenes
@@ -26,7 +27,6 @@ from support.scenarios.reunite_runs import (
     went,
 )
 
-from webhook.component_base.errors import BadSettings
 from webhook.core.reunite.reports import EventReason, VMReport
 from webhook.reunite import output
 from webhook.reunite.settings import ReuniteSettings
@@ -164,7 +164,7 @@ def test_a_reader_that_goes_away_keeps_no_event_from_being_written() -> None:
 
 def test_files_are_only_read(tmp_path: Path) -> None:
     """A dry run needs no cluster; another one can't have files."""
-    with pytest.raises(BadSettings, match="expected a live cluster to write to"):
+    with pytest.raises(UsageError, match="expected a live cluster to write to"):
         ReuniteSettings(**{**DEFAULTS, "manifests": tmp_path, "dry_run": "none"})
 
 
@@ -177,7 +177,7 @@ def test_files_are_only_read(tmp_path: Path) -> None:
 )
 def test_a_list_is_not_created_by_the_program(settings: dict[str, object], problem: str) -> None:
     """Its user creates it, and alone leaves out waits."""
-    with pytest.raises(BadSettings, match=problem):
+    with pytest.raises(UsageError, match=problem):
         ReuniteSettings(**{**DEFAULTS, **settings})
 
 
