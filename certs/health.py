@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from enum import unique
 from typing import Final
 
+from aiohttp import web
 from prometheus_client.metrics_core import Metric
 
 from certs.controller import Clock, ControllerStatus
-from webhook.component_base.health import Check, Handler, health_handler
+from webhook.component_base.health import Check, health_application
 from webhook.component_base.metrics import MetricFamily, Metrics
 from webhook.component_base.pem import rfc3339
 
@@ -45,9 +46,9 @@ class KeepFamily(MetricFamily):
     ERRORS = "certs_errors_total", "counter", (), "Failed attempts to read or write an object."
 
 
-def handler(status: ControllerStatus, clock: Clock) -> Handler:
+def application(status: ControllerStatus, clock: Clock) -> web.Application:
     """Return what answers at the health port."""
-    return health_handler(
+    return health_application(
         lambda: [readiness(status)], Metrics(lambda: families(status)).expose, lambda: [liveness(status, clock.now())]
     )
 

@@ -40,7 +40,7 @@ async def _run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
         pass  # a kubeconfig that can't be used ends the process now
     clock = Clock()
     controller = Controller(open_cluster, settings.policy, clock, note)
-    listener = Listener(health.handler(controller.status, clock))
+    listener = Listener(health.application(controller.status, clock))
     listen = await listener.start(settings.listen)
     note(
         "keeping",

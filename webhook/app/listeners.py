@@ -11,20 +11,20 @@ from webhook.app.handler import admit_functions
 from webhook.app.lifecycle import log_info, serve_calls, set_on_signal, shutdown_check, wait_for_first
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources, policy_of
-from webhook.component_base.health import Check, Handler, health_handler
+from webhook.component_base.health import Check, health_application
 from webhook.component_base.metrics import Metrics
+from webhook.component_base.once_a_minute import OnceAMinute
 from webhook.component_base.server.listener import Listener
 from webhook.core.reasons import Reason
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed, published_documents
-from webhook.page.routes import page_handler
+from webhook.page.routes import page_routes
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.metrics import certificate_families
-from webhook.serving.routes import count_refusals, require_client, webhook_handler
+from webhook.serving.routes import webhook_application
 from webhook.serving.tls import MIN_VERSIONS, TLSFiles
 from webhook.telemetry import log
 from webhook.telemetry.metrics import Admissions, background_families, build_families
-from webhook.telemetry.once_a_minute import OnceAMinute
 from webhook.telemetry.record import LOGGER, AdmissionRecord
 
 
@@ -48,7 +48,10 @@ async def run_listeners(settings: ServeSettings, sources: Sources, background: B
     def checks() -> list[Check]:
         return [shutdown_check(stopping), certificate.check(), *sources.checks()]
 
-    health = Listener(_health_handler(settings, health_handler(checks, metrics.expose), sources, decisions))
+    health_app = health_application(checks, metrics.expose)
+    if settings.page:
+        health_app.add_routes(page_routes(Feed(sources.vm_statuses, decisions, _about(settings, sources))))
+    health = Listener(health_app)
     health_listen = f"http://{await health.start(settings.health_listen)}"
     background.start("certificate", certificate.watch_files())
     try:
@@ -56,8 +59,10 @@ async def run_listeners(settings: ServeSettings, sources: Sources, background: B
             log_info("not serving yet", health_listen=health_listen)
         await wait_for_first(certificate.available, stopping)
         if not stopping.is_set():
-            calls = _call_handler(settings, sources, record_all(admissions, decisions))
-            webhook = Listener(count_refusals(calls, admissions.refused), tls=certificate.context)
+            on_record, on_answer = record_all(admissions, decisions), sources.on_answer
+            calls = admit_functions(sources.facts, policy_of(settings), on_record, on_answer)
+            app = webhook_application(calls, client_name=settings.client_name, refused=admissions.refused)
+            webhook = Listener(app, tls=certificate.context)
             fields = {"health_listen": health_listen, "certificate_valid_until": certificate.not_after}
             await serve_calls(webhook, settings, stopping, interrupted, {**fields, **sources.log_fields})
     finally:
@@ -65,22 +70,14 @@ async def run_listeners(settings: ServeSettings, sources: Sources, background: B
     log_info("stopped")
 
 
-def _health_handler(settings: ServeSettings, health: Handler, sources: Sources, decisions: Decisions) -> Handler:
-    if not settings.page:
-        return health
-    about = About(
+def _about(settings: ServeSettings, sources: Sources) -> About:
+    return About(
         replica=platform.node(),
         cluster=sources.cluster,
         manifests=str(settings.manifests or ""),
         reunite_messages=sources.reunite_messages,
         documents=published_documents(),
     )
-    return page_handler(Feed(sources.vm_statuses, decisions, about), health)
-
-
-def _call_handler(settings: ServeSettings, sources: Sources, on_record: Callable[[AdmissionRecord], None]) -> Handler:
-    handler = webhook_handler(admit_functions(sources.facts, policy_of(settings), on_record, sources.on_answer))
-    return handler if settings.client_name is None else require_client(settings.client_name, handler)
 
 
 def record_all(

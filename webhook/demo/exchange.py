@@ -33,7 +33,7 @@ from webhook.core.opt_in import Policy
 from webhook.explain.pod import entry_of
 from webhook.objects.documents import BadDocument, read_file
 from webhook.objects.manifests import Manifests
-from webhook.serving.routes import webhook_handler
+from webhook.serving.routes import webhook_application
 from webhook.serving.tls import server_context
 
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - a directory with a random name is made in it
@@ -119,8 +119,8 @@ async def ask_all(examples: Path, cluster: Manifests, tls: Trust) -> list[Exchan
     """
     scenarios = scenarios_of(examples / "expected.yaml")
     reviews = {name: next(read_file(examples / "reviews" / f"{name}.yaml")).value for name in scenarios}
-    handler = webhook_handler(admit_functions(cluster, Policy(), on_record=lambda _: None))
-    listener = Listener(handler, tls=tls.server)
+    app = webhook_application(admit_functions(cluster, Policy(), on_record=lambda _: None))
+    listener = Listener(app, tls=tls.server)
     address = await listener.start(Address("127.0.0.1", 0))
     try:
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS)

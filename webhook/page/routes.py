@@ -7,13 +7,14 @@ because a website can point its name at the loopback address of a user's machine
 
 from __future__ import annotations
 
+from functools import partial
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from webhook.component_base.health import Handler, refuse, shown
+from webhook.component_base.server.application import shown
 from webhook.page import assets
 from webhook.page.assets import Asset
 from webhook.page.feed import Feed
@@ -27,7 +28,6 @@ CONTENT_SECURITY_POLICY: Final = (
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 HEADERS: Final = {
-    "Server": "kubevirt-coschedule",
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -36,23 +36,20 @@ HEADERS: Final = {
 }
 
 
-def page_handler(feed: Feed, otherwise: Handler) -> Handler:
-    """Return a handler for the paths of the page. `otherwise` answers all other paths."""
-    files = assets.load_assets()
+def page_routes(feed: Feed) -> list[web.RouteDef]:
+    """Return the routes of the page, for the application of the health port."""
+    files = (web.get(path, partial(_file, asset)) for path, asset in assets.load_assets().items())
+    return [web.get(STATE, partial(_state, feed)), *files]
 
-    async def handle(request: web.BaseRequest) -> web.Response:
-        asset = files.get(request.path)
-        if asset is None and request.path != STATE:
-            return await otherwise(request)
-        if problem := _why_not_local(request):
-            return refuse(403, problem)
-        if request.method not in ("GET", "HEAD"):
-            return refuse(405, f"got {shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
-        if asset is not None:
-            return _file(asset, request)
-        return await _state(feed, request)
 
-    return handle
+def check_local(request: web.BaseRequest) -> None:
+    """Let only callers of localhost pass.
+
+    Raises:
+        web.HTTPForbidden: the caller is another one.
+    """
+    if problem := _why_not_local(request):
+        raise web.HTTPForbidden(text=problem)
 
 
 def _why_not_local(request: web.BaseRequest) -> str:
@@ -78,7 +75,8 @@ def _is_loopback(text: str) -> bool:
     return (mapped or address).is_loopback
 
 
-def _file(asset: Asset, request: web.BaseRequest) -> web.Response:
+async def _file(asset: Asset, request: web.Request) -> web.Response:
+    check_local(request)
     headers = {**HEADERS, "Cache-Control": "no-cache", "ETag": asset.etag, "Vary": "Accept-Encoding"}
     if asset.etag in request.headers.get("If-None-Match", ""):
         return web.Response(status=304, headers=headers)
@@ -88,11 +86,12 @@ def _file(asset: Asset, request: web.BaseRequest) -> web.Response:
     return web.Response(body=asset.packed, headers={**headers, "Content-Encoding": "gzip"})
 
 
-async def _state(feed: Feed, request: web.BaseRequest) -> web.Response:
+async def _state(feed: Feed, request: web.Request) -> web.Response:
     """The answer of /api/state: without a body if the page has this state. JSON is always gzipped: 0.1 MB, not several.
 
     The page takes the time of the server from the header Date.
     """
+    check_local(request)
     body = await feed.body()
     headers = {**HEADERS, "Cache-Control": "no-store", "ETag": body.etag}
     if body.etag in request.headers.get("If-None-Match", ""):

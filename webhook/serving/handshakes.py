@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from webhook.telemetry.once_a_minute import OnceAMinute
+from webhook.component_base.once_a_minute import OnceAMinute
 from webhook.telemetry.record import LOGGER
 
 # The end of OpenSSL's reason -> its meaning. Go's client sends bad_certificate for every certificate that it refuses.

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from support.fakes.wire import Wire, plain_wire
 
-from webhook.component_base.health import Check, health_handler
+from webhook.component_base.health import Check, health_application
 
 UP: Final = Check("shutdown", ok=True)
 DOWN: Final = Check("shutdown", ok=False, detail="shutting down")
@@ -20,7 +20,7 @@ UNSYNCED: Final = Check("persistentvolumes", ok=False, detail="not synced: 403 F
 
 def health(checks: Sequence[Check]) -> AbstractAsyncContextManager[Wire]:
     """A connection to a health listener with these checks."""
-    return plain_wire(health_handler(lambda: checks))
+    return plain_wire(health_application(lambda: checks))
 
 
 SENTENCES: Final = {
@@ -32,9 +32,14 @@ SENTENCES: Final = {
     "draining": ("GET /readyz", [DOWN, UNSYNCED], 503, "shutdown: shutting down"),
     "two failed": ("GET /readyz", [DOWN, BROKEN], 503, "shutdown: shutting down; disk: no space left"),
     "another query": ("GET /readyz?timeout=1s", [UP], 200, "ok"),
-    "other path": ("GET /livez", [UP], 404, "got path '/livez', expected /healthz, /readyz or /metrics"),
-    "path below": ("GET /readyz/nodes", [UP], 404, "got path '/readyz/nodes', expected /healthz, /readyz or /metrics"),
-    "other method": ("POST /healthz", [UP], 405, "got POST, expected GET"),
+    "other path": ("GET /livez", [UP], 404, "got path '/livez', expected /healthz or /readyz or /metrics"),
+    "path below": (
+        "GET /readyz/nodes",
+        [UP],
+        404,
+        "got path '/readyz/nodes', expected /healthz or /readyz or /metrics",
+    ),
+    "other method": ("POST /healthz", [UP], 405, "got POST, expected GET or HEAD"),
     "no HTTP": ("garbage", [UP], 400, "no valid HTTP request: "),
 }
 

@@ -11,7 +11,7 @@ from support.drivers.http_calls import PATH, request
 from support.fakes.api_server import until
 from support.fakes.wire import listening
 
-from webhook.serving.routes import LARGE_AT_ONCE, LARGE_BODY_BYTES, webhook_handler
+from webhook.serving.routes import LARGE_AT_ONCE, LARGE_BODY_BYTES, webhook_application
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ async def test_two_large_bodies_are_decided_at_a_time(tmp_path: Path) -> None:
         return body[:1]
 
     large = request(b"x" * (LARGE_BODY_BYTES + 1))
-    async with listening(webhook_handler({PATH: waits}), tmp_path) as server, AsyncExitStack() as wires:
+    async with listening(webhook_application({PATH: waits}), tmp_path) as server, AsyncExitStack() as wires:
         first, second, third = [await wires.enter_async_context(await server.connect()) for _ in range(3)]
         asked = [asyncio.create_task(wire.ask(large)) for wire in (first, second)]
         await until(lambda: begun == LARGE_AT_ONCE)

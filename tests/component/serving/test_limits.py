@@ -17,7 +17,7 @@ from webhook.app.handler import admit_function
 from webhook.component_base.log_line import JSONFormatter
 from webhook.component_base.server.connection import Limits
 from webhook.core.opt_in import Policy
-from webhook.serving.routes import BodyLimits, webhook_handler
+from webhook.serving.routes import webhook_application
 from webhook.telemetry.record import AdmissionRecord
 
 pytestmark = pytest.mark.slow
@@ -43,7 +43,7 @@ BEGINNINGS: Final = {
 async def test_a_connection_without_a_request_is_closed(tmp_path: Path, beginning: bytes, again: bool) -> None:  # noqa: FBT001 - a row
     """A caller that never completes a head is disconnected after the keepalive time."""
     limits = Limits(keepalive_seconds=_SOON_SECONDS)
-    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
+    async with listening(webhook_application({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
         if again:
             assert (await wire.ask(request(b"{}"))).status == 200
         await wire.send(beginning)
@@ -53,8 +53,8 @@ async def test_a_connection_without_a_request_is_closed(tmp_path: Path, beginnin
 @pytest.mark.parametrize("sent", [0, 1, 20_000], ids=str)
 async def test_a_body_that_does_not_come_is_waited_for_no_longer(tmp_path: Path, sent: int) -> None:
     """The status is 408 after the time for a body, even if a part has arrived."""
-    limits = BodyLimits(seconds=_SOON_SECONDS)
-    async with listening(webhook_handler({PATH: same}, limits), tmp_path) as server:
+    app = webhook_application({PATH: same}, body_seconds=_SOON_SECONDS)
+    async with listening(app, tmp_path) as server:
         whole = request(b"x" * 40_000)
         reply = await server.ask(whole[: len(whole) - 40_000 + sent])
         assert (reply.status, reply.headers["connection"]) == (408, "close")
@@ -64,7 +64,7 @@ async def test_a_body_that_does_not_come_is_waited_for_no_longer(tmp_path: Path,
 async def test_a_caller_that_reads_nothing_is_cut_off(tmp_path: Path) -> None:
     """Its answers fill the buffers, and then one is waited for. The connection ends after the time for an answer."""
     limits = Limits(send_seconds=_SOON_SECONDS)
-    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server:
+    async with listening(webhook_application({PATH: same}), tmp_path, limits) as server:
         async with await server.connect() as wire:
             with suppress(ConnectionError):
                 while True:
@@ -75,7 +75,7 @@ async def test_a_caller_that_reads_nothing_is_cut_off(tmp_path: Path) -> None:
 async def test_a_handshake_that_does_not_come_is_waited_for_no_longer(tmp_path: Path) -> None:
     """A connection that never starts TLS is closed."""
     limits = Limits(handshake_seconds=_SOON_SECONDS)
-    handler = webhook_handler({PATH: same})
+    handler = webhook_application({PATH: same})
     async with listening(handler, tmp_path, limits) as server, await Wire.open(server.port) as wire:
         assert await wire.rest() == b""
 
@@ -84,7 +84,7 @@ async def test_a_handshake_that_does_not_come_is_waited_for_no_longer(tmp_path: 
 async def test_a_head_that_comes_byte_by_byte_is_cut_off(tmp_path: Path, again: bool) -> None:  # noqa: FBT001 - a row
     """More bytes do not extend the time of a head, neither of the first nor of a later one."""
     limits = Limits(keepalive_seconds=_LATER_SECONDS)
-    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
+    async with listening(webhook_application({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
         if again:
             assert (await wire.ask(request(b"{}"))).status == 200
         dribbling = asyncio.create_task(_dribble(wire))
@@ -116,7 +116,7 @@ async def test_a_head_of_more_than_16_kib_ends_the_connection(
     again: bool,  # noqa: FBT001 - a row
 ) -> None:
     """The server does not wait for its end: aiohttp alone would take 1 MiB of each connection."""
-    async with listening(webhook_handler({PATH: same}), tmp_path) as server, await server.connect() as wire:
+    async with listening(webhook_application({PATH: same}), tmp_path) as server, await server.connect() as wire:
         if again:
             assert (await wire.ask(request(b"x" * 40_000))).status == 200
         with suppress(ConnectionError):
@@ -127,15 +127,15 @@ async def test_a_head_of_more_than_16_kib_ends_the_connection(
 
 async def test_what_is_sent_behind_a_call_is_bounded_too(tmp_path: Path) -> None:
     """The connection ends, after the answer to the call or before it."""
-    async with listening(webhook_handler({PATH: same}), tmp_path) as server, await server.connect() as wire:
+    async with listening(webhook_application({PATH: same}), tmp_path) as server, await server.connect() as wire:
         await wire.send(request(b"1") + _LONG_HEADS["half"])
         assert (await wire.rest()).count(b"HTTP/1.1") <= 1
 
 
 async def test_an_api_servers_spare_connection_is_left_alone(tmp_path: Path) -> None:
     """A connection may be silent for longer than a handshake may take: Go's client dials some for later."""
-    limits = Limits(handshake_seconds=_LATER_SECONDS)
-    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as spare:
+    app, limits = webhook_application({PATH: same}), Limits(handshake_seconds=_LATER_SECONDS)
+    async with listening(app, tmp_path, limits) as server, await server.connect() as spare:
         async with await Wire.open(server.port) as raw:
             assert await raw.rest() == b""
         assert (await spare.ask(request(b"1"))).body == b"1"
@@ -154,7 +154,7 @@ async def test_a_new_connection_takes_the_place_of_an_unused_one(
 
     async with (
         AsyncExitStack() as stack,
-        listening(webhook_handler({PATH: same, "/wait": waits}), tmp_path, limits) as server,
+        listening(webhook_application({PATH: same, "/wait": waits}), tmp_path, limits) as server,
         await server.connect() as busy,
         await server.connect() as used,
         await server.connect() as idle,
@@ -185,7 +185,7 @@ async def test_a_new_connection_is_refused_if_all_have_calls_in_flight(tmp_path:
         return body
 
     async with (
-        listening(webhook_handler({PATH: waits}), tmp_path, limits) as server,
+        listening(webhook_application({PATH: waits}), tmp_path, limits) as server,
         await server.connect() as first,
         await server.connect() as second,
     ):
@@ -198,20 +198,6 @@ async def test_a_new_connection_is_refused_if_all_have_calls_in_flight(tmp_path:
         assert (await first.reply()).body == b"1"
         async with await server.connect() as new:
             assert (await new.ask(request(b"2"))).body == b"2"
-
-
-async def test_bodies_that_are_read_at_once_are_bounded(tmp_path: Path) -> None:
-    """A call beyond the limit gets 503. A body that was read, or given up, frees its bytes."""
-    limits = BodyLimits(all_bytes=5)
-    async with listening(webhook_handler({PATH: same}, limits), tmp_path) as server:
-        whole = request(b"1234", expect="100-continue")
-        async with await server.connect() as slow, await server.connect() as gone:
-            assert (await slow.ask(whole[:-4])).status == 100  # its body is waited for
-            refused = await server.ask(request(b"12"))
-            assert (refused.status, refused.sentence) == (503, "5 bytes of other calls are being read; call again")
-            assert (await gone.ask(request(b"1"))).status == 200
-            assert (await slow.ask(whole[-4:])).body == b"1234"
-        assert (await server.ask(request(b"12345"))).status == 200
 
 
 class BrokenView:
@@ -233,7 +219,7 @@ async def test_a_failure_of_ours_admits_the_pod_unchanged(tmp_path: Path, caplog
     noted: list[AdmissionRecord] = []
     admit = admit_function(BrokenView(), Policy(), noted.append)  # type: ignore[arg-type] # that is the point
     review = builders.review(builders.virt_launcher_pod(claims=["disk"]))
-    async with listening(webhook_handler({PATH: admit}), tmp_path) as server:
+    async with listening(webhook_application({PATH: admit}), tmp_path) as server:
         reply = await server.ask(request(json.dumps(review).encode()))
     assert b"Traceback" not in reply.body
     assert reply.response["allowed"] is True

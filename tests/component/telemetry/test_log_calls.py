@@ -18,7 +18,7 @@ from webhook.core.opt_in import Policy
 from webhook.objects.documents import read_documents
 from webhook.objects.manifests import Manifests
 from webhook.objects.objects import read_objects
-from webhook.serving.routes import webhook_handler
+from webhook.serving.routes import webhook_application
 from webhook.telemetry import log
 
 CONTENT: Final = "what-only-the-owner-of-a-pod-may-read"
@@ -85,7 +85,7 @@ BODIES: Final = {
 
 async def answered(body: bytes, source: Any, directory: Path) -> int:
     """Return the HTTP status of a call."""
-    handler = webhook_handler(admit_functions(source, Policy(), log.write))
+    handler = webhook_application(admit_functions(source, Policy(), log.write))
     async with listening(handler, directory) as server:
         return (await server.ask(request(body))).status
 
@@ -106,7 +106,7 @@ async def test_a_call_is_logged_with_its_uid_and_without_a_secret(
 async def test_bad_reviews_are_logged_once_a_minute(logged: Logged, tmp_path: Path) -> None:
     """Whatever is wrong with them. The line has the count so far, and each has its answer."""
     log.start_log("info")
-    handler = webhook_handler(admit_functions(manifests(), Policy(), log.write))
+    handler = webhook_application(admit_functions(manifests(), Policy(), log.write))
     async with listening(handler, tmp_path) as server:
         sentences = {(await server.ask(request(body))).sentence for body in (b"[]", b"{", b"{}") * 10}
     assert len(sentences) == 3
@@ -132,7 +132,7 @@ async def test_a_failure_outside_an_admission_does_not_quote_the_call(logged: Lo
         raise RuntimeError(CONTENT)
 
     log.start_log("debug")
-    async with listening(webhook_handler({PATH: failing}), tmp_path) as server:
+    async with listening(webhook_application({PATH: failing}), tmp_path) as server:
         assert (await server.ask(request(b"{}"))).status == 500
     [line] = logged.lines()
     assert (line["message"], line["error"]) == ("request failed", "RuntimeError")

@@ -20,7 +20,7 @@ from support.drivers.serving import Client, Serving
 from support.fakes.wire import Wire, plain_wire
 from support.objects import builders
 
-from webhook.component_base.health import health_handler
+from webhook.component_base.health import health_application
 from webhook.component_base.metrics import Metrics
 from webhook.component_base.pem import Problem
 from webhook.core.reasons import Reason
@@ -32,7 +32,7 @@ from webhook.telemetry.metrics import build_families
 
 def metrics_wire(*sources: Callable[[], Iterable[Metric]]) -> AbstractAsyncContextManager[Wire]:
     """A connection to a health listener with these metrics."""
-    return plain_wire(health_handler(list, Metrics(*sources).expose))
+    return plain_wire(health_application(list, Metrics(*sources).expose))
 
 
 # The endpoint.
@@ -62,7 +62,7 @@ async def test_another_method_is_refused() -> None:
     """The answer has the permitted methods."""
     async with metrics_wire() as wire:
         reply = await wire.ask(asking(method="POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 0\r\n\r\n"))
-    assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD")
+    assert (reply.status, reply.headers["allow"]) == (405, "GET,HEAD")
 
 
 async def test_a_source_that_fails_is_an_http_error_and_no_half_truth() -> None:

@@ -21,7 +21,7 @@ from support.objects import builders
 from support.objects.fleets import disk, running_pod, served, unschedulable
 
 from webhook.component_base.address import Address
-from webhook.component_base.health import health_handler
+from webhook.component_base.health import health_application
 from webhook.component_base.server.listener import Listener
 from webhook.core.opt_in import Policy
 from webhook.kube.cache.cluster_cache import ClusterCache
@@ -29,7 +29,7 @@ from webhook.kube.kinds import resources
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed
-from webhook.page.routes import page_handler
+from webhook.page.routes import page_routes
 from webhook.telemetry.record import AdmissionRecord
 
 REPLICA: Final = "kubevirt-coschedule-abcde"
@@ -94,8 +94,9 @@ class Paged:
 
     async def listen(self) -> None:
         """Start to listen, on the previous port if there was one."""
-        handler = page_handler(self.feed, health_handler(list))
-        self.listener = Listener(handler)
+        app = health_application(list)
+        app.add_routes(page_routes(self.feed))
+        self.listener = Listener(app)
         self.port = (await self.listener.start(Address("127.0.0.1", self.port))).port
 
     async def put(self, *objects: Object) -> None:

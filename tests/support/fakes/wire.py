@@ -9,15 +9,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Self
 
+from aiohttp import web
 from support.drivers.http_calls import PATH, Reply, parse_reply
 from support.drivers.serving import issue
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.address import Address
-from webhook.component_base.health import Handler
 from webhook.component_base.server.connection import DEFAULT_LIMITS, Limits
 from webhook.component_base.server.listener import Listener
-from webhook.serving.routes import require_client, webhook_handler
+from webhook.serving.routes import webhook_application
 from webhook.serving.tls import server_context
 
 _GRACE_SECONDS: Final = 0.05
@@ -107,9 +107,9 @@ class Listening:
 
 
 @asynccontextmanager
-async def plain_wire(handler: Handler) -> AsyncIterator[Wire]:
-    """A connection without TLS to a Listener around `handler`."""
-    listener = Listener(handler)
+async def plain_wire(app: web.Application) -> AsyncIterator[Wire]:
+    """A connection without TLS to a Listener of `app`."""
+    listener = Listener(app)
     address = await listener.start(Address("127.0.0.1", 0))
     try:
         async with await Wire.open(address.port) as wire:
@@ -127,8 +127,7 @@ async def echoing(
     async def admit(body: bytes, _: float) -> bytes:
         return body
 
-    handler = webhook_handler({PATH: admit})
-    listener = Listener(require_client(client_name, handler) if client_name else handler, tls=tls)
+    listener = Listener(webhook_application({PATH: admit}, client_name=client_name), tls=tls)
     address = await listener.start(Address("127.0.0.1", 0))
     try:
         yield Listening(listener, address.port, trust)
@@ -137,10 +136,10 @@ async def echoing(
 
 
 @asynccontextmanager
-async def listening(handler: Handler, directory: Path, limits: Limits = DEFAULT_LIMITS) -> AsyncIterator[Listening]:
-    """A TLS Listener around `handler`, with a certificate of its own in `directory`."""
+async def listening(app: web.Application, directory: Path, limits: Limits = DEFAULT_LIMITS) -> AsyncIterator[Listening]:
+    """A TLS Listener of `app`, with a certificate of its own in `directory`."""
     pair = issue(directory)
-    listener = Listener(handler, tls=server_context(pair.cert_file, pair.key_file), limits=limits)
+    listener = Listener(app, tls=server_context(pair.cert_file, pair.key_file), limits=limits)
     address = await listener.start(Address("127.0.0.1", 0))
     try:
         yield Listening(listener, address.port, pair.trust)

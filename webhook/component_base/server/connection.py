@@ -19,8 +19,8 @@ from typing import Final
 from aiohttp import web
 from msgspec import Struct
 
-from webhook.component_base.health import refuse
 from webhook.component_base.log_line import failure
+from webhook.component_base.server.application import SERVER
 
 LOGGER: Final = logging.getLogger(__name__)
 CLOSE_SECONDS: Final = 1.0  # for a finished answer to be sent, and for the rest of a body that nobody reads
@@ -102,23 +102,23 @@ class Connection(web.RequestHandler):
         self.silent = self.idle = False
         self._allowed_bytes = self._head_bytes + (request.content_length or 0) + MOST_HEAD_BYTES
 
-    async def send(self, request: web.BaseRequest, response: web.Response) -> None:
-        """Write the whole answer, and wait until the client has read it. aiohttp itself would write it later."""
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Write the whole answer, and wait for `send_seconds` at most until the client has read it."""
         if self._came_bytes > self._allowed_bytes:
-            response.force_close()
+            resp.force_close()
         self._expect_head()
-        if response.keep_alive is False:
+        if resp.keep_alive is False:
             self._allowed_bytes = inf  # aiohttp drops what still comes
         try:
             async with asyncio.timeout(self._send_seconds):  # a client that reads nothing must not hold a connection
-                await response.prepare(request)
-                await response.write_eof()
-                await request.writer.drain()
+                return await super().finish_response(request, resp, start_time)
         except TimeoutError:
             self.abort()
-        except ConnectionError:
-            pass  # aiohttp meets it again, and ends the connection
-        self.idle = response.keep_alive is not False  # otherwise aiohttp ends the connection
+            return resp, True
+        finally:
+            self.idle = resp.keep_alive is not False  # otherwise aiohttp ends the connection
 
     def end(self) -> None:
         """Close the connection, which is idle."""
@@ -174,7 +174,10 @@ class Connection(web.RequestHandler):
     ) -> web.StreamResponse:
         """Return the answer to a request that aiohttp can't parse (400), or to an unexpected exception (500)."""
         if status < _HTTP_SERVER_ERROR:
-            detail = (message or "malformed").strip().splitlines()[0][:200]
-            return refuse(status, f"no valid HTTP request: {detail}")
-        LOGGER.error("request failed", extra={"fields": failure(exc) if exc else {}})
-        return refuse(status, "the request failed inside the server; its log says why")
+            text = f"no valid HTTP request: {(message or 'malformed').strip().splitlines()[0][:200]}\n"
+        else:
+            LOGGER.error("request failed", extra={"fields": failure(exc) if exc else {}})
+            text = "the request failed inside the server; its log says why\n"
+        response = web.Response(status=status, text=text, headers={"Server": SERVER})
+        response.force_close()
+        return response

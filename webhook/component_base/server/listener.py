@@ -1,7 +1,8 @@
 """A listening address: it accepts connections, drains them and stops.
 
-This module limits the number of connections and the time of handshakes; its handler decides the answers. Invariant:
-`stop` ends in time, and every call in flight that ends before that gets its answer.
+aiohttp makes the HTTP server of an application. Its sites count a connection only after its TLS handshake, and have no
+limit for that. So this module accepts connections itself, and limits their number and the time of their handshakes.
+Invariant: `stop` ends in time, and every call in flight that ends before that gets its answer.
 
 Only an answer can ask a client to leave. If the server closes an idle connection, a call may already be on its way, and
 Go's client does not repeat a POST. So `begin_drain` closes no connection, and adds `Connection: close` to every answer.
@@ -16,52 +17,43 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
-from math import inf
 from typing import Any, Final, cast
 
 from aiohttp import web
 
 from webhook.component_base.address import Address
-from webhook.component_base.health import Handler
+from webhook.component_base.once_a_minute import OnceAMinute
 from webhook.component_base.server.connection import CLOSE_SECONDS, DEFAULT_LIMITS, Connection, Limits
 from webhook.component_base.server.sockets import listen
 
 LOGGER: Final = logging.getLogger(__name__)
 _NO_FILES_SECONDS: Final = 1.0  # as in asyncio's own server (base_events.py, ACCEPT_RETRY_DELAY)
 _NO_SECONDS: Final = 0.001  # for aiohttp a timeout of 0 means no timeout
-_ANY_BODY: Final = 0  # for aiohttp no limit: a handler that reads a body knows its length before
 _POLL_SECONDS: Final = 0.01  # between two checks whether connections have ended
-_LOG_SECONDS: Final = 60.0  # between two log lines of a flood, so that the flood does not fill the log
+_FLOOD: Final = "too many connections"
 
 
 class Listener:
-    """One listening address with its HTTP server. Call `start` once, then `begin_drain`, then `stop` once.
+    """One listening address of an application. Call `start` once, then `begin_drain`, then `stop` once.
 
     Attributes:
         connections: those that are open, from the longest to the shortest time since they were accepted or sent a call.
     """
 
-    def __init__(self, handler: Handler, *, tls: ssl.SSLContext | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
-        self._loop = loop = asyncio.get_running_loop()
-
-        def request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
-            return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=_ANY_BODY)
-
-        self._http = web.Server(self._answer, request_factory=request)
+    def __init__(
+        self, app: web.Application, *, tls: ssl.SSLContext | None = None, limits: Limits = DEFAULT_LIMITS
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        app.middlewares.insert(0, self._answer)
+        self._runner = web.AppRunner(app, shutdown_timeout=_NO_SECONDS)
         self.connections: dict[Connection, None] = {}
-        self._handler = handler
         self._draining = False
         self._tls = tls
         self._limits = limits
         self._sockets: list[socket.socket] = []
         self._joining: set[asyncio.Task[None]] = set()
+        self._floods = OnceAMinute()
         self._closed = 0
-        self._logged_at = -inf
-
-    @property
-    def listens(self) -> bool:
-        """Whether it accepts new connections."""
-        return bool(self._sockets)
 
     async def start(self, address: Address) -> Address:
         """Listen on `address`. Return it with the real port if the port was 0.
@@ -70,17 +62,14 @@ class Listener:
             BadAddress: the address is in use, does not belong to this machine, or is not permitted.
         """
         self._sockets = await listen(address)
+        await self._runner.setup()
         for each in self._sockets:
             self._loop.add_reader(each, self._accept, each)
         host, port = self._sockets[0].getsockname()[:2]
         return Address(address.host or host, port)
 
     def _accept(self, listening: socket.socket) -> None:
-        """Accept one connection. The event loop's other work continues before the next one.
-
-        The event loop's own `create_server` reports a connection only after its TLS handshake, so that the listener
-        could neither count nor close it before.
-        """
+        """Accept one connection. The event loop's other work continues before the next one."""
         try:
             accepted, _ = listening.accept()
         except (BlockingIOError, ConnectionAbortedError):
@@ -92,7 +81,7 @@ class Listener:
             accepted.close()
             return
         accepted.settimeout(0)
-        connection = Connection(self._http, accepted, self._limits, self._forget)
+        connection = Connection(self._server, accepted, self._limits, self._forget)
         self.connections[connection] = None
         task = self._loop.create_task(self._join(accepted, connection))
         self._joining.add(task)
@@ -100,7 +89,8 @@ class Listener:
 
     def _close_one(self) -> bool:
         """Close the oldest connection without a request, or else the longest idle one. Return False if none is."""
-        self._log_flood()
+        if self._floods.is_due(_FLOOD):
+            LOGGER.warning(_FLOOD, extra={"fields": {"held": len(self.connections), "closed_so_far": self._closed}})
         silent = (each for each in self.connections if each.silent)
         idle = (each for each in self.connections if each.idle)
         chosen = next(silent, None) or next(idle, None)
@@ -111,12 +101,10 @@ class Listener:
         self._closed += 1
         return True
 
-    def _log_flood(self) -> None:
-        now = self._loop.time()
-        if now >= self._logged_at + _LOG_SECONDS:
-            self._logged_at = now
-            fields = {"held": len(self.connections), "closed_so_far": self._closed}
-            LOGGER.warning("too many connections", extra={"fields": fields})
+    @property
+    def _server(self) -> web.Server:
+        assert self._runner.server, "it has not started"  # noqa: S101 - for the type checker
+        return self._runner.server
 
     def _forget(self, connection: Connection) -> None:
         self.connections.pop(connection, None)
@@ -149,15 +137,15 @@ class Listener:
             self._forget(connection)
             accepted.close()
 
-    async def _answer(self, request: web.BaseRequest) -> web.Response:
+    @web.middleware
+    async def _answer(self, request: web.Request, handler: Any) -> web.StreamResponse:
         connection = cast("Connection", request.protocol)
         connection.begin(request)
         if connection in self.connections:  # it is not closed for another
             self.connections[connection] = self.connections.pop(connection)
-        response = await self._handler(request)
+        response: web.StreamResponse = await handler(request)
         if self._draining:
             response.force_close()
-        await connection.send(request, response)
         return response
 
     def begin_drain(self) -> None:
@@ -183,7 +171,7 @@ class Listener:
         first_calls = min(grace_seconds, self._limits.first_call_seconds)
         await self._wait_while(lambda: any(each.silent for each in self.connections), first_calls)
         await self._wait_while(self._end_idle, end - self._loop.time())
-        await self._http.shutdown(_NO_SECONDS)
+        await self._runner.cleanup()
         for connection in list(self.connections):
             connection.abort()
 
