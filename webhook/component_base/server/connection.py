@@ -28,11 +28,6 @@ _HTTP_SERVER_ERROR: Final = 500
 MOST_HEAD_BYTES: Final = 16 * 1024
 """Of a call, and of what is sent behind it before its answer. aiohttp alone takes 128 lines of 8 KiB: with 1,024
 connections that is 1 GiB, and twice as much in memory. An API server sends 1 KiB."""
-_TOO_LONG: Final = b"got more than %d bytes before the end of the headers, expected at most that\n" % MOST_HEAD_BYTES
-_REFUSED_HEAD: Final = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
-    b"Content-Length: %d\r\nConnection: close\r\n\r\n%b" % (len(_TOO_LONG), _TOO_LONG)
-)
 _END_OF_HEAD: Final = b"\r\n\r\n"
 
 
@@ -63,17 +58,7 @@ class Connection(web.RequestHandler):
         idle: nothing was received since its last answer was written.
     """
 
-    __slots__ = (
-        "_accepted",
-        "_allowed_bytes",
-        "_came_bytes",
-        "_head_bytes",
-        "_last_bytes",
-        "_on_lost",
-        "_send_seconds",
-        "idle",
-        "silent",
-    )
+    __slots__ = ("_accepted", "_allowed_bytes", "_behind_bytes", "_head", "_on_lost", "_send_seconds", "idle", "silent")
 
     def __init__(
         self, server: web.Server, accepted: socket.socket, limits: Limits, on_lost: Callable[[Connection], object]
@@ -90,27 +75,26 @@ class Connection(web.RequestHandler):
         self._accepted = accepted
         self._send_seconds = limits.send_seconds
         self._on_lost = on_lost
-        self._head_bytes = 0
         self._expect_head()
 
     def _expect_head(self) -> None:
-        self._came_bytes, self._last_bytes = 0, b""
-        self._allowed_bytes: float = MOST_HEAD_BYTES
+        self._head: bytes | None = b""  # what came of it; None if its end came
+        self._behind_bytes, self._allowed_bytes = 0, inf  # those that came behind the head, and that may come
 
     def begin(self, request: web.BaseRequest) -> None:
         """Note that a call was read: its head, and perhaps a part of its body."""
         self.silent = self.idle = False
-        self._allowed_bytes = self._head_bytes + (request.content_length or 0) + MOST_HEAD_BYTES
+        self._head, self._allowed_bytes = None, (request.content_length or 0) + MOST_HEAD_BYTES
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
         """Write the whole answer, and wait for `send_seconds` at most until the client has read it."""
-        if self._came_bytes > self._allowed_bytes:
+        if self._behind_bytes > self._allowed_bytes:
             resp.force_close()
         self._expect_head()
         if resp.keep_alive is False:
-            self._allowed_bytes = inf  # aiohttp drops what still comes
+            self._head = None  # aiohttp drops what still comes
         try:
             async with asyncio.timeout(self._send_seconds):  # a client that reads nothing must not hold a connection
                 return await super().finish_response(request, resp, start_time)
@@ -120,14 +104,6 @@ class Connection(web.RequestHandler):
         finally:
             self.idle = resp.keep_alive is not False  # otherwise aiohttp ends the connection
 
-    def end(self) -> None:
-        """Close the connection, which is idle."""
-        self.idle = False
-        if self.transport is None:
-            self.abort()
-        else:
-            self.force_close()
-
     def abort(self) -> None:
         """Close the connection at once. An event loop ends a connection, even in its handshake, with its socket."""
         with suppress(OSError):
@@ -136,29 +112,18 @@ class Connection(web.RequestHandler):
     def data_received(self, data: bytes) -> None:
         """Note that a call may have begun. Close the connection if more comes than a head, or than a call."""
         self.idle = False
-        in_head = self._allowed_bytes == MOST_HEAD_BYTES
-        self._came_bytes += len(data)
-        if in_head:
-            self._find_end(data)
-        if self._came_bytes <= self._allowed_bytes:
-            super().data_received(data)
-        elif in_head and self.transport is not None:
-            self.transport.write(_REFUSED_HEAD)
-            self.force_close()
+        end = -1
+        if self._head is None:
+            self._behind_bytes += len(data)
         else:
+            self._head = (self._head + data).lstrip(b"\r\n")  # empty lines before a head do not end it
+            end = self._head.find(_END_OF_HEAD)
+        if (len(self._head or b"") if end < 0 else end) > MOST_HEAD_BYTES or self._behind_bytes > self._allowed_bytes:
             self.abort()
-
-    def _find_end(self, data: bytes) -> None:
-        """Look for the end of the head. If it is there, and early enough, the bytes of a body may follow."""
-        came = self._last_bytes + data
-        if len(came) == self._came_bytes:
-            came = came.lstrip(b"\r\n")  # empty lines before a head do not end it
-        end = came.find(_END_OF_HEAD)
-        self._last_bytes = came[1 - len(_END_OF_HEAD) :]
-        if end >= 0:
-            self._head_bytes = self._came_bytes - len(came) + end
-            if self._head_bytes <= MOST_HEAD_BYTES:
-                self._allowed_bytes = inf  # until `begin` knows how long the body is
+            return
+        if self._head and end >= 0:
+            self._behind_bytes, self._head = len(self._head) - end - len(_END_OF_HEAD), None
+        super().data_received(data)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Tell the listener after aiohttp has ended the connection."""

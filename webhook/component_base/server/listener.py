@@ -178,8 +178,10 @@ class Listener:
     def _end_idle(self) -> bool:
         """Close the idle connections. Return whether connections are open."""
         for connection in list(self.connections):
-            if connection.idle:
-                connection.end()
+            if connection.idle and connection.transport:
+                connection.force_close()
+            elif connection.idle:  # its handshake is under way
+                connection.abort()
         return bool(self.connections)
 
     async def _wait_while(self, still: Callable[[], bool], seconds: float) -> None:
