@@ -88,11 +88,11 @@ class Cluster(NamedTuple):
 
 
 @contextmanager
-def cluster(bench: Bench, scale: Scale, way: str) -> Iterator[Cluster]:
-    """A scripted API server with so many objects, that lists by `stream` or `paged`."""
-    log = bench.directory / f"api-{scale.objects}-{way}.log"
+def cluster(bench: Bench, scale: Scale) -> Iterator[Cluster]:
+    """A scripted API server with so many objects."""
+    log = bench.directory / f"api-{scale.objects}.log"
     command = [sys.executable, str(_HERE / "scripted.py"), str(bench.pair.cert_file), str(bench.pair.key_file)]
-    command += [*map(str, scale), way]
+    command += map(str, scale)
     with serving.spawned(command, log, bench.environment, bench.other_core) as process:
         url = serving.until_logged(process, log, "serving")["listen"]
         kubeconfig = log.with_suffix(".kubeconfig")

@@ -1,8 +1,8 @@
 """The caches alone in an event loop that ticks: how long they take to be whole, and for how long nothing else ran.
 
-Call it as `inside.py KUBECONFIG [TITLE ...]`, with the titles of the kinds to keep; without titles it keeps all kinds.
-It prints one line of JSON. First it lists everything. If it keeps all kinds, everything then expires and is listed
-again.
+Call it as `inside.py KUBECONFIG`. It prints one line of JSON. First it lists everything. Then everything expires and is
+listed again.
+
 `stall_ms` is the longest time between two ticks. `stall_cpu_ms` is the most CPU time that this process used between two
 ticks: on a machine with other load that figure is the better one.
 """
@@ -44,17 +44,16 @@ class Listing(Struct):
     mib_highest: float = 0.0
 
 
-async def _measure(kubeconfig: Path, titles: Sequence[str]) -> dict[str, Any]:
+async def _measure(kubeconfig: Path) -> dict[str, Any]:
     api = await Api.connect(Kubeconfig(file=kubeconfig))
     store = ClusterCache(api, longhorn_namespace="longhorn-system")
-    caches = [cache for cache in store.caches.values() if not titles or cache.resource.title in titles]
+    caches = list(store.caches.values())
     gc.freeze()  # as `serve` does
     before, _ = resident()
     reflectors = [asyncio.create_task(Reflector(api, cache).run()) for cache in caches]
     figures: dict[str, Any] = {"mib_before": before, "list": await _listing(caches, lambda cache: cache.synced)}
-    if not titles:
-        await api.get("/bench/expire", seconds=10)
-        figures["relist"] = await _listing(caches, lambda cache: cache.causes[Cause.EXPIRED] > 0 and not cache.problem)
+    await api.get("/bench/expire", seconds=10)
+    figures["relist"] = await _listing(caches, lambda cache: cache.causes[Cause.EXPIRED] > 0 and not cache.problem)
     for reflector in reflectors:
         reflector.cancel()
     await asyncio.wait(reflectors)
@@ -87,7 +86,7 @@ def main() -> None:
 
         factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
-        figures = runner.run(_measure(Path(sys.argv[1]), sys.argv[2:]))
+        figures = runner.run(_measure(Path(sys.argv[1])))
     sys.stdout.write(json.dumps(figures) + "\n")
 
 

@@ -1,15 +1,10 @@
 """An API server that only reads from memory: lists and watches of a large cluster, rendered before anyone asks.
 
-Called as `scripted.py CERT_FILE KEY_FILE CLAIMS PODS NODES stream|paged`; says where it listens as `serve` does.
-`stream` has the streaming list (Kubernetes >= 1.34), `paged` refuses it as an older server does. It sends as fast as it
-is read, which no real one does, and costs little while it does: the time is the reader's.
+Called as `scripted.py CERT_FILE KEY_FILE CLAIMS PODS NODES ...`; says where it listens as `serve` does. It sends as
+fast as it is read, which no real one does, and costs little while it does: the time is the reader's.
 
-For the bench:
-
-- GET /bench/events?path=COLLECTION&count=N sends N changes and one deletion to every watch of the collection. With
-  &moved=1 each change moves a pod to another node.
-- GET /bench/expire ends each watch with a 410.
-- GET /bench/requests answers how often each kind of request came.
+For the bench: GET /bench/expire ends each watch with a 410, and GET /bench/requests answers how often each kind of
+request came.
 """
 
 from __future__ import annotations
@@ -29,7 +24,6 @@ from scale import PODS, Collection, Scale, collections, last_version
 
 _SEND_BYTES: Final = 256 * 1024
 _BOOKMARK_SECONDS: Final = 30.0
-_EVENTS_AT_ONCE: Final = 64
 
 Query = dict[str, list[str]]
 
@@ -60,13 +54,11 @@ _EXPIRED: Final = _event(b"ERROR", b'{"kind":"Status","code":410,"reason":"Expir
 class Served:
     """One collection, ready to be sent."""
 
-    def __init__(self, collection: Collection, *, streams: bool) -> None:
+    def __init__(self, collection: Collection) -> None:
         self.collection = collection
-        self.streams = streams
         self.watches: list[SimpleQueue[tuple[bytes, int]]] = []
         self.version = self.oldest = last_version()
-        self._pieces = list(self._initial_events()) if streams else []
-        self._items = [] if streams else list(collection.objects())
+        self._pieces = list(self._initial_events())
 
     def _initial_events(self) -> Iterator[bytes]:
         gathered = bytearray()
@@ -82,15 +74,6 @@ class Served:
         yield from self._pieces
         yield _bookmark(self.version, end=True)
 
-    def page(self, query: Query) -> bytes:
-        """One page of a list."""
-        start, limit = int(query.get("continue", ["0"])[0]), int(query.get("limit", ["1000000000"])[0])
-        items = self._items[start : start + limit]
-        left = len(self._items) - start - len(items)
-        more = f',"continue":"{start + len(items)}","remainingItemCount":{left}' if left else ""
-        head = f'{{"kind":"List","metadata":{{"resourceVersion":"{self.version}"{more}}},"items":['.encode()
-        return _json(200, head + b",".join(items) + b"]}")
-
     def item(self, name: str) -> bytes:
         """One object."""
         try:
@@ -101,19 +84,6 @@ class Served:
             return _status(404, "NotFound")
         return _json(200, self.collection.render(index))
 
-    def tell(self, count: int) -> None:
-        """Send `count` changes and one deletion to every watch."""
-        told: list[tuple[bytes, int]] = []
-        for start in range(0, count, _EVENTS_AT_ONCE):
-            events = bytearray()
-            for number in range(start, min(start + _EVENTS_AT_ONCE, count)):
-                events += _event(b"MODIFIED", self._as_of(number % self.collection.count))
-            told.append((bytes(events), self.version))
-        told.append((_event(b"DELETED", self._as_of(0)), self.version))
-        for watch in self.watches:
-            for piece in told:
-                watch.put(piece)
-
     def expire(self) -> None:
         """Have no watch go on, nor begin where it was."""
         self.version += 1
@@ -122,21 +92,15 @@ class Served:
         for watch in watches:
             watch.put((_EXPIRED, self.version))
 
-    def _as_of(self, index: int) -> bytes:
-        """The object with a version of now."""
-        self.version += 1
-        head, key, tail = self.collection.render(index).partition(b'"resourceVersion":"')
-        return head + key + b"%d" % self.version + tail[tail.index(b'"') :]
-
 
 class Server:
     """A thread for each connection."""
 
-    def __init__(self, scale: Scale, *, streams: bool) -> None:
+    def __init__(self, scale: Scale) -> None:
         every = collections(scale)
-        self._served = {each.path: Served(each, streams=streams) for each in every}
+        self._served = {each.path: Served(each) for each in every}
         pods = next(each for each in every if each.path == PODS)
-        self._launchers = Served(pods._replace(count=scale.launchers), streams=streams)
+        self._launchers = Served(pods._replace(count=scale.launchers))
         self._requests: Counter[str] = Counter()
 
     def serve(self, listener: socket.socket, tls: ssl.SSLContext) -> None:
@@ -167,14 +131,8 @@ class Server:
             for each in self._served.values():
                 each.expire()
             yield _json(200, b"{}")
-        elif url.path == "/bench/events":
-            self._served[query["path"][0]].tell(int(query["count"][0]))
-            yield _json(200, b"{}")
         elif collection and "watch" in query:
             yield from self._watch(collection, query)
-        elif collection:
-            self._requests["page"] += 1
-            yield collection.page(query)
         else:
             self._requests["get"] += 1
             parent, _, name = url.path.rpartition("/")
@@ -185,9 +143,6 @@ class Server:
     def _watch(self, served: Served, query: Query) -> Iterator[bytes]:
         self._requests["watch"] += 1
         lists = "sendInitialEvents" in query
-        if lists and not served.streams:
-            yield _status(422, "Invalid")
-            return
         yield b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
         events: SimpleQueue[tuple[bytes, int]] = SimpleQueue()
         served.watches.append(events)
@@ -206,10 +161,10 @@ class Server:
 
 def main(words: Sequence[str]) -> None:
     """Render, then serve until killed."""
-    cert_file, key_file, *counts, way = words
+    cert_file, key_file, *counts = words
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(cert_file, key_file)
-    server = Server(Scale(*map(int, counts)), streams=way == "stream")
+    server = Server(Scale(*map(int, counts)))
     with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
         listen = f"https://127.0.0.1:{listener.getsockname()[1]}"
         sys.stderr.write(json.dumps({"message": "serving", "listen": listen}, separators=(",", ":")) + "\n")

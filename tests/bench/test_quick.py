@@ -33,15 +33,8 @@ def _quick(part: str) -> str:
 def test_admissions_are_measured() -> None:
     """In its quick mode every figure is there, and is a number."""
     shown = _quick("admissions.py")
-    rows = dict(line.rsplit(maxsplit=1) for line in shown.splitlines() if line[-1:].isdigit())
-    for name in (
-        "server CPU per review, least, us",
-        "latency one at a time, p99, us",
-        "all of core, us",
-        "import webhook.app.run, ms",
-    ):
-        assert any(row.startswith(name) and float(value) > 0 for row, value in rows.items()), shown
-    assert "ratio of reviews/s: median" in shown
+    for name in ("server CPU per review, least, us", "latency one at a time, p99, us", "resident memory, MiB"):
+        assert _figure(shown, name) > 0, shown
 
 
 def test_caches_are_measured() -> None:
@@ -50,8 +43,6 @@ def test_caches_are_measured() -> None:
     for name in (
         "seconds to synced, per 100,000 objects",
         "resident, MiB",
-        "ratio of CPU, median of rounds",
-        "CPU of an event, us",
         "list again: seconds per 100,000 objects, least",
     ):
         assert _figure(shown, name) > 0, shown
