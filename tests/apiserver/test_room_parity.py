@@ -6,19 +6,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import Final
 
 import pytest
 from support.control_plane.control_plane import NEWEST, OLDEST, ControlPlane
-from support.scenarios.room_parity import FITS, LIMITED, NOT_PLAIN, OURS, Outcome, Parity, causes
+from support.scenarios.room_parity import FITS, OURS, Outcome, Parity, causes
 from support.sizes import size
 from support.strategies.room_situations import Situations
 
 SITUATIONS: Final = size("ROOM_PARITY_SITUATIONS")
 SEED: Final = int(os.environ.get("ROOM_PARITY_SEED", "7"))
 OVERCAUTIOUS_MOST: Final = 0.01  # of all
-RESIZED_OVERCAUTIOUS_MOST: Final = 0.1  # of those with a pod that is resized
 SHOWN: Final = 20
 
 pytestmark = pytest.mark.soak
@@ -31,7 +29,7 @@ def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     The oldest Kubernetes gets a quarter of the situations, in the soak alone.
     """
     is_old = request.param == OLDEST
-    drawing = Situations(SEED, resizes=not is_old)
+    drawing = Situations(SEED)
     directory = tmp_path_factory.mktemp("control-plane-parity")
     with ControlPlane(directory, version=request.param, longhorn=False) as plane, Parity(plane.api) as parity:
         return parity.outcomes([drawing.draw(number) for number in range(SITUATIONS // 4 if is_old else SITUATIONS)])
@@ -47,24 +45,13 @@ def test_hardly_anything_that_is_bound_is_said_not_to_fit(outcomes: list[Outcome
     """Core refuses a node that kube-scheduler takes, for a plain pod, only in these cases.
 
     The node is cordoned, and the pod tolerates that. What a pod takes is estimated, and never too low. A term between
-    pods selects namespaces by labels. Or the node has a limit for a CSI driver, or a taint that only a toleration
-    without a key covers, which may be that of a drain.
+    pods selects namespaces by labels. Or the node has a taint that only a toleration without a key covers, which may be
+    that of a drain.
     """
-    overcautious = [outcome for outcome in _overcautious(outcomes) if not outcome.resized]
+    overcautious = [outcome for outcome in outcomes if outcome.overcautious and outcome.core != OURS]
     assert len(overcautious) <= OVERCAUTIOUS_MOST * len(outcomes), causes(overcautious)
     found = {code.partition(":")[0] for code in causes(overcautious)}
     assert found <= {"NodeCordoned", "NoRoom", "ExcludedByPod"}, overcautious[:SHOWN]
-
-
-def test_a_pod_that_is_resized_counts_for_a_little_more(outcomes: list[Outcome]) -> None:
-    """Versions of Kubernetes count it in two ways, and core as the more careful one (pod_requests.py)."""
-    resized = [outcome for outcome in outcomes if outcome.resized]
-    overcautious = _overcautious(resized)
-    assert len(overcautious) <= RESIZED_OVERCAUTIOUS_MOST * len(resized), causes(overcautious)
-
-
-def _overcautious(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    return [outcome for outcome in outcomes if outcome.overcautious and outcome.core not in OURS]
 
 
 @pytest.mark.parametrize(
@@ -77,9 +64,7 @@ def _overcautious(outcomes: Iterable[Outcome]) -> list[Outcome]:
         ("NoRoom: ephemeral-storage", 1),
         ("NoRoom: devices.kubevirt.io/kvm", 0.5),
         ("NoRoom: hugepages-2Mi", 0.5),
-        (NOT_PLAIN, 5),
         ("ExcludedByPod", 2),
-        (LIMITED, 0.5),
         ("TaintNotTolerated", 1),
         ("NodeCordoned", 0.5),
         ("NodeSelectorMismatch", 0.5),

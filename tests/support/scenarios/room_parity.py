@@ -1,7 +1,7 @@
 """Situations on a real control plane: what kube-scheduler does with each pod, and what core says of it.
 
-Core reads what the API server has stored, as the program would: pods, nodes, claims, volumes and CSINodes by lists, the
-pod that asks as its CREATE answers. All situations are there at once, each on a node of its
+Core reads what the API server has stored, as the program would: pods and nodes by lists, the pod that asks as its
+CREATE answers. All situations are there at once, each on a node of its
 own; the pods that ask come last, when the scheduler has shown that it knows of all others.
 """
 
@@ -15,46 +15,35 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from msgspec import convert
-from msgspec.structs import replace
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.scheduled import is_judged, refusal
 from support.fakes.views import cluster
 from support.objects import builders
-from support.strategies.room_rules import zone_nodes
-from support.strategies.room_situations import ASKED, LABEL, NAMESPACE, THERE, Situation, runtime_class
+from support.strategies.room_situations import ASKED, LABEL, NAMESPACE, THERE, Situation, zone_nodes
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.core.api.affinity import REQUIRED, Affinity
+from webhook.core.api.affinity import REQUIRED
 from webhook.core.api.pod import Pod
-from webhook.core.api.storage import PersistentVolume
 from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.never_required import why_never_required
-from webhook.core.scheduler.plugins.volumes import ClaimVolume
 
 T = TypeVar("T")
 FITS: Final = "fits"
 
 _WRITERS: Final = 6
-LIMITED: Final = "VolumeCountUnknown"  # what is attached is not followed
-NOT_PLAIN: Final = "RuleNotEvaluated"
-OURS: Final = (LIMITED, NOT_PLAIN, "TaintToleratedWithoutKey")  # rules of the webhook, whatever the scheduler finds
+OURS: Final = "TaintToleratedWithoutKey"  # a rule of the webhook, whatever the scheduler finds
 _LOOK_SECONDS: Final = 0.5
 _BARRIER: Final = "parity-barrier"
 
 
 class Outcome(NamedTuple):
-    """What was said of one situation: FITS or the cause that core gives, and None or the scheduler's words.
-
-    `resized`: a pod on the node is being resized.
-    """
+    """What was said of one situation: FITS or the cause that core gives, and None or the scheduler's words."""
 
     name: str
     core: str
     scheduler: str | None
-    resized: bool = False
 
     @property
     def unsafe(self) -> bool:
@@ -76,8 +65,7 @@ class Parity:
 
     def __enter__(self) -> Self:
         self._api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-        self._api.apply(runtime_class())
-        for node in zone_nodes({LABEL: "node"}):
+        for node in zone_nodes():
             self._api.create(node)
         return self
 
@@ -92,9 +80,9 @@ class Parity:
         asked = self._each(self._api.create, [situation.pod for situation in situations])
         said = {pod["metadata"]["name"]: there.verdict(pod) for pod in asked}
         done = self._judged(len(asked))
-        outcomes = [Outcome(each.name, said[each.name], done[each.name], each.is_resized) for each in situations]
+        outcomes = [Outcome(each.name, said[each.name], done[each.name]) for each in situations]
         for index, outcome in enumerate(outcomes):  # one that came too early for a watch is not judged by that
-            if outcome.unsafe or (outcome.overcautious and outcome.core not in OURS):
+            if outcome.unsafe or (outcome.overcautious and outcome.core != OURS):
                 outcomes[index] = outcome._replace(scheduler=self._again(outcome.name, situations))
         return outcomes
 
@@ -102,15 +90,13 @@ class Parity:
         return list(self._writers.map(act, these))
 
     def _store(self, situation: Situation) -> None:
-        for each in situation.others:
-            self._api.create(each)
         self._api.create(situation.node)
         for each in situation.far:
             self._api.create(each)
         for existing in situation.existing:
             created = self._api.create(existing.pod)
-            if existing.status:
-                self._api.replace_status({**created, "status": existing.status})
+            if existing.phase:
+                self._api.replace_status({**created, "status": {"phase": existing.phase}})
             if existing.deleted:  # with the grace that only a kubelet can end
                 self._api.delete(created, gracePeriodSeconds="600")
 
@@ -161,39 +147,20 @@ class Stored:
 
     def __init__(self, api: Api) -> None:
         selected = {"labelSelector": LABEL}
-        self._volumes = {each["metadata"]["name"]: each for each in api.items("v1", "PersistentVolume", **selected)}
-        found = api.items("v1", "PersistentVolumeClaim", NAMESPACE)
-        self._claims = {each["metadata"]["name"]: each["spec"]["volumeName"] for each in found}
         self._view = cluster(
             *_all("v1", "Node", api.items("v1", "Node", **selected)),
             *_all("v1", "Pod", api.items("v1", "Pod", NAMESPACE)),
-            *_all("storage.k8s.io/v1", "CSINode", api.items("storage.k8s.io/v1", "CSINode", **selected)),
         )
 
     def verdict(self, asked: Object) -> str:
         """FITS, or the code of the first cause that core finds against the pod on its node."""
         pod, name = convert(_with_a_choice(asked), Pod), asked["metadata"]["name"]
-        sources = [volume.persistent_volume_claim for volume in pod.spec.volumes or ()]
-        claims = [source.claim_name or "" for source in sources if source]
-        if any(claim not in self._claims for claim in claims):
-            return "ClaimNotFound"
-        volumes = [
-            ClaimVolume(claim, convert(self._volumes[self._claims[claim]], PersistentVolume)) for claim in claims
-        ]
-        cycle = CycleState(pod, NAMESPACE, self._view.snapshot(), volumes)
-        verdict = evaluate(name, cycle, self._view)
+        verdict = evaluate(name, CycleState(pod, NAMESPACE, self._view.snapshot()), self._view)
         assert isinstance(verdict, NodeFit)
         if verdict.feasible:
-            why = why_never_required(CycleState(_as_written(pod), NAMESPACE, self._view.snapshot(), volumes))
-            return why.reason.code if why else FITS
+            return FITS
         resource = f": {verdict.why.names['resource']}" if verdict.why.reason is Reason.NO_ROOM else ""
         return f"{verdict.why.reason.code}{resource}"
-
-
-def _as_written(pod: Pod) -> Pod:
-    """The pod without the term that confines it to its node."""
-    affinity = replace(pod.spec.affinity or Affinity(), node_affinity=None)
-    return replace(pod, spec=replace(pod.spec, affinity=affinity))
 
 
 def _with_a_choice(pod: Object) -> Object:
