@@ -56,7 +56,7 @@ e2e: announced control-plane ## Before a merge: tests on a real control plane, w
 .PHONY: soak
 soak: SAID := tests that prove by number, SIZE=$(SIZE): $(if $(filter small,$(SIZE)),25 minutes at most,some hours)
 soak: announced control-plane ## Tests that prove by number: storms, rotations, random clusters; some hours, SIZE=small 25 minutes
-	@$(BIN)/python tests/controlplane/build.py constant-webhook
+	@$(BIN)/python tests/controlplane/build.py constant-webhook kubernetes-1.30
 	TEST_SIZE=$(SIZE) $(BIN)/python -m pytest -q -rP $(if $(filter small,$(SIZE)),,-o faulthandler_timeout=0) -m 'soak or soak_only or hypothesis' tests
 	$(if $(filter small,$(SIZE)),,@$(MAKE) image-test node-test)
 

@@ -90,3 +90,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """A run without paths says which tests it has left out (`testpaths` of pyproject.toml)."""
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         terminalreporter.write_line(LEFT_OUT)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The last line of a run says how many tests had no browser, and what to install."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = [str(each.longrepr[2]) for each in reporter.stats.get("skipped", ())] if reporter else []
+    if without := [reason for reason in skipped if "no Chromium here" in reason]:
+        reporter.write_line(f"{len(without)} tests of the page did not run: {without[0].removeprefix('Skipped: ')}")

@@ -108,7 +108,7 @@ class Confined:
         return [{key: value for key, value in {**first, **fields}.items() if value is not None}, *others]
 
 
-@pytest.fixture(scope="module", params=["newest", "oldest"])
+@pytest.fixture(scope="module", params=["newest", pytest.param("oldest", marks=pytest.mark.soak_only)])
 def confined(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Confined]:
     """On the newest and on the oldest Kubernetes that we build."""
     install = request.getfixturevalue("installed" if request.param == "newest" else "installed_on_old")

@@ -19,6 +19,7 @@ DROPPED: Final = ROWS["A pod that claims a device is not pinned hard"]
 ROWS[DROPPED.name] = replace(
     DROPPED, expect=replace(DROPPED.expect, pending=False, binds=frozenset({"node-a", "node-b"}))
 )
+pytestmark = pytest.mark.soak_only
 ROWS_AT_LEAST: Final = 490
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.control_plane.control_plane import OLDEST, ControlPlane
+from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_api import Object
 from support.scenarios.admitting import FAIL_OPEN, WEBHOOK, Counted, until
@@ -27,9 +27,9 @@ KUBERNETES: Final = ("persistentvolumeclaims", "persistentvolumes", "nodes", "sh
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    """The program's manifests on a control plane without Longhorn: the oldest, for all else is tested on the newest."""
+    """The program's manifests on a control plane without Longhorn."""
     directory = tmp_path_factory.mktemp("without-longhorn")
-    with ControlPlane(directory, version=OLDEST, scheduler=False, longhorn=False) as plane:
+    with ControlPlane(directory, scheduler=False, longhorn=False) as plane:
         yield Installed(plane, directory)
 
 

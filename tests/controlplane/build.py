@@ -154,7 +154,7 @@ KUBEVIRT: Final = {
 }
 """1.8 is the newest whose modules are all to be had; 1.6 is the first with `addedNodeSelector`."""
 _OTHERS: Final = (KUBECTL, HELM, HELM_4, HELM_UNITTEST, CERT_MANAGER, MONITORING)
-EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), *_OTHERS, *KUBEVIRT.values())
+EVERY_UNIT: Final = (ETCD, KUBERNETES[NEWEST], *_OTHERS, *KUBEVIRT.values())
 
 
 _OF_NODES: Final = ("kubelet", "kube-proxy")
@@ -166,7 +166,8 @@ NODE: Final = Unit(
 """Programs that a cluster with real nodes needs besides, for `make node-test` alone."""
 CONSTANT_WEBHOOK: Final = Unit(name="constant-webhook", packages={"constant-webhook": "."})
 """What `make bench` compares the webhook with."""
-BY_NAME: Final = {unit.name: unit for unit in (*EVERY_UNIT, NODE, CONSTANT_WEBHOOK)}
+_ASKED_FOR: Final = (KUBERNETES[OLDEST], NODE, CONSTANT_WEBHOOK)
+BY_NAME: Final = {unit.name: unit for unit in (*EVERY_UNIT, *_ASKED_FOR)}
 
 
 def programs(version: str = NEWEST) -> dict[str, Path]:

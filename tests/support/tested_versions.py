@@ -47,7 +47,7 @@ SERVERS: Final = {minor: KUBERNETES[minor].version or "" for minor in (NEWEST, O
 TESTED: Final[Mapping[str, tuple[str, str]]] = {
     "kube-apiserver, kube-scheduler": (
         " and ".join(SERVERS.values()),
-        "both real, in `tests/apiserver`. Most tests take the newer one. The corpus of decisions takes both",
+        "both real, in `tests/apiserver`. The tests take the newer one. The soak runs the corpus of decisions on both",
     ),
     "kube-controller-manager": (
         SERVERS[NEWEST],
