@@ -78,9 +78,9 @@ simulate: $(VENV)/.dev ## Play two rough days of 30 simulated VMs from each seed
 
 .PHONY: month
 month: SAID := a month of VMs on real controllers, some minutes for each contestant, and more the first time, to build them
-month: announced $(VENV)/.dev ## Play a month on real controllers, once without the webhook and once in each of its modes (DAYS=15, SEED=1, VMS=80, NODES=10, ONLY="--only required"): the table of VM-hours, and dist/month.json
+month: announced $(VENV)/.dev ## Play a month on real controllers, once without the webhook and once in each of its modes (DAYS=15, SEED="1 2 3", VMS=80, NODES=10, ONLY="--only required"): the table of VM-hours, and dist/month.json
 	@$(BIN)/python tests/controlplane/build.py etcd kubernetes-1.37 kubectl kubevirt-1.8
-	@PYTHONPATH=tests $(BIN)/python -m month --seed $(or $(SEED),1) --days $(or $(DAYS),15) --vms $(or $(VMS),80) --nodes $(or $(NODES),10) $(ONLY)
+	@GOGC=300 PYTHONPATH=tests $(BIN)/python -m month --seed $(or $(SEED),1) --days $(or $(DAYS),15) --vms $(or $(VMS),80) --nodes $(or $(NODES),10) $(ONLY)
 
 .PHONY: pictures
 pictures: $(VENV)/.dev ## Take the pictures of the page in docs/images, with Chromium (ONLY="--vms 5" for a part); 4 minutes

@@ -40,11 +40,11 @@ class Account:
         self._since: dict[str, str] = {}
         self._places: dict[str, Place] = {}
 
-    def see(self, places: Mapping[str, Place], cause: str) -> None:
-        """This is where they are now, after what happened."""
+    def see(self, places: Mapping[str, Place], cause: str, by_vm: Mapping[str, str]) -> None:
+        """This is where they are now, after what happened, and what happened to some of them alone."""
         for name, place in places.items():
             if place != self._places.get(name):
-                self._since[name] = cause
+                self._since[name] = by_vm.get(name, cause)
         self._places = dict(places)
 
     def spend(self, hours: float) -> None:

@@ -109,11 +109,26 @@ class Acts:
         return None
 
     def _drain(self, event: Event) -> Done:
-        """As `kubectl drain`: cordon, and evict all pods; share-managers go at once, VMs when they are migrated."""
+        """As `kubectl drain`: cordon, and evict all pods.
+
+        The share-managers are back before the first VM is migrated: in a cluster that takes them seconds, and two
+        migrations at a time leave a node.
+        """
         self._nodes.cordon(event.target)
         for pod in self._pods_on(event.target):
-            self._cluster.evict(pod)
-        return lambda: not any(_is_vm(pod) for pod in self._pods_on(event.target))
+            if not _is_vm(pod):
+                self._cluster.evict(pod)
+        waiting = [True]
+
+        def done() -> bool:
+            pods = self._pods_on(event.target)
+            if waiting and all(map(_is_vm, pods)) and self._all.have_homes():
+                waiting.clear()
+                for pod in pods:
+                    self._cluster.evict(pod)
+            return not waiting and not any(map(_is_vm, pods))
+
+        return done
 
     def _lose(self, event: Event) -> Done:
         """A node goes down, and somebody fences it: its pods are deleted by force."""

@@ -12,13 +12,10 @@ from month.play import Play
 from support.kubevirt.cluster import running
 
 NODE: Final = {"memory": "128Gi"}
-MIGRATIONS: Final = {"parallelMigrationsPerCluster": 20, "parallelOutboundMigrationsPerNode": 10}
-"""More at once than by default, because each wait for a place takes seconds: a drain ends the same, and sooner."""
-HOUR_SECONDS: Final = 1.0
 
 
 class Contestant(NamedTuple):
-    """`flags` of serve, None without the webhook; and whether reunite runs each hour in which a VM is apart."""
+    """`flags` of serve, None without the webhook; and whether reunite runs."""
 
     flags: Sequence[str] | None
     reunites: bool = False
@@ -35,9 +32,9 @@ CONTESTANTS: Final[Mapping[str, Contestant]] = {
 def play(name: str, plan: Plan) -> dict[str, Any]:
     """A contestant's month on a control plane of its own."""
     contestant = CONTESTANTS[name]
-    hour_seconds = HOUR_SECONDS if contestant.reunites else None
     with tempfile.TemporaryDirectory(prefix="month-") as directory:
-        parts: dict[str, Any] = {"nodes": {"allocatable": NODE}, "configuration": {"migrations": MIGRATIONS}}
         is_asked = contestant.flags is not None
-        with running(Path(directory), plan.nodes, *(contestant.flags or ()), webhook=is_asked, **parts) as cluster:
-            return Play(cluster, plan, hour_seconds=hour_seconds).run()
+        with running(
+            Path(directory), plan.nodes, *(contestant.flags or ()), webhook=is_asked, nodes={"allocatable": NODE}
+        ) as cluster:
+            return Play(cluster, plan, reunites=contestant.reunites).run()

@@ -70,6 +70,18 @@ class Machines:
         volumes = [longhorn.volumes.get((NAMESPACE, claim), "") for claim in self.machines[name].claims]
         return tuple(longhorn.node(volume) for volume in volumes)
 
+    def have_homes(self) -> bool:
+        """Whether the share-managers of all VMs that shall run do."""
+        return all(None not in self.homes(name) for name in self.wanted)
+
+    def user(self, volume: str) -> str:
+        """The VM of a volume."""
+        return next(
+            name
+            for name, machine in self.machines.items()
+            if volume in (self.nodes.longhorn.volumes.get((NAMESPACE, claim)) for claim in machine.claims)
+        )
+
     def _place(self, name: str, pods_of: Mapping[str, Sequence[Object]]) -> Place:
         instance = self.instance(name) or {"metadata": {"uid": ""}}
         status = instance.get("status") or {}

@@ -1,14 +1,18 @@
-"""What happens in the month: one seed, one list of events, the same for every contestant."""
+"""What happens in the month: one seed, one list of events, the same for every contestant.
+
+Every event is at a whole hour. What people and guests do with several VMs in one hour, they do at once.
+"""
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 DAY_HOURS: Final = 24.0
-RESTARTS_A_DAY: Final = 0.5
+RESTARTS_A_DAY: Final = 0.25
 """Of a VM: a third each are stops, restarts by the guest, and quick restarts."""
 OFF_HOURS: Final = (6.0, 18.0)
 MIGRATIONS_IN_15_DAYS: Final = 1
@@ -17,8 +21,8 @@ DRAIN_EVERY_DAYS: Final = 3.0
 MAINTENANCE_HOURS: Final = 1.0
 LOSS_EVERY_DAYS: Final = 7.5
 LOST_HOURS: Final = 4.0
-POWER_CUT_DAY: Final = 5.3
-POWER_OFF_HOURS: Final = 0.5
+POWER_CUT_DAY: Final = 5.5
+POWER_OFF_HOURS: Final = 1.0
 MEMORY: Final = ("2Gi", "4Gi")
 _TENTH: Final = 10
 
@@ -40,6 +44,9 @@ class What(StrEnum):
     REUNITE = "reunite"
 
 
+_OF_VM: Final = (What.START, What.STOP, What.GUEST_RESTART, What.QUICK_RESTART, What.MIGRATION)
+
+
 class Event(NamedTuple):
     """At this hour something happens to a VM or a node; `keeps` is a quick restart that finds its share-manager."""
 
@@ -47,6 +54,11 @@ class Event(NamedTuple):
     what: What
     target: str = ""
     keeps: bool = False
+
+    @property
+    def is_of_vm(self) -> bool:
+        """Whether it happens to one VM."""
+        return self.what in _OF_VM
 
 
 class Machine(NamedTuple):
@@ -84,9 +96,24 @@ def plan(seed: int, *, days: float, vms: int, nodes: int) -> Plan:
     ]
     events = [event for machine in machines for event in _of_machine(machine.name, hours, rng)]
     cut = POWER_CUT_DAY * DAY_HOURS
-    events = [event for event in events if not cut <= event.at <= cut + POWER_OFF_HOURS]
-    events += [*_of_nodes(names, hours, rng), Event(cut, What.POWER_CUT), Event(cut + POWER_OFF_HOURS, What.POWER_BACK)]
-    return Plan(hours, machines, names, sorted(event for event in events if event.at < hours))
+    events += _of_nodes(names, hours, rng)
+    whole = [event._replace(at=math.ceil(event.at)) for event in events]
+    powered = [event for event in whole if not cut <= event.at <= cut + POWER_OFF_HOURS]
+    powered += [Event(cut, What.POWER_CUT), Event(cut + POWER_OFF_HOURS, What.POWER_BACK)]
+    return Plan(hours, machines, names, sorted(event for event in powered if event.at < hours))
+
+
+def together(events: Iterable[Event]) -> Iterator[list[Event]]:
+    """Events in their order: those of several VMs in one hour together, others alone."""
+    group: list[Event] = []
+    for event in events:
+        is_beside = event.is_of_vm and event.target not in {each.target for each in group}
+        if group and not (is_beside and group[0].is_of_vm and group[0].at == event.at):
+            yield group
+            group = []
+        group.append(event)
+    if group:
+        yield group
 
 
 def _of_machine(name: str, hours: float, rng: random.Random) -> Iterator[Event]:
@@ -109,8 +136,15 @@ def _of_nodes(names: list[str], hours: float, rng: random.Random) -> Iterator[Ev
         yield Event(at + MAINTENANCE_HOURS, What.UNCORDON, node)
     for at in _each(LOSS_EVERY_DAYS, hours):
         node = rng.choice(names)
-        yield Event(at + 0.3, What.NODE_LOSS, node)
-        yield Event(at + 0.3 + LOST_HOURS, What.NODE_BACK, node)
+        yield Event(at + 1, What.NODE_LOSS, node)
+        yield Event(at + 1 + LOST_HOURS, What.NODE_BACK, node)
+
+
+def rolling_drain(hour: float, nodes: Sequence[str]) -> Iterator[Event]:
+    """From this hour on all nodes are drained, one after the other."""
+    for number, node in enumerate(nodes, 1):
+        yield Event(hour + number * 2 * MAINTENANCE_HOURS, What.DRAIN, node)
+        yield Event(hour + (number * 2 + 1) * MAINTENANCE_HOURS, What.UNCORDON, node)
 
 
 def _each(days: float, hours: float) -> Iterator[float]:

@@ -8,112 +8,158 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from month import reuniting
 from month.account import Account
 from month.acts import Acts
 from month.machines import Machines
-from month.plan import Plan, What
+from month.plan import Event, Plan, What, rolling_drain, together
+from month.reuniting import PlanClock
 from support.control_plane.kube_api import Object
 from support.kubevirt import vms
 from support.kubevirt.cluster import Cluster
 from support.kubevirt.following import Follower
 from support.scenarios.admitting import FAIL_OPEN, Counted
 
-QUIET_AT_MOST: Final = 60.0
-REUNITE_EVERY_HOURS: Final = 1.0
-REUNITE_OPTIONS: Final = {"--apart-seconds": 0.5, "--rest-seconds": 24.0}
-"""Its clock runs as the plan's: option -> its default in hours."""
+QUIET_AT_MOST: Final = 300.0
+REUNITE_AGAIN_HOURS: Final = 1 / 6
+"""Each ten minutes, as its CronJob runs by default; after a run that moved no VM, each hour."""
+REUNITE_IDLE_HOURS: Final = 1.0
+_MOVES_NOBODY: Final = frozenset({What.START, What.STOP, What.GUEST_RESTART, What.QUICK_RESTART})
 _BY: Final = {"-by-hand-": "people", "kubevirt-evacuation-": "drains", "-reunite-": "reunite"}
-_QUIET_SECONDS: Final = 0.15  # so long nothing may be on its way
+_QUIET_SECONDS: Final = 0.1  # so long nothing may be on its way
 _BEAT_SECONDS: Final = 60.0
 
 
 class Play:
-    """Plays a plan on a cluster.
+    """Plays a plan on a cluster."""
 
-    `hour_seconds` is how long an hour takes at least, for `reunite`, which reads the clock; None without it.
-    """
-
-    def __init__(self, cluster: Cluster, plan: Plan, *, hour_seconds: float | None = None) -> None:
+    def __init__(self, cluster: Cluster, plan: Plan, *, reunites: bool = False) -> None:
+        """`reunites`: whether `reunite` runs while a VM is apart."""
         self.cluster, self.plan = cluster, plan
         self.machines = Machines(cluster, plan.machines)
         self.acts = Acts(self.machines)
         self.account = Account({machine.name: machine.opted_in for machine in plan.machines})
         self.share_manager_pods: Counter[str] = Counter()
         self.unsettled: list[str] = []
-        self._nodes, self._hour_seconds = cluster.nodes, hour_seconds
+        self._created: Counter[str] = Counter()
+        self._nodes, self._reunites, self._clock = cluster.nodes, reunites, PlanClock()
         self._began = self._beaten = time.monotonic()
-        self._now = 0.0
+        self._now = self._idle_until = 0.0
 
     def run(self) -> dict[str, Any]:
-        """Play it to the end; what came of it."""
+        """Play it to the end, then drain all nodes; what came of it."""
         counted = Counted(self.cluster.api)
         follower = Follower(self.cluster.api, "kubevirt.io/v1", vms.MIGRATION, self.machines.migration_changed)
         follower.start()
         try:
+            self._clock.set(0.0)
             for machine in self.plan.machines:
                 self.acts.make(machine)
-            self._after(What.START, "the first start", None)
-            for event in self.plan.events:
-                self._until(event.at)
-                done = self.acts.act(event)
-                if event.what is What.POWER_CUT:
-                    self.account.see(self.machines.places(), event.what)
-                else:
-                    self._after(event.what, f"{event.what} {event.target}", done)
+            self._after(What.START)
+            self._play(self.plan.events)
             self._until(self.plan.hours)
+            told = self._report()
+            rolling = self._drain_all()
         finally:
             follower.end()
         assert [*follower.failures, *self._nodes.failures] == []
-        return self._report(counted.more()(FAIL_OPEN))
-
-    def _report(self, failed_open: float) -> dict[str, Any]:
-        migrations = Counter(map(_told, self.machines.migrations.values()))
         return {
-            **self.account.report(),
-            "share-manager pods": dict(sorted(self.share_manager_pods.items())),
-            "migrations": dict(sorted(migrations.items())),
-            "failed open": failed_open,
+            **told,
+            "rolling drain": rolling,
+            "failed open": counted.more()(FAIL_OPEN),
             "not at rest": self.unsettled,
             "seconds": round(time.monotonic() - self._began),
         }
 
+    def _report(self) -> dict[str, Any]:
+        return {
+            **self.account.report(),
+            "share-manager pods": dict(sorted(self.share_manager_pods.items())),
+            "migrations": dict(sorted(self._migrations().items())),
+        }
+
+    def _migrations(self) -> Counter[str]:
+        return Counter(map(_told, self.machines.migrations.values()))
+
+    def _play(self, events: Iterable[Event]) -> None:
+        for group in together(events):
+            first, by_vm = group[0], {event.target: event.what for event in group if event.is_of_vm}
+            self._until(first.at)
+            if self._reunites and not _MOVES_NOBODY.issuperset(event.what for event in group):
+                self._clock.until_next_second()
+                self._clock.set(first.at)
+            acts = [self.acts.act(event) for event in group]
+            if first.what is What.POWER_CUT:
+                self.account.see(self.machines.places(), first.what, {})
+            else:
+                self._after(first.what, *filter(None, acts), by_vm=by_vm, told=f"{first.what} {first.target}")
+
+    def _drain_all(self) -> dict[str, Any]:
+        """Start all VMs, then drain one node after the other: how many share-manager pods and migrations that takes."""
+        for machine in self.plan.machines:
+            if machine.name not in self.machines.wanted:
+                self.acts.act(Event(self._now, What.START, machine.name))
+        self._after(What.START)
+        pods, migrations = self.share_manager_pods.total(), self._migrations()
+        created = Counter(self._nodes.longhorn.created)
+        self._play(rolling_drain(self._now, self.plan.nodes))
+        more = Counter((self._nodes.longhorn.created - created).values())
+        return {
+            "share-manager pods": self.share_manager_pods.total() - pods,
+            "volumes by new pods": {str(pods): volumes for pods, volumes in sorted(more.items())},
+            "migrations": dict(sorted((self._migrations() - migrations).items())),
+            "local at the end": self._local(),
+        }
+
+    def _local(self) -> int:
+        """How many VMs that are opted in are beside all their share-managers."""
+        places = [place for name, place in self.machines.places().items() if self.machines.machines[name].opted_in]
+        return sum(place.node is not None and {*place.homes} == {place.node} for place in places)
+
     # The clock
 
     def _until(self, hour: float) -> None:
-        """Let time pass up to this hour, with a run of reunite each hour while a VM is apart."""
-        while self._hour_seconds and (tick := self._now + REUNITE_EVERY_HOURS) < hour and self.machines.is_apart():
+        """Let time pass up to this hour, with runs of reunite while a VM is apart."""
+        while self._reunites and (tick := self._next_run()) < hour and self.machines.is_apart():
             self._pass(tick)
-            self.cluster.reunite(
-                *(f"{name}={hours * self._hour_seconds:.0f}" for name, hours in REUNITE_OPTIONS.items())
-            )
-            self._after(What.REUNITE, "reunite", None)
+            reports = reuniting.run(self.cluster, self._clock)
+            is_idle = not any(each.action == "migrate" for each in reports)
+            self._idle_until = tick + (REUNITE_IDLE_HOURS if is_idle else REUNITE_AGAIN_HOURS)
+            self._after(What.REUNITE)
         self._pass(hour)
+
+    def _next_run(self) -> float:
+        return max(self._now + REUNITE_AGAIN_HOURS, self._idle_until)
 
     def _pass(self, hour: float) -> None:
         self.account.spend(hour - self._now)
         self._now = hour
-        if self._hour_seconds:
-            time.sleep(max(0.0, self._began + hour * self._hour_seconds - time.monotonic()))
+        self._clock.set(hour)
         if time.monotonic() - self._beaten > _BEAT_SECONDS:
             self._nodes.beat()
             self._beaten = time.monotonic()
 
-    def _after(self, what: What, told: str, done: Callable[[], bool] | None) -> None:
-        """Wait until all is at rest, and see where the VMs are."""
+    def _after(
+        self, what: What, *acts: Callable[[], bool], by_vm: Mapping[str, What] | None = None, told: str = ""
+    ) -> None:
+        """Wait until all is at rest, and see where the VMs are: `what` has happened, and to some VMs `by_vm`."""
         deadline = time.monotonic() + QUIET_AT_MOST
         quiet_since: float | None = None
         while quiet_since is None or time.monotonic() - quiet_since < _QUIET_SECONDS:
-            is_quiet = (done is None or done()) and not self.machines.restless()
+            is_quiet = all(done() for done in acts) and not self.machines.restless()
             quiet_since = (quiet_since or time.monotonic()) if is_quiet else None
             if time.monotonic() > deadline:
-                self.unsettled.append(f"{told}: {', '.join(self.machines.restless())}")
+                self.unsettled.append(f"{told or what}: {', '.join(self.machines.restless())}")
                 break
             time.sleep(0.02)
-        self.share_manager_pods[what] += self._nodes.longhorn.created.total() - self.share_manager_pods.total()
-        self.account.see(self.machines.places(), what)
+        created = Counter(self._nodes.longhorn.created)
+        for volume, pods in (created - self._created).items():
+            self.share_manager_pods[(by_vm or {}).get(self.machines.user(volume), what)] += pods
+        self._created = created
+        self.account.see(self.machines.places(), what, by_vm or {})
 
 
 def _told(migration: Object) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import pytest
-from month import plan, table
+from month import plan, results
 from month.contestants import play
 from month.plan import What
 
@@ -35,12 +36,19 @@ def test_no_start_leaves_a_vm_apart(played: dict[str, Any]) -> None:
     assert played["hours"]["local"] > played["hours"].get("apart", 0)
 
 
-def test_the_table_has_a_row_for_it(played: dict[str, Any]) -> None:
-    """The row has the hours of the file."""
-    told = {"seed": 1, "days": 1, "vms": VMS, "nodes": 5, "contestants": {"required": played}}
-    *_, row = table.lines(told)
-    assert row.startswith("| required | ")
-    assert f"| {played['hours']['local']:,.0f} |" in row
+def test_the_tables_have_a_row_for_it(played: dict[str, Any]) -> None:
+    """The rows have the figures of the file, which is JSON."""
+    told = {"commit": "none", "days": 1, "vms": VMS, "nodes": 5, "seeds": {"1": {"required": played}}}
+    assert json.loads(results.written(told)) == told
+    assert f"| `--mode=required` | {results.local_share(played):.1f} % |" in results.table(told)
+    assert f"| {played['rolling drain']['share-manager pods'] / VMS:.2f} |" in results.rolling(told)
+
+
+def test_a_rolling_drain_moves_each_share_manager(played: dict[str, Any]) -> None:
+    """Every one gets a new pod at least once, because its node is drained."""
+    rolled = played["rolling drain"]["volumes by new pods"]
+    assert sum(rolled.values()) == VMS + VMS // 10
+    assert set(played["rolling drain"]["migrations"]) == {"drains: Succeeded"}
 
 
 def test_the_same_seed_is_the_same_month() -> None:

@@ -93,7 +93,8 @@ class Nodes:
     def _tell(self, name: str, ready: str) -> None:
         """Whether it is ready, as the node lifecycle controller and Longhorn tell it."""
         for each in (builders.node(name, ready=ready), builders.longhorn_node(name, ready=ready)):
-            self.plane.api.patch(each, {"status": {"conditions": each["status"]["conditions"]}}, subresource="status")
+            conditions = [{**condition, "lastTransitionTime": now()} for condition in each["status"]["conditions"]]
+            self.plane.api.patch(each, {"status": {"conditions": conditions}}, subresource="status")
         self._taint(name)
 
     def _taint(self, name: str) -> None:
