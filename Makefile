@@ -29,7 +29,7 @@ help: ## Show this help
 venv: $(VENV)/.dev ## Set up .venv with everything, and bin/kubevirt-coschedule in it
 
 .PHONY: demo
-demo: $(VENV)/.runtime ## Tell what the webhook does: before, after, and ten scenarios, with its answers over TLS
+demo: $(VENV)/$(if $(wildcard $(VENV)/.dev),.dev,.runtime) ## Tell what the webhook does: before, after, and ten scenarios, with its answers over TLS
 	@$(BIN)/python -m webhook demo
 
 .PHONY: check
