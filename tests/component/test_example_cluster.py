@@ -42,7 +42,7 @@ def test_status_shows_a_vm_of_each_kind(capsys: pytest.CaptureFixture[str]) -> N
     for item in printed(capsys, "status")["items"]:
         states[item["state"]].append(item["name"])
     assert states == STATES
-    page = " ".join((ROOT / "docs/index.md").read_text(encoding="utf-8").split())
+    page = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     told = (
         "`web01` is together with its share-manager, `db01` is apart, `erp01` is stuck, `win01` and `cold01` are free."
     )

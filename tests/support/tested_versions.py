@@ -47,7 +47,7 @@ SERVERS: Final = {minor: KUBERNETES[minor].version or "" for minor in (NEWEST, O
 TESTED: Final[Mapping[str, tuple[str, str]]] = {
     "kube-apiserver, kube-scheduler": (
         " and ".join(SERVERS.values()),
-        "both real, in `tests/apiserver`. The tests take the newer one. The soak runs the corpus of decisions on both",
+        "both real. The tests take the newer one. The soak runs the corpus of decisions on both",
     ),
     "kube-controller-manager": (
         SERVERS[NEWEST],
@@ -55,7 +55,7 @@ TESTED: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "kubelet, kube-proxy": (
         required("node", "k8s.io/kubernetes"),
-        "real, on two nodes with containerd and runc of Debian (`make node-test`)",
+        "real, on two nodes with containerd and runc of Debian",
     ),
     "schemas of Kubernetes": (
         f"{MINORS[0]} to {MINORS[-1]}",
@@ -77,7 +77,7 @@ TESTED: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "virt-controller, virt-api": (
         " and ".join(required(unit.name, "kubevirt.io/kubevirt") for unit in KUBEVIRT_UNITS.values()),
-        "both real, in `tests/apiserver/test_virt_controller.py` and `make month`. The tests play virt-handler",
+        "both real. The tests play virt-handler",
     ),
     "Longhorn": (LONGHORN, "objects as its CRDs define them. The tests play its managers"),
     "cert-manager": (
@@ -93,7 +93,7 @@ TESTED: Final[Mapping[str, tuple[str, str]]] = {
     "Karpenter": ("1.15.0", "real, with its kwok provider, once ([what was seen](../comparison.md#what-was-seen))"),
     "Python": (
         _pythons(),
-        "3.11 runs all tests. 3.13, which the image has, runs `make image-test` and, by hand, `make check`",
+        "3.11 runs all tests. 3.13, which the image has, runs those of the image and, by hand, the fast ones",
     ),
     "an upgrade from our own": (
         " and ".join(versions()),

@@ -206,7 +206,7 @@ async def test_the_end_does_not_wait_for_a_server_that_is_silent(api: Api, writi
 
 def test_the_limits_are_what_the_page_says() -> None:
     """10 Events a second, the same Event once in 10 minutes, and 512 answers in the queue."""
-    page = (Path(__file__).parents[4] / "docs/reference/states.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs/reference/metrics.md").read_text(encoding="utf-8")
     for words in (
         f"{DEFAULT_EVENT_LIMITS.per_second:g} a second",
         f"{DEFAULT_EVENT_LIMITS.repeat_seconds / 60:g} minutes",
