@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from enum import unique
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -12,44 +12,19 @@ from prometheus_client.metrics_core import Metric
 
 from certs.controller import Clock, ControllerStatus
 from webhook.component_base.health import Check, health_application
-from webhook.component_base.metrics import MetricFamily, Metrics
+from webhook.component_base.metrics import counter, expose, gauge, new_registry
 from webhook.component_base.pem import rfc3339
 
 # Each round takes seconds: up to four requests of 10 s at most, and a pause of 10 s at most.
 STUCK_AFTER: Final = timedelta(minutes=3)
 
 
-@unique
-class KeepFamily(MetricFamily):
-    """Each metric of `keep`. Times are seconds since 1970, and absent while they are unknown."""
-
-    EXPIRY = (
-        "certs_certificate_expiry_timestamp_seconds",
-        "gauge",
-        (),
-        "Time at which the certificate in the Secret expires.",
-    )
-    SUCCESS = (
-        "certs_last_success_timestamp_seconds",
-        "gauge",
-        (),
-        "Time at which the Secret and the webhook configuration were last found correct.",
-    )
-    ROTATIONS = "certs_rotations_total", "counter", (), "Certificates that became the current one."
-    WRITES = "certs_writes_total", "counter", (), "Writes of the Secret and of the webhook configuration."
-    CONFLICTS = (
-        "certs_conflicts_total",
-        "counter",
-        (),
-        "Writes that failed because another client had changed the object.",
-    )
-    ERRORS = "certs_errors_total", "counter", (), "Failed attempts to read or write an object."
-
-
 def application(status: ControllerStatus, clock: Clock) -> web.Application:
     """Return what answers at the health port."""
     return health_application(
-        lambda: [readiness(status)], Metrics(lambda: families(status)).expose, lambda: [liveness(status, clock.now())]
+        lambda: [readiness(status)],
+        partial(expose, new_registry(lambda: families(status))),
+        lambda: [liveness(status, clock.now())],
     )
 
 
@@ -67,10 +42,23 @@ def readiness(status: ControllerStatus) -> Check:
 
 
 def families(status: ControllerStatus) -> Iterator[Metric]:
-    """Return the families with the current values."""
-    yield KeepFamily.EXPIRY.metric({(): status.expires_at.timestamp()} if status.expires_at else {})
-    yield KeepFamily.SUCCESS.metric({(): status.succeeded_at.timestamp()} if status.succeeded_at else {})
-    yield KeepFamily.ROTATIONS.metric({(): status.rotations})
-    yield KeepFamily.WRITES.metric({(): status.writes})
-    yield KeepFamily.CONFLICTS.metric({(): status.conflicts})
-    yield KeepFamily.ERRORS.metric({(): status.errors})
+    """Return the families with the current values. A time is absent while it is unknown."""
+    yield gauge(
+        "certs_certificate_expiry_timestamp_seconds",
+        "Time at which the certificate in the Secret expires.",
+        (),
+        {(): status.expires_at.timestamp()} if status.expires_at else {},
+    )
+    yield gauge(
+        "certs_last_success_timestamp_seconds",
+        "Time at which the Secret and the webhook configuration were last found correct.",
+        (),
+        {(): status.succeeded_at.timestamp()} if status.succeeded_at else {},
+    )
+    for title, text, value in (
+        ("rotations", "Certificates that became the current one.", status.rotations),
+        ("writes", "Writes of the Secret and of the webhook configuration.", status.writes),
+        ("conflicts", "Writes that failed because another client had changed the object.", status.conflicts),
+        ("errors", "Failed attempts to read or write an object.", status.errors),
+    ):
+        yield counter(f"certs_{title}", text, (), {(): value})

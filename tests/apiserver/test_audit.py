@@ -17,7 +17,6 @@ from support.objects import builders
 from support.scenarios.admitting import until_watched
 
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
-from webhook.telemetry.exposition import Family
 
 VM: Final = Start("db01")
 NODE: Final = NODES[3]
@@ -53,7 +52,9 @@ def test_pods_keep_their_affinity_and_say_what_would_have_been(installed: Instal
         again = builders.share_manager_pod(VM.volume, phase=None)
         again["metadata"]["name"] += "-again"
         share_manager = starting.api.create(again, dryRun="All")
-        count = scrape(server.health_port).value(Family.ADMISSIONS.title, decision="unchanged", reason="AuditRequired")
+        count = scrape(server.health_port).value(
+            "kubevirt_coschedule_admissions_total", decision="unchanged", reason="AuditRequired"
+        )
     for pod in (launcher, share_manager):
         assert "nodeAffinity" not in (pod["spec"].get("affinity") or {})
         record = json.loads(pod["metadata"]["annotations"][ANNOTATION_APPLIED_PATCH])

@@ -18,11 +18,11 @@ from support.drivers.prometheus_server import Target, scraping
 from support.drivers.scraping import PROMETHEUS, Scraped, asking, scrape, scraped, untyped
 from support.drivers.serving import Client, Serving
 from support.objects.builders import NAMESPACE, virt_launcher_pod
+from support.objects.metric_table import METRIC_ROWS, MetricRow
 from support.scenarios.admitting import FAIL_OPEN, WEBHOOK, Cache, Counted, admitted, caches, until, until_watched
 
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State
-from webhook.telemetry.exposition import Family
 
 PODS: Final = 7
 CALLS: Final = "apiserver_admission_webhook_admission_duration_seconds_count"
@@ -111,7 +111,7 @@ def seen(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def has_vms(server: Serving, count: int) -> bool:
     """Whether the server tells of so many VMs."""
     found = scrape(server.health_port)
-    return found.has(Family.VMS.title) and found.value(Family.VMS.title) == count
+    return found.has("kubevirt_coschedule_vms") and found.value("kubevirt_coschedule_vms") == count
 
 
 # What Prometheus makes of it.
@@ -125,8 +125,8 @@ def test_promtool_has_nothing_to_say_of_the_metrics(seen: Seen) -> None:
     assert code != 0
 
 
-@pytest.mark.parametrize("family", Family, ids=[family.title for family in Family])
-def test_every_metric_of_the_table_is_exposed(family: Family, seen: Seen) -> None:
+@pytest.mark.parametrize("family", METRIC_ROWS, ids=[family.title for family in METRIC_ROWS])
+def test_every_metric_of_the_table_is_exposed(family: MetricRow, seen: Seen) -> None:
     """With all its labels, by a server that has seen all this: no metric is there in words only."""
     name = f"{family.title}_count" if family.kind == "histogram" else family.title
     (labels,) = {frozenset(each.labels) for each in seen.after.samples if each.name == name}
@@ -168,14 +168,16 @@ def test_the_dashboard_shows_what_is_true(seen: Seen) -> None:
 
 def test_both_sides_count_the_same_calls(seen: Seen) -> None:
     """The API server's count of calls, less those that failed open, is ours; those had no handshake."""
-    ours = Family.DURATION.title + "_count"
+    ours = "kubevirt_coschedule_admission_duration_seconds" + "_count"
     more = seen.after.value(ours, entry="virt-launcher") - seen.before.value(ours, entry="virt-launcher")
     failed = value(seen.api_after, FAIL_OPEN) - value(seen.api_before, FAIL_OPEN)
     called = value(seen.api_after, CALLS) - value(seen.api_before, CALLS)
     assert more >= PODS  # and some until the API server had heard that it should not trust us
     assert failed >= 1
     assert called == more + failed
-    handshakes = [each for each in seen.after.samples if each.name == Family.HANDSHAKE_FAILURES.title]
+    handshakes = [
+        each for each in seen.after.samples if each.name == "kubevirt_coschedule_tls_handshake_failures_total"
+    ]
     assert sum(each.value for each in handshakes if "BAD_CERTIFICATE" in each.labels["reason"]) >= failed
 
 
@@ -191,28 +193,31 @@ def test_admissions_are_counted_by_decision(seen: Seen) -> None:
         now = seen.after.value(name, **labels)
         return now - (seen.before.value(name, **labels) if seen.before.has(name, **labels) else 0)
 
-    assert more(Family.ADMISSIONS.title, decision="required", reason="ShareManagerPod") == PODS - 1
-    assert more(Family.ADMISSIONS.title, decision="unchanged", reason="ClaimNotFound") == 1
+    assert more("kubevirt_coschedule_admissions_total", decision="required", reason="ShareManagerPod") == PODS - 1
+    assert more("kubevirt_coschedule_admissions_total", decision="unchanged", reason="ClaimNotFound") == 1
     claims = {"kind": "PersistentVolumeClaim", "source": "request", "outcome": "absent"}
-    assert more(Family.LOOKUPS.title, **claims) == 1
-    assert more(f"{Family.STAGE_DURATION.title}_count", stage="read") == 1
-    assert seen.after.value(Family.LATE_READS.title) == 0
+    assert more("kubevirt_coschedule_lookups_total", **claims) == 1
+    assert more("kubevirt_coschedule_admission_stage_duration_seconds_count", stage="read") == 1
+    assert seen.after.value("kubevirt_coschedule_late_reads_total") == 0
 
 
 def test_each_cache_is_exposed_as_readiness_shows_it(seen: Seen) -> None:
     """By the same name, fresh, and with as many objects."""
     for name, cache in seen.caches.items():
-        assert seen.after.value(Family.CACHE_FRESH.title, cache=name) == cache.fresh == 1
-        assert cache.detail.startswith(f"{seen.after.value(Family.CACHE_OBJECTS.title, cache=name):g} objects")
+        assert seen.after.value("kubevirt_coschedule_cache_fresh", cache=name) == cache.fresh == 1
+        assert cache.detail.startswith(f"{seen.after.value('kubevirt_coschedule_cache_objects', cache=name):g} objects")
 
 
 def test_vms_are_counted_by_state(seen: Seen) -> None:
     """One apart since its pod was made, two together; one of them was seen to start, and nobody was asked about it."""
-    states = {state: seen.after.value(Family.VMS.title, state=state) for state in State}
+    states = {state: seen.after.value("kubevirt_coschedule_vms", state=state) for state in State}
     assert states == {**dict.fromkeys(State, 0), State.TOGETHER: 2, State.APART: 1}
-    assert seen.after.value(Family.VM_DECISIONS.title, decision=Decided.NOTHING) == 3
-    started = [each.value(Family.VM_STARTS.title, decision=Decided.NOTHING) for each in (seen.before, seen.after)]
+    assert seen.after.value("kubevirt_coschedule_vm_decisions", decision=Decided.NOTHING) == 3
+    started = [
+        each.value("kubevirt_coschedule_vm_starts_total", decision=Decided.NOTHING)
+        for each in (seen.before, seen.after)
+    ]
     assert started[1] == started[0] + 1
-    assert started[1] == seen.after.value(Family.VM_STARTS.title)
+    assert started[1] == seen.after.value("kubevirt_coschedule_vm_starts_total")
     now = seen.after.value("process_start_time_seconds")
-    assert abs(seen.after.value(Family.VMS_SINCE.title, state="apart") - now) < 600
+    assert abs(seen.after.value("kubevirt_coschedule_vms_oldest_timestamp_seconds", state="apart") - now) < 600

@@ -24,7 +24,6 @@ from support.scenarios.one_story_told import COUNTS, DECIDED, STATES, expected, 
 from webhook import cli
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State
-from webhook.telemetry.exposition import Family
 
 SUMMARY: Final = "4 VMs: 1 stuck, 1 apart, 2 together"
 PINNED_POD: Final = "virt-launcher-pinned-1"
@@ -97,16 +96,19 @@ def test_the_page(story: Story, run: Run) -> None:
 def test_the_metrics(story: Story) -> None:
     """The page's counts and times, and the log's calls."""
     found, rows = story.metrics(), story.rows()
-    assert {state: found.value(Family.VMS.title, state=state) for state in State} == COUNTS
-    decided = {each: found.value(Family.VM_DECISIONS.title, decision=each) for each in Decided}
+    assert {state: found.value("kubevirt_coschedule_vms", state=state) for state in State} == COUNTS
+    decided = {each: found.value("kubevirt_coschedule_vm_decisions", decision=each) for each in Decided}
     assert decided == {each: list(DECIDED.values()).count(each) for each in Decided}
     for state in set(STATES.values()):
         oldest = min(row["since"] for row in rows.values() if row["state"] == state)
-        assert found.value(Family.VMS_SINCE.title, state=state) == datetime.fromisoformat(oldest).timestamp()
+        assert (
+            found.value("kubevirt_coschedule_vms_oldest_timestamp_seconds", state=state)
+            == datetime.fromisoformat(oldest).timestamp()
+        )
     told = {
         tuple(each.labels[label] for label in ("entry", "decision", "reason")): each.value
         for each in found.samples
-        if each.name == Family.ADMISSIONS.title
+        if each.name == "kubevirt_coschedule_admissions_total"
     }
     assert told == Counter((line["entry"], line["decision"], line["reason"]) for line in story.log)
     assert written(story.server, "written") == len(events(story.installed.plane.api))

@@ -9,8 +9,6 @@ import pytest
 import yaml
 from support.drivers.prometheus import promtool, write_rules
 
-from webhook.telemetry.exposition import Family
-
 WINDOWS: Final = ("1d", "7d", "30d")
 
 
@@ -24,7 +22,7 @@ class Case(NamedTuple):
 
 def of(state: str, pod: str = "a") -> str:
     """Return the series of a state that one replica counts."""
-    return f'{Family.VM_SECONDS.title}{{state="{state}",pod="{pod}"}}'
+    return f'kubevirt_coschedule_vm_seconds_total{{state="{state}",pod="{pod}"}}'
 
 
 CASES: Final = {

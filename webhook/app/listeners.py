@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 
 from webhook.app.background import Background
 from webhook.app.handler import admit_functions
@@ -12,7 +13,7 @@ from webhook.app.lifecycle import log_info, serve_calls, set_on_signal, shutdown
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources, policy_of
 from webhook.component_base.health import Check, health_application
-from webhook.component_base.metrics import Metrics
+from webhook.component_base.metrics import expose, new_registry
 from webhook.component_base.once_a_minute import OnceAMinute
 from webhook.component_base.server.listener import Listener
 from webhook.core.reasons import Reason
@@ -24,7 +25,7 @@ from webhook.serving.metrics import certificate_families
 from webhook.serving.routes import webhook_application
 from webhook.serving.tls import MIN_VERSIONS, TLSFiles
 from webhook.telemetry import log
-from webhook.telemetry.metrics import Admissions, background_families, build_families
+from webhook.telemetry.metrics import Admissions, process_families
 from webhook.telemetry.record import LOGGER, AdmissionRecord
 
 
@@ -35,20 +36,16 @@ async def run_listeners(settings: ServeSettings, sources: Sources, background: B
         UserError: a certificate or address can't be used.
     """
     certificate = ServingCertificate(_tls_files(settings))
-    stopping, admissions, decisions = background.failed, Admissions(), Decisions()
-    interrupted = set_on_signal(stopping)
-    metrics = Metrics(
-        build_families,
-        admissions.families,
-        lambda: certificate_families(certificate),
-        lambda: background_families(background.failures),
-        *sources.metrics,
+    registry = new_registry(
+        lambda: process_families(background.failures), lambda: certificate_families(certificate), *sources.metrics
     )
+    stopping, admissions, decisions = background.failed, Admissions(registry), Decisions()
+    interrupted = set_on_signal(stopping)
 
     def checks() -> list[Check]:
         return [shutdown_check(stopping), certificate.check(), *sources.checks()]
 
-    health_app = health_application(checks, metrics.expose)
+    health_app = health_application(checks, partial(expose, registry))
     if settings.page:
         health_app.add_routes(page_routes(Feed(sources.vm_statuses, decisions, _about(settings, sources))))
     health = Listener(health_app)

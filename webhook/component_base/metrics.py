@@ -1,84 +1,69 @@
-"""What both programs have in common of /metrics: how a metric is declared, and Prometheus' two text formats.
+"""What both programs have in common of /metrics: a registry, and Prometheus' two text formats.
 
-What a call counts is the library's. The other families are made at each scrape. There is no global registry: each
-`Metrics` object is independent.
+What a call counts is a Counter or Histogram of the library. All else is read at each scrape: so a value that is not
+known is absent, and a Gauge of the library can't be. There is no global registry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import Enum
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Histogram,
-    ProcessCollector,
-    disable_created_metrics,
-    exposition,
-)
+from prometheus_client import CollectorRegistry, ProcessCollector, disable_created_metrics
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, choose_encoder, generate_latest
 from prometheus_client.metrics_core import Metric
-from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
 PREFIX: Final = "kubevirt_coschedule_"
-_TEXT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-_OPENMETRICS: Final = "application/openmetrics-text"
-_OPENMETRICS_TYPE: Final = f"{_OPENMETRICS}; version=1.0.0; charset=utf-8"
 
 disable_created_metrics()  # type: ignore[no-untyped-call] # a series more for each, which no alert and no dashboard asks for
 
 Labels = tuple[str, ...]
+Values = Mapping[Any, float]
+"""Label values, a tuple -> value."""
 
 MetricSource = Callable[[], Iterable[Metric]]
 """Returns metric families. Called at each scrape."""
 
 
-class MetricFamily(Enum):
-    """The metrics of one program: name without prefix, type, labels and help text of each."""
-
-    def __init__(self, title: str, kind: str, labels: Labels, text: str) -> None:
-        self.title = PREFIX + title
-        self.kind = kind
-        self.labels = labels
-        self.help = text
-
-    def counter(self) -> Counter:
-        """Return a counter that is increased as things happen, in no registry."""
-        return Counter(self.title, self.help, self.labels, registry=None)
-
-    def histogram(self, bounds: Sequence[float]) -> Histogram:
-        """Return a histogram with these upper bounds, in no registry."""
-        return Histogram(self.title, self.help, self.labels, buckets=bounds, registry=None)
-
-    def metric(self, values: Mapping[Labels, float]) -> Metric:
-        """Return the family of a counter or gauge. `values`: label values -> value."""
-        made = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
-        metric = made(self.title, self.help, labels=self.labels)
-        for labels, value in values.items():
-            metric.add_metric(labels, value)
-        return metric
+def gauge(title: str, text: str, labels: Sequence[str], values: Values) -> Metric:
+    """Return a gauge as of now: its name without prefix, help text, label names and values."""
+    return _filled(GaugeMetricFamily(PREFIX + title, text, labels=labels), values)
 
 
-class Metrics(Collector):
-    """The content of /metrics: the families of each source, and those of the process (memory, CPU, files)."""
+def counter(title: str, text: str, labels: Sequence[str], values: Values) -> Metric:
+    """Return a counter as of now: its name without prefix and `_total`, help text, label names and values."""
+    return _filled(CounterMetricFamily(PREFIX + title, text, labels=labels), values)
 
-    def __init__(self, *sources: MetricSource) -> None:
-        self._sources = sources
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(self)
-        ProcessCollector(registry=self._registry)
 
-    def collect(self) -> Iterator[Metric]:
-        """Return all families with the current values."""
-        for source in self._sources:
-            yield from source()
+def _filled(metric: GaugeMetricFamily | CounterMetricFamily, values: Values) -> Metric:
+    for labels, value in values.items():
+        metric.add_metric(labels, value)
+    return metric
 
-    def expose(self, accept: str) -> tuple[str, bytes]:
-        """Return content type and body for an Accept header: OpenMetrics if it asks for that, else the text format."""
-        if _OPENMETRICS in (each.partition(";")[0].strip().lower() for each in accept.split(",")):
-            openmetrics_text: bytes = openmetrics.generate_latest(self._registry)  # type: ignore[no-untyped-call]
-            return _OPENMETRICS_TYPE, openmetrics_text
-        return _TEXT_TYPE, exposition.generate_latest(self._registry)
+
+class _Source(Collector):
+    def __init__(self, source: MetricSource) -> None:
+        self._source = source
+
+    def collect(self) -> Iterable[Metric]:
+        return self._source()
+
+
+def new_registry(*sources: MetricSource) -> CollectorRegistry:
+    """Return a registry with the families of the sources, and those of the process (memory, CPU, files)."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    for source in sources:
+        registry.register(_Source(source))
+    return registry
+
+
+def expose(registry: CollectorRegistry, accept: str) -> tuple[str, bytes]:
+    """Return content type and body for an Accept header: OpenMetrics if it asks for that, else the text format."""
+    try:
+        encode, content_type = choose_encoder(accept)
+    except TypeError:  # the version that it asks for is not a number
+        encode, content_type = generate_latest, CONTENT_TYPE_PLAIN_0_0_4
+    return content_type, encode(registry)

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client.metrics_core import Metric
 
-from webhook.component_base.metrics import Labels
+from webhook.component_base.metrics import Labels, counter, gauge
 from webhook.core.observe.events import Outcome
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import TROUBLED, State, VMStatus
 from webhook.core.view import Kind
-from webhook.telemetry.exposition import Family
 
 if TYPE_CHECKING:
     from webhook.kube.cache.caches import CacheState, LookupCounts
@@ -38,16 +37,48 @@ class CacheMetrics:
     def families(self) -> Iterator[Metric]:
         """Yield the families with their current values."""
         states, now = self._states(), time.time()
-        yield Family.CACHE_FRESH.metric({(cache.title,): cache.fresh for cache in states})
-        yield Family.CACHE_OBJECTS.metric({(cache.title,): cache.objects for cache in states})
-        heard = [(cache.title, cache.heard_seconds) for cache in states if cache.heard_seconds is not None]
-        yield Family.CACHE_LAST_EVENT.metric({(title,): now - seconds for title, seconds in heard})
-        yield Family.CACHE_INTERRUPTIONS.metric(
-            {(cache.title, cause.value): count for cache in states for cause, count in cache.causes.items()}
+        yield gauge(
+            "cache_fresh",
+            "1 while calls use the cache, 0 while they read each object from the API server, or do without VMs and "
+            "VMIs.",
+            ("cache",),
+            {(cache.title,): cache.fresh for cache in states},
         )
-        yield Family.CACHE_UNREADABLE.metric({(cache.title,): cache.unreadable for cache in states})
-        yield Family.LOOKUPS.metric({labels: value for labels, value in self._lookups_by_outcome() if value})
-        yield Family.LATE_READS.metric({(kind.value,): counts.late for kind, counts in self._lookups.items()})
+        yield gauge(
+            "cache_objects", "Objects in the cache.", ("cache",), {(cache.title,): cache.objects for cache in states}
+        )
+        heard = [(cache.title, cache.heard_seconds) for cache in states if cache.heard_seconds is not None]
+        yield gauge(
+            "cache_last_event_timestamp_seconds",
+            "Time of the last answer or event from the API server, bookmarks included; absent before the first one.",
+            ("cache",),
+            {(title,): now - seconds for title, seconds in heard},
+        )
+        yield counter(
+            "cache_interruptions",
+            "Lists and watches that ended with an error and were started again, by cause.",
+            ("cache", "cause"),
+            {(cache.title, cause.value): count for cache in states for cause, count in cache.causes.items()},
+        )
+        yield counter(
+            "cache_unreadable_objects",
+            "Objects from the API server that could not be decoded, and are not in the cache.",
+            ("cache",),
+            {(cache.title,): cache.unreadable for cache in states},
+        )
+        yield counter(
+            "lookups",
+            "Lookups of objects in the cache (hit, miss, stale) and by requests to the API server (found, absent, "
+            "failed).",
+            ("kind", "source", "outcome"),
+            {labels: value for labels, value in self._lookups_by_outcome() if value},
+        )
+        yield counter(
+            "late_reads",
+            "Reads from the API server that had no answer before the deadline of their call.",
+            ("kind",),
+            {(kind.value,): counts.late for kind, counts in self._lookups.items()},
+        )
 
     def _lookups_by_outcome(self) -> Iterator[tuple[Labels, int]]:
         for kind, counts in self._lookups.items():
@@ -59,7 +90,12 @@ class CacheMetrics:
 
 def event_families(counts: Mapping[Outcome, int]) -> Iterator[Metric]:
     """Yield the number of Events by outcome; 0 for each outcome without a count."""
-    yield Family.EVENTS.metric({(outcome.value,): counts.get(outcome, 0) for outcome in Outcome})
+    yield counter(
+        "events",
+        "Events on VirtualMachineInstances (--events), by outcome.",
+        ("outcome",),
+        {(outcome.value,): counts.get(outcome, 0) for outcome in Outcome},
+    )
 
 
 class VMMetrics:
@@ -76,7 +112,13 @@ class VMMetrics:
 
     def families(self) -> Iterator[Metric]:
         """Yield the families as of the tracker's last pass, and the starts until now."""
-        yield Family.VM_STARTS.metric({(decision.value,): n for decision, n in self._starts.by_decision.items()})
+        yield counter(
+            "vm_starts",
+            "Starts of such VMs, by the decision for their pod, except of pods that came and went while no watch was "
+            "up.",
+            ("decision",),
+            {(decision.value,): n for decision, n in self._starts.by_decision.items()},
+        )
         snapshot = self._tracker.snapshot
         if self._shown is None and (snapshot.late or not snapshot.known):
             return
@@ -84,7 +126,13 @@ class VMMetrics:
             self._shown = snapshot
             self._families = list(vm_families(snapshot.rows))
         yield from self._families
-        yield Family.VM_SECONDS.metric({(state.value,): n for state, n in self._tracker.seconds.by_state.items()})
+        yield counter(
+            "vm_seconds",
+            "Time of such VMs in each state, in VM-seconds. Each replica counts every VM: use max or avg over "
+            "replicas.",
+            ("state",),
+            {(state.value,): n for state, n in self._tracker.seconds.by_state.items()},
+        )
 
 
 def vm_families(rows: Iterable[VMStatus]) -> Iterator[Metric]:
@@ -99,9 +147,24 @@ def vm_families(rows: Iterable[VMStatus]) -> Iterator[Metric]:
             oldest[row.state] = min(oldest.get(row.state, row.since), row.since)
             if row.state in _NAMED_STATES:
                 to_name.append((_NAMED_STATES.index(row.state), row.since, row.namespace, row.name))
-    yield Family.VMS.metric({(state.value,): count for state, count in states.items()})
-    yield Family.VMS_SINCE.metric({(state.value,): _timestamp(text) for state, text in oldest.items()})
-    yield Family.VM_DECISIONS.metric({(decision.value,): count for decision, count in decisions.items()})
+    yield gauge(
+        "vms",
+        "VMs that asked for co-scheduling, by state: where they run now relative to their share-managers.",
+        ("state",),
+        {(state.value,): count for state, count in states.items()},
+    )
+    yield gauge(
+        "vms_oldest_timestamp_seconds",
+        "Time since which the VM that is longest in this state has been in it; absent if no VM is in it.",
+        ("state",),
+        {(state.value,): _timestamp(text) for state, text in oldest.items()},
+    )
+    yield gauge(
+        "vm_decisions",
+        "The same VMs, by the decision for their pod. migrated: by a live migration, no call. nothing: no answer.",
+        ("decision",),
+        {(decision.value,): count for decision, count in decisions.items()},
+    )
     yield from _named_families(states, nsmallest(NAMED_VMS_MAX, to_name))
 
 
@@ -113,8 +176,18 @@ def _named_families(states: Mapping[State, int], named: Sequence[_Named]) -> Ite
         state = _NAMED_STATES[number]
         left_out[state] -= 1
         samples[namespace, name, state.value] = _timestamp(since)
-    yield Family.VM_NAMED.metric(samples)
-    yield Family.VMS_NOT_NAMED.metric({(state.value,): count for state, count in left_out.items()})
+    yield gauge(
+        "vm_in_trouble_timestamp_seconds",
+        "Time since which this VM has been stuck, not running or apart. At most 100 VMs, in this order.",
+        ("vm_namespace", "vm", "state"),
+        samples,
+    )
+    yield gauge(
+        "vms_in_trouble_not_named",
+        "VMs that are stuck, not running or apart beyond the 100 VMs that vm_in_trouble_timestamp_seconds names.",
+        ("state",),
+        {(state.value,): count for state, count in left_out.items()},
+    )
 
 
 def _timestamp(text: str) -> float:

@@ -1,4 +1,7 @@
-"""What this replica counts, as Prometheus' metric families. The library counts calls; the rest is read at a scrape."""
+"""What this replica counts of its calls, and the metrics of the process.
+
+Every label has few values, which are known in advance.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final
 
+from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.metrics_core import Metric
 
 from webhook import __version__
+from webhook.component_base.metrics import PREFIX, counter, gauge
 from webhook.core.admit import Entry
-from webhook.telemetry.exposition import Family
 from webhook.telemetry.record import AdmissionRecord
 
 # From the time of an answer from the caches to timeoutSeconds of the webhook configuration.
@@ -24,17 +28,45 @@ _MICROSECOND: Final = 1e-6
 class Admissions:
     """Counts calls: their answers, times, reads and HTTP errors."""
 
-    def __init__(self) -> None:
-        answers, refused = Family.ADMISSIONS.counter(), Family.REFUSED_CALLS.counter()
-        durations, reads = Family.DURATION.histogram(_SECONDS), Family.READS.histogram(_READS)
-        stages = Family.STAGE_DURATION.histogram(_SECONDS)
-        self._metrics = (answers, durations, stages, reads, refused)
+    def __init__(self, registry: CollectorRegistry) -> None:
+        answers = Counter(
+            f"{PREFIX}admissions",
+            "Answers, by entry of the webhook, decision (required, preferred, unchanged) and reason code.",
+            ("entry", "decision", "reason"),
+            registry=registry,
+        )
+        durations = Histogram(
+            f"{PREFIX}admission_duration_seconds",
+            "Time from the complete body of a call to its answer.",
+            ("entry",),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        stages = Histogram(
+            f"{PREFIX}admission_stage_duration_seconds",
+            "The same time by stage: decide (computing the answer) and read (waiting for reads from the API server).",
+            ("entry", "stage"),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        reads = Histogram(
+            f"{PREFIX}admission_reads",
+            "Objects that an admission read from the API server, because no cache had them.",
+            ("entry",),
+            buckets=_READS,
+            registry=registry,
+        )
+        self._refused = Counter(
+            f"{PREFIX}refused_calls",
+            "Calls that got an HTTP error, by its status. 400 is a body that is not a valid AdmissionReview.",
+            ("status",),
+            registry=registry,
+        )
         # What has labels is kept, because the library takes longer to find it than to count.
         entries = [entry.title for entry in Entry]
         self._answer = cache(answers.labels)
-        self._refused = refused
         for status in _REFUSALS:
-            refused.labels(str(status))
+            self._refused.labels(str(status))
         self._duration = {entry: durations.labels(entry) for entry in entries}
         self._reads = {entry: reads.labels(entry) for entry in entries}
         self._decide = {entry: stages.labels(entry, "decide") for entry in entries}
@@ -54,17 +86,14 @@ class Admissions:
         """Count a call that got an HTTP error with this status."""
         self._refused.labels(str(status)).inc()
 
-    def families(self) -> Iterator[Metric]:
-        """Return the families with the current values."""
-        for each in self._metrics:
-            yield from each.collect()
 
-
-def background_families(failures: Mapping[str, int]) -> Iterator[Metric]:
-    """Return the count of ended background tasks. `failures`: that count by task name."""
-    yield Family.TASK_FAILURES.metric({(name,): count for name, count in failures.items()})
-
-
-def build_families() -> Iterator[Metric]:
-    """Return the version that runs."""
-    yield Family.BUILD.metric({(__version__, platform.python_version()): 1})
+def process_families(failures: Mapping[str, int]) -> Iterator[Metric]:
+    """Return the version that runs, and the count of ended background tasks by name."""
+    version = {(__version__, platform.python_version()): 1.0}
+    yield gauge("build_info", "1, with the version that runs as label.", ("version", "python"), version)
+    yield counter(
+        "background_task_failures",
+        "Background tasks that ended. No such task may end, so the process ends too, and the kubelet restarts it.",
+        ("task",),
+        {(name,): count for name, count in failures.items()},
+    )

@@ -27,7 +27,6 @@ from webhook.app import run
 from webhook.app.settings import ServeSettings
 from webhook.kube.events import EventRecorder
 from webhook.kube.vm_status import VMStatusTracker
-from webhook.telemetry.exposition import Family
 
 pytestmark = pytest.mark.slow
 
@@ -106,7 +105,10 @@ async def test_a_task_that_is_cancelled_ends_the_process_well(
         if name == "cache nodes":
             assert "cut: no task updates it any more" in ready
         async with await Wire.open(serve.health_port) as wire:
-            assert scraped(await wire.ask(asking())).value(Family.TASK_FAILURES.title, task=name) == 1
+            assert (
+                scraped(await wire.ask(asking())).value("kubevirt_coschedule_background_task_failures_total", task=name)
+                == 1
+            )
         async with await Wire.open(serve.port, serve.pair.trust) as wire:
             assert (await wire.ask(request(BODY))).response["allowed"] is True
         assert not serve.ended.done()

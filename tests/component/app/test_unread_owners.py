@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from webhook.app.listeners import record_all
 from webhook.core.reasons import Reason
@@ -28,22 +29,22 @@ def record(reason: str, level: str) -> AdmissionRecord:
 def test_the_log_has_a_line_a_minute(reason: str, lines: int, caplog: pytest.LogCaptureFixture, capfd: Any) -> None:
     """A thousand calls in 61 s: two warnings if the API server fails, none if it does not have the owner."""
     times = iter(BEGIN + timedelta(seconds=61 * number / 999) for number in range(1000))
-    admissions, decisions = Admissions(), Decisions()
+    registry, decisions = CollectorRegistry(), Decisions()
     logging.getLogger("webhook").setLevel(logging.INFO)
-    note = record_all(admissions, decisions, lambda: next(times))
+    note = record_all(Admissions(registry), decisions, lambda: next(times))
     for _ in range(1000):
         note(record(reason, DEBUG))
     assert [each.message for each in caplog.records] == ["the owner of a pod was not read"] * lines
     assert capfd.readouterr().err == ""
     assert decisions.total == 0
-    counted = next(each for each in admissions.families() if each.name.endswith("admissions"))
-    assert [sample.value for sample in counted.samples if sample.labels.get("reason") == reason][:1] == [1000]
+    labels = {"entry": "virt-launcher", "decision": "unchanged", "reason": reason}
+    assert registry.get_sample_value("kubevirt_coschedule_admissions_total", labels) == 1000
 
 
 def test_the_page_and_the_log_have_each_other_call(capfd: Any) -> None:
     """A line of JSON, and a row."""
     decisions = Decisions()
     logging.getLogger("webhook").setLevel(logging.INFO)
-    record_all(Admissions(), decisions)(record("NoClaims", INFO))
+    record_all(Admissions(CollectorRegistry()), decisions)(record("NoClaims", INFO))
     assert decisions.total == 1
     assert '"reason":"NoClaims"' in capfd.readouterr().err

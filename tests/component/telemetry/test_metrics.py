@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,24 +16,23 @@ from prometheus_client.metrics_core import Metric
 from support.control_plane.mounted import END, Clock, Mounted, good
 from support.drivers import serving
 from support.drivers.http_calls import PATH, request
-from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, asking, scrape, scraped
+from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, asking, scrape, scraped, told
 from support.drivers.serving import Client, Serving
 from support.fakes.wire import Wire, plain_wire
 from support.objects import builders
 
 from webhook.component_base.health import health_application
-from webhook.component_base.metrics import Metrics
+from webhook.component_base.metrics import counter, expose, new_registry
 from webhook.component_base.pem import Problem
 from webhook.core.reasons import Reason
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.metrics import certificate_families
-from webhook.telemetry.exposition import Family
-from webhook.telemetry.metrics import build_families
+from webhook.telemetry.metrics import process_families
 
 
 def metrics_wire(*sources: Callable[[], Iterable[Metric]]) -> AbstractAsyncContextManager[Wire]:
     """A connection to a health listener with these metrics."""
-    return plain_wire(health_application(list, Metrics(*sources).expose))
+    return plain_wire(health_application(list, partial(expose, new_registry(*sources))))
 
 
 # The endpoint.
@@ -41,12 +41,12 @@ def metrics_wire(*sources: Callable[[], Iterable[Metric]]) -> AbstractAsyncConte
 @pytest.mark.parametrize(("accept", "expected"), [(None, "text/plain; version=0.0.4"), (PROMETHEUS, OPENMETRICS)])
 async def test_metrics_are_served_beside_health(accept: str | None, expected: str) -> None:
     """In the text format, or in OpenMetrics if the caller asks for it, repeatedly on one connection."""
-    async with metrics_wire(build_families) as wire:
+    async with metrics_wire(lambda: process_families({})) as wire:
         for _ in range(2):
             reply = await wire.ask(asking(accept))
             assert reply.headers["content-type"].startswith(expected)
             assert reply.headers["server"] == "kubevirt-coschedule"
-            assert scraped(reply).value(Family.BUILD.title) == 1
+            assert scraped(reply).value("kubevirt_coschedule_build_info") == 1
 
 
 async def test_a_head_gets_no_body() -> None:
@@ -69,7 +69,7 @@ async def test_a_source_that_fails_is_an_http_error_and_no_half_truth() -> None:
     """Prometheus then has no sample, the next scrape can work, and the health answers do not change."""
 
     def failing() -> Iterator[Metric]:
-        yield Family.CERTIFICATE_RELOADS.metric({(): 1})
+        yield counter("reloads", "Some.", (), {(): 1})
         raise RuntimeError(PATH)
 
     async with metrics_wire(failing) as wire:
@@ -90,7 +90,7 @@ def mounted_at_noon(tmp_path: Path) -> tuple[Mounted, ServingCertificate]:
 
 def of(certificate: ServingCertificate) -> Scraped:
     """Return its current metrics."""
-    return Scraped.of(*Metrics(lambda: certificate_families(certificate)).expose(""))
+    return told(lambda: certificate_families(certificate))
 
 
 def test_what_happened_to_the_certificate_is_counted(mounted_at_noon: tuple[Mounted, ServingCertificate]) -> None:
@@ -98,20 +98,20 @@ def test_what_happened_to_the_certificate_is_counted(mounted_at_noon: tuple[Moun
     mounted, certificate = mounted_at_noon
     mounted.put({"tls.crt": good().certificate, "tls.key": good().key})
     certificate.check_files()
-    assert of(certificate).value(Family.CERTIFICATE_PROBLEM.title) == 1
+    assert of(certificate).value("kubevirt_coschedule_certificate_problem") == 1
     mounted.put(good().payload)
     certificate.check_files()
     certificate.handshakes.failures["HTTP_REQUEST"] += 1
     found = of(certificate)
-    assert found.value(Family.CERTIFICATE_EXPIRY.title) == END.timestamp()
+    assert found.value("kubevirt_coschedule_certificate_expiry_timestamp_seconds") == END.timestamp()
     begin = x509.load_pem_x509_certificate(good().certificate).not_valid_before_utc
-    assert found.value(Family.CERTIFICATE_NOT_BEFORE.title) == begin.timestamp()
-    assert found.value(Family.CERTIFICATE_RELOADS.title) == 1
-    assert found.value(Family.CERTIFICATE_FAILURES.title, problem="key-mismatch") == 1
-    failures = [each.value for each in found.samples if each.name == Family.CERTIFICATE_FAILURES.title]
+    assert found.value("kubevirt_coschedule_certificate_not_before_timestamp_seconds") == begin.timestamp()
+    assert found.value("kubevirt_coschedule_certificate_reloads_total") == 1
+    assert found.value("kubevirt_coschedule_certificate_failures_total", problem="key-mismatch") == 1
+    failures = [each.value for each in found.samples if each.name == "kubevirt_coschedule_certificate_failures_total"]
     assert (len(failures), sum(failures)) == (len(Problem), 1)
-    assert found.value(Family.CERTIFICATE_PROBLEM.title) == 0
-    assert found.value(Family.HANDSHAKE_FAILURES.title, reason="HTTP_REQUEST") == 1
+    assert found.value("kubevirt_coschedule_certificate_problem") == 0
+    assert found.value("kubevirt_coschedule_tls_handshake_failures_total", reason="HTTP_REQUEST") == 1
 
 
 def test_without_a_certificate_there_is_no_expiry(mounted_at_noon: tuple[Mounted, ServingCertificate]) -> None:
@@ -119,9 +119,9 @@ def test_without_a_certificate_there_is_no_expiry(mounted_at_noon: tuple[Mounted
     mounted, _ = mounted_at_noon
     mounted.put({})
     found = of(ServingCertificate(mounted.files, now=Clock()))
-    assert not found.has(Family.CERTIFICATE_EXPIRY.title)
-    assert not found.has(Family.CERTIFICATE_NOT_BEFORE.title)
-    assert found.value(Family.CERTIFICATE_PROBLEM.title) == 1
+    assert not found.has("kubevirt_coschedule_certificate_expiry_timestamp_seconds")
+    assert not found.has("kubevirt_coschedule_certificate_not_before_timestamp_seconds")
+    assert found.value("kubevirt_coschedule_certificate_problem") == 1
 
 
 # A server that is called.
@@ -155,13 +155,13 @@ def test_the_metrics_and_the_log_tell_the_same_of_each_call(served: tuple[Servin
     counted = {
         (each.labels["entry"], each.labels["decision"], each.labels["reason"]): each.value
         for each in found.samples
-        if each.name == Family.ADMISSIONS.title
+        if each.name == "kubevirt_coschedule_admissions_total"
     }
     assert counted == Counter((line["entry"], line["decision"], line["reason"]) for line in lines)
     assert {reason for _, _, reason in counted} < REASONS
     seconds = sum(line["duration_us"] for line in lines) / 1e6
-    assert found.value(f"{Family.DURATION.title}_sum") == pytest.approx(seconds)
-    assert found.value(f"{Family.DURATION.title}_count", entry="virt-launcher") == len(lines) == 6
+    assert found.value("kubevirt_coschedule_admission_duration_seconds_sum") == pytest.approx(seconds)
+    assert found.value("kubevirt_coschedule_admission_duration_seconds_count", entry="virt-launcher") == len(lines) == 6
 
 
 def test_a_call_that_was_refused_is_no_admission(served: tuple[Serving, serving.Pair]) -> None:
@@ -171,7 +171,9 @@ def test_a_call_that_was_refused_is_no_admission(served: tuple[Serving, serving.
         with Client(server.port, pair.trust) as client:
             assert client.ask(bad).status in (400, 413)
     found = scrape(server.health_port)
-    refused = {status: found.value(Family.REFUSED_CALLS.title, status=status) for status in ("400", "413")}
+    refused = {
+        status: found.value("kubevirt_coschedule_refused_calls_total", status=status) for status in ("400", "413")
+    }
     assert refused == {"400": 2, "413": 1}
-    assert found.value(Family.REFUSED_CALLS.title) == 3
-    assert found.value(f"{Family.DURATION.title}_count") == 0
+    assert found.value("kubevirt_coschedule_refused_calls_total") == 3
+    assert found.value("kubevirt_coschedule_admission_duration_seconds_count") == 0

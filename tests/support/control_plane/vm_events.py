@@ -15,8 +15,6 @@ from support.drivers.scraping import scrape
 from support.drivers.serving import Serving
 from support.objects.builders import NAMESPACE
 
-from webhook.telemetry.exposition import Family
-
 _ROLE: Final = f"{NAME}-events"
 
 
@@ -45,4 +43,4 @@ def clear(api: Api) -> None:
 
 def written(server: Serving, outcome: str) -> float:
     """How many Events of a server came to this."""
-    return scrape(server.health_port).value(Family.EVENTS.title, outcome=outcome)
+    return scrape(server.health_port).value("kubevirt_coschedule_events_total", outcome=outcome)

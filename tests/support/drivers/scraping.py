@@ -12,7 +12,7 @@ from prometheus_client.samples import Sample
 from support.drivers.http_calls import Reply
 from support.drivers.serving import Client
 
-from webhook.component_base.metrics import Metrics, MetricSource
+from webhook.component_base.metrics import MetricSource, expose, new_registry
 
 OPENMETRICS = "application/openmetrics-text"
 PROMETHEUS = (  # what Prometheus 3 says (scrape/scrape.go)
@@ -84,4 +84,4 @@ def untyped(text: str, names: Collection[str]) -> Scraped:
 
 def told(*sources: MetricSource) -> Scraped:
     """Return the metrics of these sources, as Prometheus gets them."""
-    return Scraped.of(*Metrics(*sources).expose(""))
+    return Scraped.of(*expose(new_registry(*sources), ""))

@@ -29,8 +29,6 @@ from support.objects.builders import LONGHORN_API_VERSION, LONGHORN_NAMESPACE, N
 from support.objects.fleets import EARLY, served
 from support.scenarios.admitting import until, until_watched
 
-from webhook.telemetry.exposition import Family
-
 VMS: Final = ("apart", "cold", "pinned", "together")
 HOME: Final = {"apart": "node-b", "pinned": "node-d", "together": "node-a"}
 """VM -> the node of its share-manager, of those whose share-manager runs before they start."""
@@ -115,7 +113,7 @@ def _settled(story: Story) -> bool:
     """Whether the fleet has passed over all that has happened: each VM's last state, and no cache behind."""
     states = {name: row["state"] for name, row in story.rows().items()}
     return states == {"apart": "apart", "cold": "together", "pinned": "stuck", "together": "together"} and (
-        story.metrics().value(Family.VMS.title, state="stuck") == 1
+        story.metrics().value("kubevirt_coschedule_vms", state="stuck") == 1
     )
 
 

@@ -12,13 +12,12 @@ from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, told
 from support.objects import records
 
 from webhook import __version__
-from webhook.component_base.metrics import PREFIX, Metrics
+from webhook.component_base.metrics import PREFIX, expose, new_registry
 from webhook.core.view import Kind
 from webhook.kube.cache.caches import CacheState, LookupCounts
 from webhook.kube.informer.connection import Cause
 from webhook.kube.metrics import CacheMetrics
-from webhook.telemetry.exposition import Family
-from webhook.telemetry.metrics import Admissions, build_families
+from webhook.telemetry.metrics import Admissions, process_families
 from webhook.telemetry.record import AdmissionRecord
 
 RECORD: Final = replace(records.RECORD, duration_us=300)
@@ -28,16 +27,17 @@ RECORD: Final = replace(records.RECORD, duration_us=300)
 
 def noted(*records: AdmissionRecord) -> Scraped:
     """Return the samples after these calls."""
-    admissions = Admissions()
+    registry = new_registry()
+    admissions = Admissions(registry)
     for record in records:
         admissions.count(record)
-    return told(admissions.families)
+    return Scraped.of(*expose(registry, ""))
 
 
 def test_an_admission_is_counted_by_entry_decision_and_reason() -> None:
     """Each of the three is a label, and each call counts once."""
     found = noted(RECORD, RECORD, replace(RECORD, decision="unchanged", reason="NoClaims"))
-    name = Family.ADMISSIONS.title
+    name = "kubevirt_coschedule_admissions_total"
     assert found.value(name, entry="virt-launcher", decision="required", reason="ShareManagerPod") == 2
     assert found.value(name, entry="virt-launcher", decision="unchanged", reason="NoClaims") == 1
     assert found.value(name) == 3
@@ -55,38 +55,45 @@ BOUNDS: Final = {
 def test_a_duration_has_buckets_from_a_quarter_of_a_millisecond_to_three_seconds(duration_us: int, bound: str) -> None:
     """In the smallest bucket that it fits, and in none below."""
     found = noted(replace(RECORD, duration_us=duration_us))
-    buckets = [each for each in found.samples if each.name == f"{Family.DURATION.title}_bucket" and each.value]
+    buckets = [
+        each
+        for each in found.samples
+        if each.name == "kubevirt_coschedule_admission_duration_seconds_bucket" and each.value
+    ]
     assert min(float(each.labels["le"]) for each in buckets) == float(bound)
-    assert found.value(f"{Family.DURATION.title}_sum") == pytest.approx(duration_us / 1e6)
+    assert found.value("kubevirt_coschedule_admission_duration_seconds_sum") == pytest.approx(duration_us / 1e6)
 
 
 def test_what_was_waited_for_is_a_stage_of_its_own() -> None:
     """The rest of the time is deciding; a call without reads did not wait."""
     found = noted(RECORD, replace(RECORD, duration_us=5_000, reads=3, read_us=4_500))
-    stage = Family.STAGE_DURATION.title
+    stage = "kubevirt_coschedule_admission_stage_duration_seconds"
     assert found.value(f"{stage}_count", entry="virt-launcher", stage="decide") == 2
     assert found.value(f"{stage}_sum", entry="virt-launcher", stage="decide") == pytest.approx(0.0008)
     assert found.value(f"{stage}_count", entry="virt-launcher", stage="read") == 1
     assert found.value(f"{stage}_sum", entry="virt-launcher", stage="read") == pytest.approx(0.0045)
-    assert found.value(f"{Family.READS.title}_sum", entry="virt-launcher") == 3
-    assert found.value(f"{Family.READS.title}_bucket", entry="virt-launcher", le="0.0") == 1
+    assert found.value("kubevirt_coschedule_admission_reads_sum", entry="virt-launcher") == 3
+    assert found.value("kubevirt_coschedule_admission_reads_bucket", entry="virt-launcher", le="0.0") == 1
 
 
 def test_a_server_without_calls_has_samples_of_zero() -> None:
     """A server without calls has samples of 0, because Prometheus computes no rate of an absent sample."""
     found = noted()
     for entry in ("virt-launcher", "share-manager"):
-        assert found.value(f"{Family.DURATION.title}_count", entry=entry) == 0
-    assert found.value(Family.REFUSED_CALLS.title, status="400") == 0
-    assert not found.has(Family.ADMISSIONS.title)
+        assert found.value("kubevirt_coschedule_admission_duration_seconds_count", entry=entry) == 0
+    assert found.value("kubevirt_coschedule_refused_calls_total", status="400") == 0
+    assert not found.has("kubevirt_coschedule_admissions_total")
 
 
 def test_a_refused_call_is_counted_by_its_status() -> None:
     """The counts of the other statuses do not change."""
-    admissions = Admissions()
-    admissions.refused(413)
-    found = told(admissions.families)
-    assert (found.value(Family.REFUSED_CALLS.title, status="413"), found.value(Family.REFUSED_CALLS.title)) == (1, 1)
+    registry = new_registry()
+    Admissions(registry).refused(413)
+    found = Scraped.of(*expose(registry, ""))
+    assert (
+        found.value("kubevirt_coschedule_refused_calls_total", status="413"),
+        found.value("kubevirt_coschedule_refused_calls_total"),
+    ) == (1, 1)
 
 
 # Caches.
@@ -103,18 +110,22 @@ def test_a_cache_has_samples_by_its_name() -> None:
     states = [state(causes=Counter({Cause.EXPIRED: 2}), unreadable=1), state(title="pods", fresh=False, objects=0)]
     before = datetime.now(UTC).timestamp()
     found = told(CacheMetrics(lambda: states, {}).families)
-    assert [found.value(Family.CACHE_FRESH.title, cache=name) for name in ("nodes", "pods")] == [1, 0]
-    assert [found.value(Family.CACHE_OBJECTS.title, cache=name) for name in ("nodes", "pods")] == [3, 0]
-    assert found.value(Family.CACHE_LAST_EVENT.title, cache="nodes") == pytest.approx(before - 5, abs=2)
-    assert found.value(Family.CACHE_INTERRUPTIONS.title, cache="nodes", cause="expired") == 2
-    assert [found.value(Family.CACHE_UNREADABLE.title, cache=name) for name in ("nodes", "pods")] == [1, 0]
+    assert [found.value("kubevirt_coschedule_cache_fresh", cache=name) for name in ("nodes", "pods")] == [1, 0]
+    assert [found.value("kubevirt_coschedule_cache_objects", cache=name) for name in ("nodes", "pods")] == [3, 0]
+    assert found.value("kubevirt_coschedule_cache_last_event_timestamp_seconds", cache="nodes") == pytest.approx(
+        before - 5, abs=2
+    )
+    assert found.value("kubevirt_coschedule_cache_interruptions_total", cache="nodes", cause="expired") == 2
+    assert [
+        found.value("kubevirt_coschedule_cache_unreadable_objects_total", cache=name) for name in ("nodes", "pods")
+    ] == [1, 0]
 
 
 def test_a_cache_that_never_heard_anything_has_no_last_time() -> None:
     """A time of 0 would be 1970."""
     found = told(CacheMetrics(lambda: [state(fresh=False, heard_seconds=None)], {}).families)
-    assert not found.has(Family.CACHE_LAST_EVENT.title)
-    assert found.value(Family.CACHE_FRESH.title, cache="nodes") == 0
+    assert not found.has("kubevirt_coschedule_cache_last_event_timestamp_seconds")
+    assert found.value("kubevirt_coschedule_cache_fresh", cache="nodes") == 0
 
 
 def test_a_lookup_is_counted_by_kind_source_and_outcome() -> None:
@@ -123,10 +134,16 @@ def test_a_lookup_is_counted_by_kind_source_and_outcome() -> None:
     counts[Kind.NODE].hit, counts[Kind.NODE].late = 7, 1
     counts[Kind.SHARE_MANAGER].failed = 2
     found = told(CacheMetrics(list, counts).families)
-    assert found.value(Family.LOOKUPS.title, kind="Node", source="cache", outcome="hit") == 7
-    assert found.value(Family.LOOKUPS.title, kind="ShareManager", source="request", outcome="failed") == 2
-    assert found.value(Family.LOOKUPS.title) == 9
-    assert found.value(Family.LATE_READS.title, kind="Node") == found.value(Family.LATE_READS.title) == 1
+    assert found.value("kubevirt_coschedule_lookups_total", kind="Node", source="cache", outcome="hit") == 7
+    assert (
+        found.value("kubevirt_coschedule_lookups_total", kind="ShareManager", source="request", outcome="failed") == 2
+    )
+    assert found.value("kubevirt_coschedule_lookups_total") == 9
+    assert (
+        found.value("kubevirt_coschedule_late_reads_total", kind="Node")
+        == found.value("kubevirt_coschedule_late_reads_total")
+        == 1
+    )
 
 
 # All.
@@ -134,23 +151,22 @@ def test_a_lookup_is_counted_by_kind_source_and_outcome() -> None:
 
 def test_the_program_and_its_process_have_metrics() -> None:
     """Its version, and its memory, CPU and files."""
-    found = told(build_families)
-    assert found.value(Family.BUILD.title, version=__version__) == 1
+    found = told(lambda: process_families({}))
+    assert found.value("kubevirt_coschedule_build_info", version=__version__) == 1
     assert found.value("process_resident_memory_bytes") > 1e6
     assert {"process_cpu_seconds_total", "process_open_fds", "process_start_time_seconds"} <= found.names
 
 
 def test_all_else_has_our_prefix() -> None:
     """Every other metric has the program's prefix: the default registry's collectors are not exposed."""
-    strangers = {name for name in told(Admissions().families).names if not name.startswith((PREFIX, "process_"))}
+    strangers = {name for name in noted().names if not name.startswith((PREFIX, "process_"))}
     assert strangers == set()
 
 
 def test_two_servers_in_one_process_know_nothing_of_each_other() -> None:
     """No count is global."""
-    one, other = Admissions(), Admissions()
-    one.count(RECORD)
-    assert not told(other.families).has(Family.ADMISSIONS.title)
+    Admissions(new_registry()).count(RECORD)
+    assert not noted().has("kubevirt_coschedule_admissions_total")
 
 
 ACCEPTED: Final = {
@@ -159,8 +175,7 @@ ACCEPTED: Final = {
     "text": ("text/plain;version=0.0.4", False),
     "OpenMetrics": ("application/openmetrics-text", True),
     "OpenMetrics of some version": ("application/openmetrics-text; version=1.0.0; charset=utf-8", True),
-    "OpenMetrics of a version that is none": ("application/openmetrics-text;version=x", True),
-    "in capitals": ("Application/OpenMetrics-Text", True),
+    "OpenMetrics of a version that is none": ("application/openmetrics-text;version=x", False),
     "as Prometheus asks": (PROMETHEUS, True),
     "something else": ("application/json", False),
     "no media type at all": (",;=,", False),
@@ -170,9 +185,9 @@ ACCEPTED: Final = {
 @pytest.mark.parametrize(("accept", "is_openmetrics"), ACCEPTED.values(), ids=ACCEPTED)
 def test_a_caller_that_asks_for_openmetrics_gets_it(accept: str, *, is_openmetrics: bool) -> None:
     """All other callers get the text format. Both have the same values, in their own syntax."""
-    admissions = Admissions()
-    admissions.count(RECORD)
-    content_type, body = Metrics(admissions.families).expose(accept)
+    registry = new_registry()
+    Admissions(registry).count(RECORD)
+    content_type, body = expose(registry, accept)
     assert content_type.startswith(OPENMETRICS if is_openmetrics else "text/plain; version=0.0.4")
     assert body.endswith(b"# EOF\n") == is_openmetrics
-    assert Scraped.of(content_type, body).value(Family.ADMISSIONS.title, reason="ShareManagerPod") == 1
+    assert Scraped.of(content_type, body).value("kubevirt_coschedule_admissions_total", reason="ShareManagerPod") == 1

@@ -15,7 +15,6 @@ from webhook.core.observe.vm_status import TROUBLED, State, VMStatus
 from webhook.kube.metrics import VMMetrics, vm_families
 from webhook.kube.vm_seconds import VMSeconds
 from webhook.kube.vm_status import VMStatuses
-from webhook.telemetry.exposition import Family
 
 ROW: Final = replace(
     the_row(launcher()),
@@ -30,9 +29,11 @@ def test_vms_are_counted_by_state_and_decision() -> None:
     apart = replace(ROW, state=State.APART, decided=Decided.NOTHING)
     moved = replace(ROW, decided=Decided.MIGRATED)
     found = told(lambda: vm_families([ROW, moved, apart]))
-    states = {each.labels["state"]: each.value for each in found.samples if each.name == Family.VMS.title}
+    states = {each.labels["state"]: each.value for each in found.samples if each.name == "kubevirt_coschedule_vms"}
     assert states == {**dict.fromkeys(State, 0), "together": 2, "apart": 1}
-    decided = {each.labels["decision"]: each.value for each in found.samples if each.name == Family.VM_DECISIONS.title}
+    decided = {
+        each.labels["decision"]: each.value for each in found.samples if each.name == "kubevirt_coschedule_vm_decisions"
+    }
     assert decided == {"required": 1, "preferred": 0, "unchanged": 0, "migrated": 1, "nothing": 1}
 
 
@@ -41,8 +42,11 @@ def test_the_longest_time_in_a_state_has_a_sample() -> None:
     apart = replace(ROW, state=State.APART, since="2026-01-02T00:00:00Z")
     rows = [replace(apart, since="2026-01-03T00:00:00Z"), apart, replace(ROW, state=State.FREE, since=None)]
     found = told(lambda: vm_families(rows))
-    assert found.value(Family.VMS_SINCE.title, state="apart") == datetime(2026, 1, 2, tzinfo=UTC).timestamp()
-    assert [each for each in found.samples if each.name == Family.VMS_SINCE.title][1:] == []
+    assert (
+        found.value("kubevirt_coschedule_vms_oldest_timestamp_seconds", state="apart")
+        == datetime(2026, 1, 2, tzinfo=UTC).timestamp()
+    )
+    assert [each for each in found.samples if each.name == "kubevirt_coschedule_vms_oldest_timestamp_seconds"][1:] == []
 
 
 class Tracked:
@@ -78,24 +82,24 @@ def of(tracked: Tracked, started: Started | None = None) -> VMMetrics:
 def test_vms_have_no_samples_before_they_are_known(tracked: Tracked) -> None:
     """0 VMs apart would be wrong while no cache is complete."""
     vms = of(tracked)
-    assert Family.VMS.title not in told(vms.families).names
+    assert "kubevirt_coschedule_vms" not in told(vms.families).names
     tracked.become(late=("nodes: forbidden",))
-    assert Family.VMS.title not in told(vms.families).names
+    assert "kubevirt_coschedule_vms" not in told(vms.families).names
     tracked.become(ROW)
-    assert told(vms.families).value(Family.VMS.title) == 1
+    assert told(vms.families).value("kubevirt_coschedule_vms") == 1
     tracked.become(ROW, late=("nodes: cut",))
-    assert told(vms.families).value(Family.VMS.title) == 1
+    assert told(vms.families).value("kubevirt_coschedule_vms") == 1
 
 
 def test_starts_are_exposed_as_of_the_scrape(tracked: Tracked) -> None:
     """A start is a sample of the next scrape, even if no pass of the tracker has seen the VM, or none ever will."""
     started = Started()
     vms = of(tracked, started)
-    assert Family.VM_STARTS.title not in told(vms.families).names
+    assert "kubevirt_coschedule_vm_starts_total" not in told(vms.families).names
     started.by_decision = {Decided.REQUIRED: 219, Decided.NOTHING: 0}
     found = told(vms.families)
-    assert found.value(Family.VM_STARTS.title, decision="required") == 219
-    assert found.value(Family.VM_STARTS.title, decision="nothing") == 0
+    assert found.value("kubevirt_coschedule_vm_starts_total", decision="required") == 219
+    assert found.value("kubevirt_coschedule_vm_starts_total", decision="nothing") == 0
 
 
 def test_the_time_of_vms_is_exposed_as_of_the_scrape(tracked: Tracked) -> None:
@@ -105,7 +109,7 @@ def test_the_time_of_vms_is_exposed_as_of_the_scrape(tracked: Tracked) -> None:
     for at, seen in enumerate((0, 1, 2)):
         tracked.seconds.add({State.TOGETHER: 1}, late=False, at=at)
         found = told(vms.families)
-        states = {state: found.value(Family.VM_SECONDS.title, state=state) for state in State}
+        states = {state: found.value("kubevirt_coschedule_vm_seconds_total", state=state) for state in State}
         assert states == {**dict.fromkeys(State, 0), State.TOGETHER: seen}
 
 
@@ -120,7 +124,11 @@ def vm(number: int, state: State = State.APART, since: str | None = None) -> VMS
 def named(tracked: Tracked) -> list[tuple[str, str]]:
     """Return the VMs with a sample, and their state."""
     samples = told(of(tracked).families).samples
-    return [(each.labels["vm"], each.labels["state"]) for each in samples if each.name == Family.VM_NAMED.title]
+    return [
+        (each.labels["vm"], each.labels["state"])
+        for each in samples
+        if each.name == "kubevirt_coschedule_vm_in_trouble_timestamp_seconds"
+    ]
 
 
 def test_a_vm_in_trouble_has_a_sample_with_its_name(tracked: Tracked) -> None:
@@ -130,10 +138,13 @@ def test_a_vm_in_trouble_has_a_sample_with_its_name(tracked: Tracked) -> None:
     assert named(tracked) == [("vm002", "stuck"), ("vm002", "not-running"), ("vm001", "apart")]
     found = told(of(tracked).families)
     labels = {"vm_namespace": ROW.namespace, "vm": "vm001", "state": "apart"}
-    assert found.value(Family.VM_NAMED.title, **labels) == datetime(2026, 1, 2, 0, 1, tzinfo=UTC).timestamp()
+    assert (
+        found.value("kubevirt_coschedule_vm_in_trouble_timestamp_seconds", **labels)
+        == datetime(2026, 1, 2, 0, 1, tzinfo=UTC).timestamp()
+    )
     tracked.become(replace(ROW, state=State.APART, since=None))
     assert named(tracked) == []
-    assert told(of(tracked).families).value(Family.VMS_NOT_NAMED.title, state="apart") == 1
+    assert told(of(tracked).families).value("kubevirt_coschedule_vms_in_trouble_not_named", state="apart") == 1
 
 
 def test_the_sample_ends_when_the_vm_is_together_or_gone(tracked: Tracked) -> None:
@@ -142,8 +153,8 @@ def test_the_sample_ends_when_the_vm_is_together_or_gone(tracked: Tracked) -> No
     for rows in ([vm(1), vm(2)], [vm(1, State.TOGETHER)]):
         tracked.become(*rows)
         found = told(vms.families)
-    assert Family.VM_NAMED.title not in found.names
-    assert found.value(Family.VMS_NOT_NAMED.title) == 0
+    assert "kubevirt_coschedule_vm_in_trouble_timestamp_seconds" not in found.names
+    assert found.value("kubevirt_coschedule_vms_in_trouble_not_named") == 0
 
 
 @pytest.mark.parametrize(
@@ -161,6 +172,9 @@ def test_at_most_100_vms_have_a_sample_and_the_others_are_counted(
     rows += [replace(vm(0, State.STUCK), name=f"stuck{number:03}") for number in range(stuck)]
     tracked.become(*reversed(rows))
     found = told(of(tracked).families)
-    assert tuple(found.value(Family.VMS_NOT_NAMED.title, state=state) for state in ("apart", "stuck")) == beyond
+    assert (
+        tuple(found.value("kubevirt_coschedule_vms_in_trouble_not_named", state=state) for state in ("apart", "stuck"))
+        == beyond
+    )
     wanted = [f"stuck{number:03}" for number in range(stuck)] + [f"apart{number:03}" for number in range(apart)]
     assert [name for name, _ in named(tracked)] == wanted[:100]
