@@ -1,4 +1,4 @@
-"""Checks of migrations: KubeVirt's limits, and what reunite promises about each migration that it makes.
+"""Checks of migrations: what reunite promises about each migration that it makes.
 
 The promises are written here again, in numbers of their own, over what really happened in the simulation, and not over
 what a run has seen.
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from simulation.check_answers import Breaks
 from simulation.engine import DAY, HOUR, MINUTE
-from simulation.migrations import PARALLEL_IN_CLUSTER, PARALLEL_OUT_OF_NODE
 from simulation.vm import VM, Migration
 
 from webhook.core.reunite.reports import VMReport
@@ -28,7 +27,7 @@ _TURN: Final = ("NotItsTurn",)
 
 
 class MoveChecks:
-    """Checks each migration when it is made and when it changes; `made` counts those of reunite."""
+    """Checks each migration when it is made; `made` counts those of reunite."""
 
     def __init__(self, world: World, broken: Breaks) -> None:
         self.world = world
@@ -45,24 +44,12 @@ class MoveChecks:
     def _changed(self, migration: Migration) -> None:
         if migration.gone:
             return
-        self._limits(migration)
         if migration.uid not in self._seen:
             self._seen.add(migration.uid)
             if migration.by == "reunite":
                 self.made += 1
                 self._promises(migration)
             self._past.setdefault(migration.vm.uid, []).append(migration)
-
-    def _limits(self, migration: Migration) -> None:
-        unfinished = [each for each in self.world.migrations.unfinished if each.vm is migration.vm]
-        if len(unfinished) > 1:
-            raise self.broken("one", f"{migration.vm.name} has {len(unfinished)} unfinished migrations")
-        running = self.world.migrations.running()
-        if len(running) > PARALLEL_IN_CLUSTER:
-            raise self.broken("budget", f"{len(running)} migrations run")
-        leaving = sum(each.source == migration.source for each in running)
-        if migration.source and leaving > PARALLEL_OUT_OF_NODE:
-            raise self.broken("budget", f"{leaving} migrations leave {migration.source}")
 
     def _promises(self, migration: Migration) -> None:
         vm, now = migration.vm, self.world.engine.now

@@ -1,4 +1,4 @@
-"""Checks of pods and nodes: stranded, room, one pod of a VM on a node.
+"""Checks of pods that wait: stranded.
 
 A pod that our terms keep waiting is stranded. Excepted is a pod one of whose nodes has changed since the evidence was
 read: it was cordoned or lost, or a pod took the room on which the replica that answered could not count. Such a pod
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
 STRANDED_SECONDS: Final = 60.0  # so long kube-scheduler may need by itself
 _LOOK_SECONDS: Final = 2.0
-_LIVE: Final = ("Pending", "Running")
 
 
 class NodeChecks:
-    """Checks pods that wait, and pods that were bound."""
+    """Checks pods that wait."""
 
     def __init__(self, world: World, broken: Breaks, asked: Mapping[str, Asked]) -> None:
         self.world = world
@@ -62,7 +61,6 @@ class NodeChecks:
             self._node_changed[key] = self.world.engine.now
         elif kind is POD and value is not None and value["spec"].get("nodeName") and is_virt_launcher(value):
             self._bound.setdefault(key, self.world.engine.now)
-            self._room(value)
 
     def _others(self, key: str) -> list[str]:
         """Return the nodes that would take a waiting pod without our requirement; none if it has none of ours."""
@@ -108,14 +106,3 @@ class NodeChecks:
             return False
         answer = self._asked.get(self.world.virt.vm_of(other).uid) if entry_title(other) == "virt-launcher" else None
         return answer is None or answer.replica != asked.replica or node not in preferred_nodes(other)
-
-    def _room(self, pod: Object) -> None:
-        node = pod["spec"]["nodeName"]
-        state = self.world.scheduler.state(node)
-        if state.requested.memory > state.has.memory or state.requested.cpu > state.has.cpu:
-            raise self.broken("room", f"{node} has {state.requested} requested of {state.has}")
-        vm = self.world.virt.vm_of(pod)
-        pods = self.world.api.pods_of_vmi[vm.uid].values() if vm.uid in self.world.api.pods_of_vmi else ()
-        here = [each for each in pods if each["spec"].get("nodeName") == node and each["status"].get("phase") in _LIVE]
-        if len(here) > 1:
-            raise self.broken("one", f"{len(here)} pods of {vm.name} are on {node}")

@@ -68,12 +68,14 @@ def kill(world: World, replica: Replica, seconds: float) -> None:
 
 def _plan_slow_watches(world: World, watcher: Watcher, rng: random.Random, until: float) -> None:
     """For some minutes the watch of one kind is seconds late."""
-    usual, late = watcher.lag, dict.fromkeys(Kind, 0.0)
-    watcher.lag = lambda kind: usual(kind) + late[kind]
+
+    def change(kind: Kind, seconds: float) -> None:
+        watcher.late[kind] += seconds
+
     for begins, ends in _slow_times(rng, until):
         kind, seconds = rng.choice(_KINDS), rng.uniform(0.0, SLOWEST_WATCH_SECONDS - 0.1)
-        world.engine.at(begins, lambda kind=kind, seconds=seconds: late.update({kind: seconds}))
-        world.engine.at(ends, lambda kind=kind: late.update({kind: 0.0}))
+        world.engine.at(begins, lambda kind=kind, seconds=seconds: change(kind, seconds))
+        world.engine.at(ends, lambda kind=kind, seconds=seconds: change(kind, -seconds))
 
 
 def _slow_times(rng: random.Random, until: float) -> Iterator[tuple[float, float]]:

@@ -51,8 +51,7 @@ def is_late(kind: Kind) -> Fault:
 
     def break_it(world: World) -> None:
         for replica in world.replicas:
-            usual = replica.watcher.lag
-            replica.watcher.lag = lambda each, usual=usual: usual(each) + (_MINUTE if each is kind else 0.0)
+            replica.watcher.late[kind] = _MINUTE
 
     return break_it
 
@@ -173,11 +172,6 @@ def guesses_home(world: World) -> None:
         return create(vm, by, nodes[nodes.index(node) - 1] if by == "reunite" else node, *more)
 
     world.migrations.create = elsewhere  # type: ignore[method-assign]
-
-
-def sets(part: str, name: str, value: object) -> Fault:
-    """An attribute of a part of the world has this value."""
-    return lambda world: setattr(getattr(world, part), name, value)
 
 
 def without_entry(title: str) -> Fault:

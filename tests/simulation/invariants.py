@@ -5,10 +5,7 @@
 - target: what we write on a migration's target or on a share-manager pod is never a requirement.
 - told: the annotation and the audit log say what the pod's affinity does. What `reunite` tells of a VM's past is true.
 - stranded: no virt-launcher pod waits longer than STRANDED_SECONDS because of what we wrote.
-- room: no node has more pods than it has resources for.
-- one: a VM has at most one unfinished migration, and a node at most one pod of a VM.
-- budget: KubeVirt's limits on migrations hold, and those of reunite.
-- busy, home, calm, will, others, failures, too soon: what reunite promises of a migration.
+- budget, busy, home, calm, will, others, failures, too soon: what reunite promises of a migration.
 - starved: no healthy VM waits in two runs for a VM whose migrations do not end well.
 """
 

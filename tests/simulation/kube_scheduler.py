@@ -63,15 +63,12 @@ class KubeScheduler:
 
     Attributes:
         waiting: the pods that fit nowhere, with the time since when.
-        ignores_anti_affinity, ignores_requests: planted faults.
     """
 
     def __init__(self, engine: Engine, api: ApiServer) -> None:
         self.engine = engine
         self.api = api
         self.waiting: dict[str, float] = {}
-        self.ignores_anti_affinity = False
-        self.ignores_requests = False
         self._states: dict[str, NodeState] = {}
         self._attempts: dict[str, int] = {}
         self._rng = engine.rng("kube-scheduler")
@@ -178,9 +175,9 @@ class KubeScheduler:
     def fits(self, pod: Object, node: Object) -> bool:
         """Whether every filter lets the pod on the node."""
         name = node["metadata"]["name"]
-        if not (self.ignores_requests or self._states[name].fits(requests(pod))) or not oracle.admits(pod, node):
+        if not self._states[name].fits(requests(pod)) or not oracle.admits(pod, node):
             return False
-        if self.ignores_anti_affinity or not (related := self._related(pod)):
+        if not (related := self._related(pod)):
             return True
         nodes = list(self.api.objects[Kind.NODE].values())
         return not scheduler_model.refuses(Situation(nodes, related, _NAMESPACES, pod, name))

@@ -43,8 +43,6 @@ class Migrations:
 
     Attributes:
         listeners: called with each migration after each of its changes.
-        refuses_second: virt-api's check; False is a planted fault.
-        keeps_limits: as `refuses_second`, for how many migrations may run.
         has_priorities: whether KubeVirt has the feature gate MigrationPriorityQueue.
     """
 
@@ -56,8 +54,6 @@ class Migrations:
         self.unfinished: list[Migration] = []
         self.made = 0
         self.listeners: list[Callable[[Migration], object]] = []
-        self.refuses_second = True
-        self.keeps_limits = True
         self.has_priorities = engine.rng("KubeVirt").random() < PRIORITIES_SHARE
         self._targets: dict[str, Migration] = {}
         self._rng = engine.rng("migrations")
@@ -70,7 +66,7 @@ class Migrations:
         same_name = any(each.name == name for each in (*vm.finished, *self.unfinished))
         if vm.sick == "refused" and by == "reunite":
             return None
-        if not vm.running or self.api.away or (vm.migration and self.refuses_second) or (name and same_name):
+        if not vm.running or self.api.away or vm.migration or (name and same_name):
             return None
         self.made += 1
         uid = f"migration-{self.made}"
@@ -119,7 +115,7 @@ class Migrations:
             leaving = sum(other.source == source for other in running)
             if self.engine.now < each.begins:
                 continue
-            if self.keeps_limits and (len(running) >= PARALLEL_IN_CLUSTER or leaving >= PARALLEL_OUT_OF_NODE):
+            if len(running) >= PARALLEL_IN_CLUSTER or leaving >= PARALLEL_OUT_OF_NODE:
                 continue
             if each.vm.running:
                 self._schedule(each, source)

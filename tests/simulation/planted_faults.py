@@ -55,12 +55,6 @@ PLANTED_FAULTS: Final = {
     "a share-manager pod is pinned": PlantedFault(faulty_parts.answers("share-manager", faulty_parts.hard)),
     "the audit log says unchanged": PlantedFault(faulty_parts.changing(faulty_parts.logs_unchanged)),
     "unchanged is the answer, and the pod is changed": PlantedFault(faulty_parts.changing(faulty_parts.says_leave)),
-    "an anti-affinity is ignored": PlantedFault(faulty_parts.sets("scheduler", "ignores_anti_affinity", value=True)),
-    "a node is filled beyond what it has": PlantedFault(faulty_parts.sets("scheduler", "ignores_requests", value=True)),
-    "a second migration of a VM is made": PlantedFault(faulty_parts.sets("migrations", "refuses_second", value=False)),
-    "more migrations run than KubeVirt allows": PlantedFault(
-        faulty_parts.sets("migrations", "keeps_limits", value=False)
-    ),
     "no replica answers": PlantedFault(lambda world: setattr(world.webhook, "lost_share", 1.0), less_local=True),
     "share-manager pods are not steered": PlantedFault(faulty_parts.without_entry("share-manager"), less_local=True),
     "virt-launcher pods are not placed": PlantedFault(faulty_parts.without_entry("virt-launcher"), less_local=True),

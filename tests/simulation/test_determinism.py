@@ -45,10 +45,10 @@ def test_the_printed_command_plays_exactly_the_same_run(run: Run, hash_seed: str
 def test_a_broken_invariant_names_its_seed_and_the_command_that_replays_it() -> None:
     """A reader copies the command from the message."""
     world, checks = FIVE_HOURS.checked_world()
-    broken = checks.broken("room", "node-01 is too full")
+    broken = checks.broken("stranded", "vm-01 waits")
     assert isinstance(broken, Broken)
     assert str(pickle.loads(pickle.dumps(broken))) == str(broken)  # noqa: S301 - a process pool hands it on
-    assert "room: node-01 is too full" in str(broken)
+    assert "stranded: vm-01 waits" in str(broken)
     assert "-m simulation --seed 14 --reunite 1 --workload short" in world.replay
     assert world.replay in str(broken)
 

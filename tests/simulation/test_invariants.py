@@ -17,7 +17,6 @@ from support.sizes import size
 
 FIRST_SEED = int(os.environ.get("SIMULATED_FROM", "1"))
 SEEDS = 8
-SLOW = ("a second migration of a VM is made",)
 
 
 def _migrations(run: Run) -> int:
@@ -42,9 +41,7 @@ def test_the_invariants_hold_for_each_seed(reunite: int) -> None:
     assert all(made) == bool(reunite)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.soak_only if name in SLOW else ()) for name in PLANTED_FAULTS]
-)
+@pytest.mark.parametrize("name", PLANTED_FAULTS)
 def test_a_planted_fault_is_found(name: str) -> None:
     """It breaks an invariant within a few seeds; or VMs are on their share-manager's node for less time."""
     fault = PLANTED_FAULTS[name]

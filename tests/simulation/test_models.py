@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from simulation.api_server import POD, Object
 from simulation.engine import HOUR
-from simulation.kube_scheduler import requests
 from simulation.vm import VM
 from simulation.world import World
-from support.objects import builders
 
 
 @pytest.fixture
@@ -106,29 +103,9 @@ def test_one_migration_of_a_vm_runs_and_five_finished_ones_stay(quiet: World) ->
     assert vm.finished == made[2:]
 
 
-def test_a_preference_is_always_met() -> None:
-    """The preferred node has twice the weight of resources, even if it is the fullest that still has room."""
-    world = World(1, webhook=False)
-    for index in range(5):
-        world.api.put(POD, _pod(f"other-{index}", "node-02"))
-        world.scheduler.state("node-02").pods[f"vms/other-{index}"] = requests(_pod("any", ""))
-    wished = _pod("new", "")
-    wished["spec"]["affinity"] = builders.node_affinity(preferred={"node-02": 100})
-    assert world.scheduler.choose(wished) == "node-02"
-    assert world.scheduler.choose(_pod("free", "")) != "node-02"
-
-
 def test_a_cold_start_is_local_with_the_webhook() -> None:
     """The share-manager pod is steered to its VM, whatever the lag of the watch is."""
     world = World(5)
     world.virt.start(world.virt.vms["vm-00"])
     world.run(HOUR)
     assert world.account.local == world.account.ran == pytest.approx(HOUR, abs=72)
-
-
-def _pod(name: str, node: str) -> Object:
-    resources = {"requests": {"cpu": "100m", "memory": "4096Mi"}}
-    pod = builders.virt_launcher_pod(namespace="vms", containers=[{"name": "compute", "resources": resources}])
-    pod["metadata"] |= {"name": name, "labels": {"app": name}}
-    pod["spec"] |= {"nodeName": node} if node else {}
-    return {**pod, "status": {"phase": "Pending"}}

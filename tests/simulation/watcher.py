@@ -29,6 +29,7 @@ RESOURCES: Final = {  # these clusters have too few nodes for a short list, so n
     resource.kind: resource for resource in kinds.resources("longhorn-system", autoscaler=False)
 }
 _WATCHED: Final = [resource for resource in RESOURCES.values() if resource.watched]
+_WATCH_SECONDS: Final = (0.002, 0.03)  # how late an event comes
 _BOOKMARK_SECONDS: Final = 60.0  # the API server's pause between two bookmarks; they stand for each sign of life
 _ENCODE: Final = msgspec.json.Encoder().encode
 Drop = Callable[[Kind, bytes], bool]
@@ -38,17 +39,17 @@ class Watcher:
     """The caches of one process.
 
     Attributes:
-        lag: returns the delay of an event of a kind, in seconds.
+        late: how late the watch of a kind is beside the usual delay, in seconds.
         lost: says of an event whether this process never gets it: a planted fault.
         view_type: the view of a call; another one is a planted fault.
         caches: the real caches.
     """
 
-    def __init__(self, name: str, engine: Engine, api: ApiServer, lag: Callable[[Kind], float]) -> None:
+    def __init__(self, name: str, engine: Engine, api: ApiServer) -> None:
         self.name = name
         self.engine = engine
         self.api = api
-        self.lag = lag
+        self.late = dict.fromkeys(Kind, 0.0)
         self.lost: Drop = lambda _kind, _event: False
         self.view_type = CallView
         self._rng = engine.rng(f"watcher {name}")
@@ -74,7 +75,7 @@ class Watcher:
         """Take in one event, to be fed after its delay."""
         if kind not in self._queues or self.lost(kind, event):
             return
-        due = max(self._due[kind], self.engine.now + self.lag(kind))
+        due = max(self._due[kind], self.engine.now + self._rng.uniform(*_WATCH_SECONDS) + self.late[kind])
         self._due[kind] = due
         self._queues[kind].append((due, event))
 

@@ -24,7 +24,6 @@ from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.view import Kind
 
 _REPLICAS: Final = 2
-_WATCH_SECONDS: Final = (0.002, 0.03)  # how late an event comes
 
 
 class World:
@@ -60,11 +59,7 @@ class World:
         self.vm_of_volume: dict[str, str] = {}
         self._populate()
         self.account = Account(self)
-        rng = engine.rng("watch delays")
-        self.replicas = [
-            Replica(Watcher(f"replica {index}", engine, api, lambda _: rng.uniform(*_WATCH_SECONDS)))
-            for index in range(_REPLICAS)
-        ]
+        self.replicas = [Replica(Watcher(f"replica {index}", engine, api)) for index in range(_REPLICAS)]
         self.webhook = Replicas(engine, self.replicas)
         if webhook:
             self.creation.webhook = self.webhook
