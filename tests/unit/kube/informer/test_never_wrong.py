@@ -68,6 +68,14 @@ def _longhorn_nodes_as_now(caches: dict[Kind, str]) -> dict[Kind, Any]:
 
 @HALF
 @given(scenarios())
+def test_without_caches_no_node_is_required(scenario: Scenario) -> None:
+    """Each object is read, and nobody knows who else uses the volumes."""
+    found, _ = asyncio.run(answer(scenario, (), dict.fromkeys(CACHED, "none"), set()))
+    assert not required(found)
+
+
+@HALF
+@given(scenarios())
 def test_fresh_caches_ask_only_for_objects_that_they_lack(scenario: Scenario) -> None:
     """The webhook GETs an object that may be too new for the cache, and never one that the cache has."""
     _, reads = asyncio.run(answer(scenario, (), dict.fromkeys(CACHED, "fresh"), set()))
