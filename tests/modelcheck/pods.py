@@ -38,10 +38,6 @@ class Shape(NamedTuple):
     mode: str = "required"
     places: int = 1
 
-    def __str__(self) -> str:
-        size = "" if self.places == 1 else f", which takes {self.places} places"
-        return f"{self.mode} on {' or '.join(self.nodes)}{size}"
-
 
 class Terms(NamedTuple):
     """What the webhook wrote into a pod."""
@@ -49,14 +45,6 @@ class Terms(NamedTuple):
     required: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
     shortlist: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        if self.required:
-            return f"requires {' or '.join(self.required)}"
-        if not self.preferred:
-            return "leaves the pod as it is"
-        among = f" among a list of {len(self.shortlist)} nodes" if self.shortlist else ""
-        return f"prefers {' and '.join(self.preferred)}{among}"
 
 
 NO_TERMS: Final = Terms()

@@ -34,7 +34,7 @@ from modelcheck.state import (
 )
 
 Step = tuple[tuple[object, ...], State]
-"""What happens, and the state afterwards. `story.tell` makes words of the first."""
+"""What happens, and the state afterwards."""
 
 
 class World:

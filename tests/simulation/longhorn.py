@@ -6,8 +6,7 @@ measured with Longhorn's own controllers:
 - from a ticket to the pod 0-30 s (a resync or an event of the Volume), at a quick restart 60-95 ms;
 - from the last ticket to the stop 0-30 s, and from a node's death to the fail-over 6-7 s;
 - ownerID follows the pod within 4-32 ms, leaves a cordoned node in 6-24 s, and is back within 30 s of uncordon.
-
-A live share-manager pod stays where it is.
+- a live share-manager pod stays where it is.
 """
 
 from __future__ import annotations
