@@ -25,7 +25,7 @@ from webhook.core.scheduler.state.cache import SchedulerCache, _NodePods
 from webhook.core.scheduler.state.node_info import NodeRequests
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.records.nodes import NodeIndex
+from webhook.kube.records.objects import NodeIndex
 from webhook.kube.records.pods import DecodedPod
 from webhook.kube.scheduler_cache.assumed_pods import ANY_NUMBER, Pods
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot

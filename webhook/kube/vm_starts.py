@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from webhook.core.observe.past_decision import Decided, past_decision
-from webhook.core.opt_in import OptIn, Policy, opt_in_of
+from webhook.core.opt_in import OptIn, Policy, opt_in_of, why_other_pod
 from webhook.core.view import Kind
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.caches import Caches
-from webhook.kube.records import virt_launchers
 from webhook.kube.records.pods import PodRecord
 
 
@@ -36,10 +35,9 @@ class VMStarts:
         """The number of starts by decision; empty before the first list, because nothing is known then."""
         return self._starts if self._pods.synced else {}
 
-    def _count(self, key: str, record: PodRecord) -> None:
-        virt_launcher = record.virt_launcher
-        if virt_launcher is None or not virt_launcher.common.starts:
+    def _count(self, _: str, record: PodRecord) -> None:
+        pod = record.virt_launcher
+        if pod is None or why_other_pod(pod, "", self._policy) is not None:
             return
-        pod = virt_launchers.to_object(key, virt_launcher)
         if isinstance(opt_in_of(pod, pod.metadata.namespace or "", self._view, self._policy), OptIn):
             self._starts[past_decision(pod).decided] += 1

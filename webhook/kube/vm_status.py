@@ -22,7 +22,6 @@ from webhook.core.opt_in import Policy
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.caches import Caches
 from webhook.kube.node_problems import node_problems
-from webhook.kube.records import virt_launchers
 from webhook.kube.records.virt_launchers import vm_key
 from webhook.kube.slices import COUNT_EVERY, Slices
 from webhook.kube.vm_seconds import PASS_SECONDS, VMSeconds
@@ -110,16 +109,15 @@ class VMStatusTracker:
     async def _groups(self, slices: Slices) -> dict[str, tuple[str, ...]]:
         """Return NAMESPACE/NAME of each VM -> the cache keys of its pods."""
         groups: dict[str, tuple[str, ...]] = {}
-        for number, (key, virt_launcher) in enumerate(self._view.opted_in_pods(self._policy)):
+        for number, (key, pod) in enumerate(self._view.opted_in_pods(self._policy)):
             if number % COUNT_EVERY == 0:
                 await slices.step()
-            vm = vm_key(key, virt_launcher)
+            vm = vm_key(pod)
             groups[vm] = (*groups.get(vm, ()), key)
         return groups
 
     def _row(self, keys: Sequence[str], at: str) -> VMStatus | None:
-        records = ((key, self._view.virt_launcher(key)) for key in keys)
-        pods = [virt_launchers.to_object(key, record) for key, record in records if record is not None]
+        pods = [pod for pod in map(self._view.virt_launcher, keys) if pod is not None]
         return vm_status.vm_status_of(pods, self._view, self._policy, at)
 
     def _aged(self, row: VMStatus, before: VMStatus | None) -> VMStatus:

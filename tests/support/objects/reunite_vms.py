@@ -10,7 +10,7 @@ from webhook.core.api.kubevirt import ANNOTATION_MIGRATION, HOSTNAME, LABEL_MIGR
 from webhook.core.api.meta import Condition, ObjectMeta
 from webhook.core.api.node import Node, NodeStatus
 from webhook.core.api.pod import Pod, PodSpec
-from webhook.core.api.virtual_machine import VMICondition, VMIStatus
+from webhook.core.api.virtual_machine import VMIStatus
 from webhook.core.live_migration.kubevirt import KubeVirt, KubeVirtStatus
 from webhook.core.live_migration.migration import (
     ANNOTATION_EVACUATION,
@@ -78,7 +78,7 @@ def vm(name: str = "vm", node: str | None = "a", homes: Sequence[str] = ("b",), 
     of_vm = {key: changes.pop(key) for key in ("pod", "placement") if key in changes}
     of_row = {key: changes.pop(key) for key in tuple(changes) if key in VMStatus.__struct_fields__}
     if unmigratable := changes.pop("unmigratable", ""):
-        changes["conditions"] = [VMICondition(type="LiveMigratable", status="False", message=unmigratable)]
+        changes["conditions"] = [Condition(type="LiveMigratable", status="False", message=unmigratable)]
     of_status = {key: changes.pop(key) for key in tuple(changes) if key in VMIStatus.__struct_fields__}
     status = VMIStatus(**{"phase": "Running", **of_status})
     usual = {"known": True, "uid": f"uid-{name}", "started": ago(1_000_000)}

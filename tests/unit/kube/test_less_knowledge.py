@@ -112,7 +112,7 @@ def read_one(case: Case, ref: Ref) -> LiveRead:
         namespace = "" if not resource.namespaced else each["metadata"].get("namespace", "")
         if (namespace, each["metadata"]["name"]) == (ref.key.namespace if resource.namespaced else "", ref.name):
             wire: Any = Decoders(resource.wire).object(json.dumps(each).encode())
-            return LiveRead(resource.to_object(resource.key(ref.key), resource.transform(wire)))
+            return LiveRead(resource.transform(wire))
     return LiveRead(NoObject.NOT_FOUND)
 
 

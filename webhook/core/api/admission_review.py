@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from webhook.core.api.affinity import Affinity
+from webhook.core.api.meta import ApiType
 from webhook.core.api.pod import AdmittedPod, BoundedName, BoundedUid, Pod
 
 API_VERSION: Final = "admission.k8s.io/v1"
@@ -40,7 +41,7 @@ class TextTooLong(Exception):
         self.most = most
 
 
-class GroupVersionKind(Struct, frozen=True):
+class GroupVersionKind(ApiType, frozen=True):
     """metav1.GroupVersionKind; the core group is the empty string."""
 
     group: BoundedName = ""
@@ -54,7 +55,7 @@ class GroupVersionKind(Struct, frozen=True):
 POD_KIND: Final = GroupVersionKind(version="v1", kind="Pod")
 
 
-class AdmissionRequest(Struct, rename="camel", frozen=True, kw_only=True):
+class AdmissionRequest(ApiType, frozen=True):
     """admission/v1 AdmissionRequest, with the fields that core reads. `object` is JSON until `pod` is called.
 
     All of its texts are bounded but the namespace, which is a user's: webhook.core.admit bounds it.
@@ -83,13 +84,13 @@ class AdmissionRequest(Struct, rename="camel", frozen=True, kw_only=True):
         return replace(pod, spec=replace(pod.spec, affinity=affinity)), raw
 
 
-class _Review(Struct, rename="camel", frozen=True):
+class _Review(ApiType, frozen=True):
     api_version: BoundedName | None = None
     kind: BoundedName | None = None
     request: AdmissionRequest | None = None
 
 
-class _Response(Struct, rename="camel", frozen=True, kw_only=True):
+class _Response(ApiType, frozen=True):
     uid: str
     allowed: bool = True
     patch_type: str | UnsetType = UNSET
@@ -98,17 +99,17 @@ class _Response(Struct, rename="camel", frozen=True, kw_only=True):
     warnings: Sequence[str] | UnsetType = UNSET
 
 
-class _Answer(Struct, rename="camel", frozen=True, kw_only=True):
+class _Answer(ApiType, frozen=True, kw_only=True):
     api_version: str = API_VERSION
     kind: str = KIND
     response: _Response
 
 
-class _MarkedRequest(Struct, frozen=True):
+class _MarkedRequest(ApiType, frozen=True):
     uid: BoundedUid | None = None
 
 
-class _Mark(Struct, frozen=True):
+class _Mark(ApiType, frozen=True):
     request: _MarkedRequest | None = None
 
 

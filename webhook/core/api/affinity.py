@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import field
 
-from webhook.core.api.meta import NAME_MAX_CHARS, LabelSelector
+from webhook.core.api.meta import NAME_MAX_CHARS, ApiType, LabelSelector
 
 MAX_TERMS: Final = 64
 """The most nodeSelectorTerms of a pod after a pin; several required nodes multiply its terms.
@@ -41,7 +41,7 @@ def _is_dns_subdomain(name: str) -> bool:
     return _DNS_SUBDOMAIN.fullmatch(name) is not None
 
 
-class NodeSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class NodeSelectorRequirement(ApiType, frozen=True, omit_defaults=True):
     """v1.NodeSelectorRequirement: one condition on a label (or on the field metadata.name)."""
 
     key: str | None = None
@@ -49,7 +49,7 @@ class NodeSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True,
     values: list[str] | None = None
 
 
-class NodeSelectorTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class NodeSelectorTerm(ApiType, frozen=True, omit_defaults=True):
     """v1.NodeSelectorTerm: requirements, ANDed. A term without requirements is empty and matches no node."""
 
     match_expressions: list[NodeSelectorRequirement] | None = None
@@ -61,13 +61,13 @@ class NodeSelectorTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_d
         return not self.match_expressions and not self.match_fields
 
 
-class NodeSelector(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class NodeSelector(ApiType, frozen=True, omit_defaults=True):
     """v1.NodeSelector: terms, ORed. Zero terms match no node."""
 
     node_selector_terms: list[NodeSelectorTerm] | None = None
 
 
-class PreferredSchedulingTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class PreferredSchedulingTerm(ApiType, frozen=True, omit_defaults=True):
     """v1.PreferredSchedulingTerm: `weight` (1..100) is added to the score of each node that `preference` matches."""
 
     weight: int | None = None
@@ -122,7 +122,7 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-class PodAffinityTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class PodAffinityTerm(ApiType, frozen=True, omit_defaults=True):
     """v1.PodAffinityTerm: a selection of pods, and the node label whose values are the topology domains."""
 
     label_selector: LabelSelector | None = None
@@ -133,34 +133,28 @@ class PodAffinityTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_de
     mismatch_label_keys: list[str] | None = None
 
 
-class InterPodTerms(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class InterPodTerms(ApiType, frozen=True, omit_defaults=True):
     """v1.PodAffinity or v1.PodAntiAffinity; the preferred terms are not decoded."""
 
     required: list[PodAffinityTerm] | None = field(name=REQUIRED, default=None)
     preferred: list[Any] | None = field(name=PREFERRED, default=None)
 
 
-class TopologySpreadConstraint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.TopologySpreadConstraint: how many more of the selected pods one domain may have than another."""
+class TopologySpreadConstraint(ApiType, frozen=True):
+    """v1.TopologySpreadConstraint: over which domains pods are spread, and what happens if they can't be."""
 
-    max_skew: int | None = None
     topology_key: str | None = None
     when_unsatisfiable: str | None = None
-    label_selector: LabelSelector | None = None
-    min_domains: int | None = None
-    node_affinity_policy: str | None = None
-    node_taints_policy: str | None = None
-    match_label_keys: list[str] | None = None
 
 
-class NodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class NodeAffinity(ApiType, frozen=True, omit_defaults=True):
     """v1.NodeAffinity: the nodes that a pod must have, and those that it prefers."""
 
     required: NodeSelector | None = field(name=REQUIRED, default=None)
     preferred: list[PreferredSchedulingTerm] | None = field(name=PREFERRED, default=None)
 
 
-class Affinity(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class Affinity(ApiType, frozen=True, omit_defaults=True):
     """v1.Affinity: a pod's rules about nodes and about other pods."""
 
     node_affinity: NodeAffinity | None = None

@@ -15,32 +15,32 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
-from msgspec import Struct
+from webhook.core.api.meta import ApiType
 
 Quantities = dict[str, Any]
 """A v1.ResourceList: name -> quantity; text as API servers write it, or a number from a file."""
 
 
-class ResourceRequirements(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class ResourceRequirements(ApiType, frozen=True):
     """v1.ResourceRequirements: what one container requests, and its limits."""
 
     requests: Quantities | None = None
     limits: Quantities | None = None
 
 
-class ContainerPort(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class ContainerPort(ApiType, frozen=True):
     """v1.ContainerPort: the port of the node that it takes."""
 
     host_port: int | None = None
 
 
-class VolumeMount(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class VolumeMount(ApiType, frozen=True):
     """v1.VolumeMount: the field that needs a feature of the node."""
 
     bind_mount_options: list[Any] | None = None
 
 
-class Container(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class Container(ApiType, frozen=True):
     """v1.Container; an init container whose restartPolicy is Always is a sidecar."""
 
     name: str | None = None
@@ -63,7 +63,7 @@ class Container(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
         return self.restart_policy == "Always"
 
 
-class Workload(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class Workload(ApiType, frozen=True):
     """The part of v1.PodSpec that takes resources of a node."""
 
     containers: list[Container] | None = None
@@ -72,41 +72,31 @@ class Workload(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     resources: ResourceRequirements | None = None
 
 
-class Actuated(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class Actuated(ApiType, frozen=True):
     """The v1.ResourceRequirements of a status: what the kubelet has applied."""
 
     requests: Quantities | None = None
 
 
-class ContainerStateWaiting(Struct, frozen=True, gc=False):
+class ContainerStateWaiting(ApiType, frozen=True):
     """v1.ContainerStateWaiting: why a container does not run yet, such as ContainerCreating."""
 
     reason: str | None = None
 
 
-class ContainerState(Struct, frozen=True, gc=False):
+class ContainerState(ApiType, frozen=True):
     """v1.ContainerState: the state of a container that waits."""
 
     waiting: ContainerStateWaiting | None = None
 
 
-class ContainerStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class ContainerStatus(ApiType, frozen=True):
     """v1.ContainerStatus: the fields that show an in-place resize, and why a container waits."""
 
     name: str | None = None
     state: ContainerState | None = None
     resources: Actuated | None = None
     allocated_resources: Quantities | None = None
-
-
-class PodCondition(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PodCondition. `last_transition_time` is when `status` last changed, RFC 3339."""
-
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-    last_transition_time: str | None = None
 
 
 MILLI: Final = 1000

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.core.api.affinity import InterPodTerms, PodAffinityTerm
-from webhook.core.api.meta import LABEL_KEY_MAX_CHARS, LabelSelector, OwnerReference
+from webhook.core.api.meta import LABEL_KEY_MAX_CHARS, ApiType, LabelSelector, OwnerReference
 from webhook.core.api.pod import Pod
 
 LABEL_APP: Final = "kubevirt.io"
@@ -41,7 +40,7 @@ class VirtualMachineInstanceRef(NamedTuple):
     uid: str
 
 
-class MigrationState(Struct, rename="camel", frozen=True, kw_only=True):
+class MigrationState(ApiType, frozen=True):
     """VirtualMachineInstanceMigrationState, in part.
 
     A VirtualMachineInstance has that of its newest migration, also when that is deleted. A migration has its own, from

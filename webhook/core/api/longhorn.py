@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import field
 
-from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.meta import ApiType, ObjectMeta
 
 LONGHORN_API_VERSION: Final = "longhorn.io/v1beta2"
 LONGHORN_CSI_DRIVER: Final = "driver.longhorn.io"
@@ -31,34 +31,34 @@ _WORD: Final = re.compile(r"[\w./-]+", re.ASCII)
 _UNKNOWN: Final = "unknown"  # a reason that is not in the table
 
 
-class ShareManagerStatus(Struct, rename="camel", frozen=True, kw_only=True, weakref=True):
+class ShareManagerStatus(ApiType, frozen=True):
     """longhorn.io/v1beta2 ShareManagerStatus."""
 
     owner_id: str | None = field(name="ownerID", default=None)
     state: str | None = None
 
 
-class ShareManager(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class ShareManager(ApiType, frozen=True):
     """longhorn.io/v1beta2 ShareManager; its name is Longhorn's volume name."""
 
     metadata: ObjectMeta
     status: ShareManagerStatus | None = None
 
 
-class AttachmentTicket(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class AttachmentTicket(ApiType, frozen=True):
     """longhorn.io/v1beta2 AttachmentTicket: who wants the volume attached, and on which node."""
 
     type: str | None = None
     node_id: str | None = field(name="nodeID", default=None)
 
 
-class VolumeAttachmentSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class VolumeAttachmentSpec(ApiType, frozen=True):
     """longhorn.io/v1beta2 VolumeAttachmentSpec."""
 
     attachment_tickets: dict[str, AttachmentTicket] | None = None
 
 
-class VolumeAttachment(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class VolumeAttachment(ApiType, frozen=True):
     """longhorn.io/v1beta2 VolumeAttachment; its name is Longhorn's volume name."""
 
     metadata: ObjectMeta
@@ -117,7 +117,7 @@ _LACKS: Final[Mapping[str, Mapping[str, Lack]]] = {
 }
 
 
-class LonghornCondition(Struct, frozen=True, kw_only=True, gc=False):
+class LonghornCondition(ApiType, frozen=True):
     """longhorn.io/v1beta2 Condition."""
 
     type: str | None = None
@@ -138,7 +138,7 @@ class LonghornCondition(Struct, frozen=True, kw_only=True, gc=False):
         return [lack for word, lack in known.items() if word in words] or list(filter(None, [known.get(_UNKNOWN)]))
 
 
-class LonghornNodeStatus(Struct, frozen=True, kw_only=True, weakref=True):
+class LonghornNodeStatus(ApiType, frozen=True):
     """longhorn.io/v1beta2 NodeStatus."""
 
     conditions: list[LonghornCondition] | None = None
@@ -160,7 +160,7 @@ class LonghornNodeStatus(Struct, frozen=True, kw_only=True, weakref=True):
         return LonghornNodeStatus(conditions=[*ready, *lacks])
 
 
-class LonghornNode(Struct, frozen=True, kw_only=True, gc=False):
+class LonghornNode(ApiType, frozen=True):
     """longhorn.io/v1beta2 Node; its name is the Kubernetes node's name."""
 
     metadata: ObjectMeta

@@ -24,11 +24,15 @@ LABEL_VALUE_MAX_CHARS: Final = 63  # LabelValueMaxLength
 UID_MAX_CHARS: Final = 64  # an API server makes uids of 36
 
 
-class Present(Struct, frozen=True, gc=False):
+class ApiType(Struct, rename="camel", frozen=True, gc=False):
+    """A type of an API with the fields that are read, by Go's names. It is a tree: no cycle collector tracks it."""
+
+
+class Present(ApiType, frozen=True):
     """An object that only has to be there: all of its fields are left out."""
 
 
-class LabelSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class LabelSelectorRequirement(ApiType, frozen=True, omit_defaults=True):
     """metav1.LabelSelectorRequirement: a label's key, an operator, and the values to compare with."""
 
     key: str | None = None
@@ -36,14 +40,14 @@ class LabelSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True
     values: list[str] | None = None
 
 
-class LabelSelector(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class LabelSelector(ApiType, frozen=True, omit_defaults=True):
     """metav1.LabelSelector: requirements, ANDed. An empty one matches everything, an absent one nothing."""
 
     match_labels: dict[str, str] | None = None
     match_expressions: list[LabelSelectorRequirement] | None = None
 
 
-class OwnerReference(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class OwnerReference(ApiType, frozen=True):
     """metav1.OwnerReference: the fields that name the owner."""
 
     kind: str | None = None
@@ -51,7 +55,7 @@ class OwnerReference(Struct, rename="camel", frozen=True, kw_only=True, gc=False
     uid: str | None = None
 
 
-class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class ObjectMeta(ApiType, frozen=True):
     """metav1.ObjectMeta. A pod at CREATE has `generate_name` and no `name`, and often no `namespace`."""
 
     name: str | None = None
@@ -78,30 +82,32 @@ class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
         return next((each for each in self.owner_references or () if each.kind == kind), None)
 
 
-class Namespace(Struct, frozen=True, kw_only=True, gc=False):
+class Namespace(ApiType, frozen=True):
     """v1.Namespace: its name and labels."""
 
     metadata: ObjectMeta
 
 
-class ConfigMap(Struct, frozen=True, kw_only=True, gc=False):
+class ConfigMap(ApiType, frozen=True):
     """v1.ConfigMap without its data: core reads only whether CLUSTER_AUTOSCALER_STATUS exists."""
 
     metadata: ObjectMeta
 
 
-class ObjectReference(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class ObjectReference(ApiType, frozen=True):
     """v1.ObjectReference: the fields that name the object."""
 
     namespace: str | None = None
     name: str | None = None
 
 
-class Condition(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.NodeCondition and Longhorn's Condition."""
+class Condition(ApiType, frozen=True):
+    """metav1.Condition, and those of nodes, pods and VMs. `last_transition_time` is when `status` last changed."""
 
     type: str | None = None
     status: str | None = None
+    reason: str | None = None
+    message: str | None = None
     last_transition_time: str | None = None
 
 

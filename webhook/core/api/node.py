@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from msgspec import Struct
-
 from webhook.core.api.container import Quantities
-from webhook.core.api.meta import Condition, ObjectMeta
+from webhook.core.api.meta import ApiType, Condition, ObjectMeta
 
 LABEL_NODE_POOL: Final = "karpenter.sh/nodepool"
 
 
-class Taint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class Taint(ApiType, frozen=True):
     """v1.Taint: it keeps pods without a matching toleration away from a node."""
 
     key: str | None = None
@@ -21,14 +19,14 @@ class Taint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     effect: str | None = None
 
 
-class NodeSpec(Struct, rename="camel", frozen=True, kw_only=True, weakref=True):
+class NodeSpec(ApiType, frozen=True):
     """v1.NodeSpec: whether the node is cordoned, and its taints."""
 
     unschedulable: bool | None = None
     taints: list[Taint] | None = None
 
 
-class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, weakref=True):
+class NodeStatus(ApiType, frozen=True):
     """v1.NodeStatus: what a node has for pods, and its conditions."""
 
     allocatable: Quantities | None = None
@@ -40,7 +38,7 @@ class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, weakref=True
         return any(each.type == "Ready" and each.status == "True" for each in self.conditions or ())
 
 
-class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class Node(ApiType, frozen=True):
     """v1.Node: what kube-scheduler's rules and `reunite` read of it."""
 
     metadata: ObjectMeta
@@ -71,26 +69,26 @@ class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
         return bool(self.status and self.status.ready) and not (self.spec and self.spec.unschedulable)
 
 
-class VolumeCount(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class VolumeCount(ApiType, frozen=True):
     """storage/v1 VolumeNodeResources: how many volumes of a driver the node takes."""
 
     count: int | None = None
 
 
-class CSINodeDriver(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class CSINodeDriver(ApiType, frozen=True):
     """storage/v1 CSINodeDriver: a CSI driver on a node, and its limit."""
 
     name: str | None = None
     allocatable: VolumeCount | None = None
 
 
-class CSINodeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class CSINodeSpec(ApiType, frozen=True):
     """storage/v1 CSINodeSpec: the CSI drivers of one node."""
 
     drivers: list[CSINodeDriver] | None = None
 
 
-class CSINode(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class CSINode(ApiType, frozen=True):
     """storage/v1 CSINode; its name is the node's."""
 
     metadata: ObjectMeta

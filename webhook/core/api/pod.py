@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Final, TypeAlias
 
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw
 
 from webhook.core.api.affinity import Affinity, NodeAffinity, NodeSelector, PodAffinityTerm, TopologySpreadConstraint
 from webhook.core.api.container import (
     Actuated,
     ContainerStateWaiting,
     ContainerStatus,
-    PodCondition,
     Quantities,
     Workload,
 )
@@ -28,6 +27,8 @@ from webhook.core.api.meta import (
     NAME_MAX_CHARS,
     NAMESPACE_MAX_CHARS,
     UID_MAX_CHARS,
+    ApiType,
+    Condition,
     ObjectMeta,
     OwnerReference,
     Present,
@@ -43,7 +44,7 @@ _LabelKey: TypeAlias = Annotated[str, Meta(max_length=LABEL_KEY_MAX_CHARS)]
 _LabelValue: TypeAlias = Annotated[str, Meta(max_length=LABEL_VALUE_MAX_CHARS)]
 
 
-class Toleration(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class Toleration(ApiType, frozen=True):
     """v1.Toleration; an absent key, effect or operator is the empty string."""
 
     key: str | None = None
@@ -52,13 +53,13 @@ class Toleration(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     effect: str | None = None
 
 
-class PersistentVolumeClaimVolumeSource(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class PersistentVolumeClaimVolumeSource(ApiType, frozen=True):
     """v1.PersistentVolumeClaimVolumeSource: the claim in the pod's namespace."""
 
     claim_name: str | None = None
 
 
-class Volume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class Volume(ApiType, frozen=True):
     """v1.Volume: the fields that lead to a claim, and inline volumes that kube-scheduler keeps apart."""
 
     name: str | None = None
@@ -75,13 +76,13 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
         return bool(self.gce_persistent_disk or self.aws_elastic_block_store or self.iscsi or self.rbd)
 
 
-class PodSchedulingGate(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class PodSchedulingGate(ApiType, frozen=True):
     """v1.PodSchedulingGate: kube-scheduler ignores a pod that has one."""
 
     name: str | None = None
 
 
-class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
+class PodSpec(Workload, frozen=True):
     """v1.PodSpec: what decides on which nodes the pod can run, and its volumes."""
 
     node_name: str | None = None
@@ -126,12 +127,12 @@ class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
         return self.node_affinity.required if self.node_affinity else None
 
 
-class PodStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class PodStatus(ApiType, frozen=True):
     """v1.PodStatus: phase, conditions, and what changes which resources the pod takes of its node."""
 
     phase: str | None = None
     nominated_node_name: str | None = None
-    conditions: list[PodCondition] | None = None
+    conditions: list[Condition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
     resources: Actuated | None = None
@@ -139,7 +140,7 @@ class PodStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     node_allocatable_resource_claim_statuses: list[Present] | None = None
 
     @property
-    def scheduled(self) -> PodCondition | None:
+    def scheduled(self) -> Condition | None:
         """The condition PodScheduled, None before kube-scheduler has written it."""
         for condition in self.conditions or ():
             if condition.type == POD_SCHEDULED:
@@ -156,7 +157,7 @@ class PodStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
         return None
 
 
-class Pod(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class Pod(ApiType, frozen=True):
     """v1.Pod: the pod under admission, or a share-manager pod."""
 
     metadata: ObjectMeta
@@ -175,13 +176,13 @@ def uses(pod: Pod, claim: str) -> bool:
     return claim in claims_of(pod)
 
 
-class _Owner(OwnerReference, frozen=True, kw_only=True):
+class _Owner(OwnerReference, frozen=True):
     kind: BoundedName | None = None
     name: BoundedName | None = None
     uid: BoundedUid | None = None
 
 
-class _PodMeta(ObjectMeta, frozen=True, kw_only=True):
+class _PodMeta(ObjectMeta, frozen=True):
     name: BoundedName | None = None
     generate_name: BoundedName | None = None
     namespace: _BoundedNamespace | None = None
@@ -189,23 +190,23 @@ class _PodMeta(ObjectMeta, frozen=True, kw_only=True):
     owner_references: list[_Owner] | None = None  # type: ignore[assignment]  # nobody appends to it
 
 
-class _Claim(PersistentVolumeClaimVolumeSource, frozen=True, kw_only=True):
+class _Claim(PersistentVolumeClaimVolumeSource, frozen=True):
     claim_name: BoundedName | None = None
 
 
-class _Volume(Volume, frozen=True, kw_only=True):
+class _Volume(Volume, frozen=True):
     name: BoundedName | None = None
     persistent_volume_claim: _Claim | None = None
 
 
-class _Spec(PodSpec, frozen=True, kw_only=True):
+class _Spec(PodSpec, frozen=True):
     node_name: BoundedName | None = None
     node_selector: dict[_LabelKey, _LabelValue] | None = None
     affinity: Raw = Raw(b"null")  # type: ignore[assignment]  # AdmissionRequest.pod decodes it
     volumes: list[_Volume] | None = None  # type: ignore[assignment]  # the same
 
 
-class AdmittedPod(Pod, frozen=True, kw_only=True):
+class AdmittedPod(Pod, frozen=True):
     """v1.Pod of a request, with a bound for each text that a record or a cache can store.
 
     An API server asks webhooks before it validates a pod. It never bounds the name of a claim

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from msgspec import Struct
-
 from webhook.core.api.affinity import NodeSelector
 from webhook.core.api.longhorn import LONGHORN_CSI_DRIVER
-from webhook.core.api.meta import NamespacedName, ObjectMeta, ObjectReference, Present
+from webhook.core.api.meta import ApiType, NamespacedName, ObjectMeta, ObjectReference, Present
 
 _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool
 
 
-class PersistentVolumeClaimSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class PersistentVolumeClaimSpec(ApiType, frozen=True):
     """v1.PersistentVolumeClaimSpec; `volume_name` is the bound PersistentVolume."""
 
     access_modes: list[str] | None = None
@@ -21,13 +19,13 @@ class PersistentVolumeClaimSpec(Struct, rename="camel", frozen=True, kw_only=Tru
     volume_mode: str | None = None
 
 
-class PersistentVolumeClaimStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class PersistentVolumeClaimStatus(ApiType, frozen=True):
     """v1.PersistentVolumeClaimStatus; the phase is Pending, Bound or Lost."""
 
     phase: str | None = None
 
 
-class PersistentVolumeClaim(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class PersistentVolumeClaim(ApiType, frozen=True):
     """v1.PersistentVolumeClaim: the claim of a pod on storage."""
 
     metadata: ObjectMeta
@@ -35,7 +33,7 @@ class PersistentVolumeClaim(Struct, rename="camel", frozen=True, kw_only=True, g
     status: PersistentVolumeClaimStatus | None = None
 
 
-class CSIPersistentVolumeSource(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class CSIPersistentVolumeSource(ApiType, frozen=True):
     """v1.CSIPersistentVolumeSource. `volume_handle` is Longhorn's volume; the PersistentVolume's name can differ."""
 
     driver: str | None = None
@@ -51,15 +49,23 @@ class CSIPersistentVolumeSource(Struct, rename="camel", frozen=True, kw_only=Tru
         return self.attribute(name) in _GO_TRUE
 
 
-class VolumeNodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class VolumeNodeAffinity(ApiType, frozen=True):
     """v1.VolumeNodeAffinity: the nodes from which a volume can be reached."""
 
     required: NodeSelector | None = None
 
 
-class InTreeSources(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """The in-tree sources that kube-scheduler translates to CSI (k8s.io/csi-translation-lib, translate.go)."""
+class PersistentVolumeSpec(ApiType, frozen=True):
+    """v1.PersistentVolumeSpec: the claim that the volume is bound to, and its source.
 
+    The source is that of a CSI driver, or an in-tree source that kube-scheduler translates to CSI
+    (k8s.io/csi-translation-lib, translate.go).
+    """
+
+    csi: CSIPersistentVolumeSource | None = None
+    claim_ref: ObjectReference | None = None
+    volume_mode: str | None = None
+    node_affinity: VolumeNodeAffinity | None = None
     aws_elastic_block_store: Present | None = None
     azure_disk: Present | None = None
     azure_file: Present | None = None
@@ -69,28 +75,12 @@ class InTreeSources(Struct, rename="camel", frozen=True, kw_only=True, gc=False)
     vsphere_volume: Present | None = None
 
     def in_tree(self) -> str | None:
-        """Return the name of the source that is set, as in Kubernetes; None if the volume has another source."""
-        return next((encoded for name, encoded in _IN_TREE.items() if getattr(self, name) is not None), None)
+        """Return the name of the in-tree source that is set, as in Kubernetes; None with another source."""
+        fields = zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True)
+        return next((encoded for name, encoded in fields if isinstance(getattr(self, name), Present)), None)
 
 
-_IN_TREE: Final = dict(zip(InTreeSources.__struct_fields__, InTreeSources.__struct_encode_fields__, strict=True))
-
-
-def in_tree_sources(encoded: str | None) -> dict[str, Present]:
-    """Return the field of the source with this name, for the constructor of an InTreeSources."""
-    return {name: Present() for name, known in _IN_TREE.items() if known == encoded}
-
-
-class PersistentVolumeSpec(InTreeSources, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PersistentVolumeSpec: the volume of a CSI or in-tree driver, and the claim that the volume is bound to."""
-
-    csi: CSIPersistentVolumeSource | None = None
-    claim_ref: ObjectReference | None = None
-    volume_mode: str | None = None
-    node_affinity: VolumeNodeAffinity | None = None
-
-
-class PersistentVolume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class PersistentVolume(ApiType, frozen=True):
     """v1.PersistentVolume: the volume behind a claim."""
 
     metadata: ObjectMeta

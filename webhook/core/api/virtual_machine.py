@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import field
 
 from webhook.core.api.affinity import is_node_name
 from webhook.core.api.kubevirt import MigrationState
-from webhook.core.api.meta import ObjectMeta, Present
+from webhook.core.api.meta import ApiType, Condition, ObjectMeta, Present
 
 VM_KIND: Final = "VirtualMachine"
 KUBEVIRT_API_VERSION: Final = "kubevirt.io/v1"
@@ -33,27 +33,27 @@ class VMClaim(NamedTuple):
     cdrom: bool = False
 
 
-class ClaimSource(Struct, rename="camel", frozen=True, kw_only=True):
+class ClaimSource(ApiType, frozen=True):
     """PersistentVolumeClaimVolumeSource. KubeVirt attaches a hotpluggable volume with a pod of its own."""
 
     claim_name: str | None = None
     hotpluggable: bool | None = None
 
 
-class DataVolumeSource(Struct, rename="camel", frozen=True, kw_only=True):
+class DataVolumeSource(ApiType, frozen=True):
     """DataVolumeSource. The claim has the name of the DataVolume."""
 
     name: str | None = None
     hotpluggable: bool | None = None
 
 
-class EphemeralSource(Struct, rename="camel", frozen=True, kw_only=True):
+class EphemeralSource(ApiType, frozen=True):
     """EphemeralVolumeSource: a claim that the VM only reads. This is not Kubernetes' generic ephemeral volume."""
 
     persistent_volume_claim: ClaimSource | None = None
 
 
-class Volume(Struct, rename="camel", frozen=True, kw_only=True):
+class Volume(ApiType, frozen=True):
     """Volume of a VirtualMachineInstance. A memoryDump has no field here, because no VM starts with one."""
 
     name: str | None = None
@@ -81,26 +81,26 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True):
         return None if self.hotpluggable else self.claim_name
 
 
-class Disk(Struct, rename="camel", frozen=True, kw_only=True):
+class Disk(ApiType, frozen=True):
     """Disk of a domain. Its volume has the same name. A volume of virtiofs has a filesystem instead of a disk."""
 
     name: str | None = None
     cdrom: Present | None = None
 
 
-class Devices(Struct, rename="camel", frozen=True, kw_only=True):
+class Devices(ApiType, frozen=True):
     """Devices of a domain."""
 
     disks: list[Disk] | None = None
 
 
-class Domain(Struct, rename="camel", frozen=True, kw_only=True):
+class Domain(ApiType, frozen=True):
     """DomainSpec of a VirtualMachineInstance."""
 
     devices: Devices | None = None
 
 
-class VMISpec(Struct, rename="camel", frozen=True, kw_only=True):
+class VMISpec(ApiType, frozen=True):
     """VirtualMachineInstanceSpec, in part."""
 
     domain: Domain | None = None
@@ -118,20 +118,20 @@ class VMISpec(Struct, rename="camel", frozen=True, kw_only=True):
         )
 
 
-class VMITemplateSpec(Struct, rename="camel", frozen=True, kw_only=True):
+class VMITemplateSpec(ApiType, frozen=True):
     """VirtualMachineInstanceTemplateSpec, in part."""
 
     metadata: ObjectMeta | None = None
     spec: VMISpec = field(default_factory=VMISpec)
 
 
-class VirtualMachineSpec(Struct, rename="camel", frozen=True, kw_only=True):
+class VirtualMachineSpec(ApiType, frozen=True):
     """VirtualMachineSpec, in part."""
 
     template: VMITemplateSpec = field(default_factory=VMITemplateSpec)
 
 
-class StartFailure(Struct, rename="camel", frozen=True, kw_only=True):
+class StartFailure(ApiType, frozen=True):
     """VirtualMachineStartFailure: how many VirtualMachineInstances in a row ended without ever Running.
 
     KubeVirt clears it once one runs (pkg/virt-controller/watch/vm/vm.go, syncStartFailureStatus).
@@ -140,13 +140,13 @@ class StartFailure(Struct, rename="camel", frozen=True, kw_only=True):
     consecutive_fail_count: int | None = None
 
 
-class VirtualMachineStatus(Struct, rename="camel", frozen=True, kw_only=True):
+class VirtualMachineStatus(ApiType, frozen=True):
     """VirtualMachineStatus, in part."""
 
     start_failure: StartFailure | None = None
 
 
-class VirtualMachine(Struct, rename="camel", frozen=True, kw_only=True):
+class VirtualMachine(ApiType, frozen=True):
     """VirtualMachine, in part."""
 
     metadata: ObjectMeta
@@ -165,13 +165,13 @@ class VirtualMachine(Struct, rename="camel", frozen=True, kw_only=True):
         return (failure.consecutive_fail_count if failure else None) or 0
 
 
-class VMINode(Struct, rename="camel", frozen=True, kw_only=True):
+class VMINode(ApiType, frozen=True):
     """VirtualMachineInstanceStatus, as far as a decision reads it."""
 
     node_name: str | None = None
 
 
-class VirtualMachineInstance(Struct, rename="camel", frozen=True, kw_only=True):
+class VirtualMachineInstance(ApiType, frozen=True):
     """VirtualMachineInstance, in part."""
 
     metadata: ObjectMeta
@@ -195,21 +195,21 @@ class VirtualMachineInstance(Struct, rename="camel", frozen=True, kw_only=True):
         return next((each.name for each in self.metadata.owner_references or () if each.kind == VM_KIND), None)
 
 
-class Backup(Struct, rename="camel", frozen=True, kw_only=True):
+class Backup(ApiType, frozen=True):
     """VirtualMachineInstanceBackupStatus, in part."""
 
     completed: bool | None = None
     failed: bool | None = None
 
 
-class ChangedBlockTracking(Struct, rename="camel", frozen=True, kw_only=True):
+class ChangedBlockTracking(ApiType, frozen=True):
     """ChangedBlockTrackingStatus, in part."""
 
     state: str | None = None
     backup_status: Backup | None = None
 
 
-class VMIVolumeStatus(Struct, rename="camel", frozen=True, kw_only=True):
+class VMIVolumeStatus(ApiType, frozen=True):
     """VolumeStatus of a VMI. `hotplug_volume` is set if the volume was attached to the running VM."""
 
     name: str | None = None
@@ -217,28 +217,19 @@ class VMIVolumeStatus(Struct, rename="camel", frozen=True, kw_only=True):
     hotplug_volume: Present | None = None
 
 
-class VMICondition(Struct, rename="camel", frozen=True, kw_only=True):
-    """VirtualMachineInstanceCondition, in part."""
-
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-
-
-class VMIStatus(VMINode, rename="camel", frozen=True, kw_only=True):
+class VMIStatus(VMINode, frozen=True):
     """VirtualMachineInstanceStatus, in part."""
 
     phase: str | None = None
     evacuation_node_name: str | None = None
     changed_block_tracking: ChangedBlockTracking | None = None
     volume_status: list[VMIVolumeStatus] | None = None
-    conditions: list[VMICondition] | None = None
+    conditions: list[Condition] | None = None
     migrated_volumes: list[Present] | None = None
     migration_state: MigrationState | None = None
     fs_freeze_status: str | None = field(default=None, name="fsFreezeStatus")
 
-    def condition(self, type_: str) -> VMICondition | None:
+    def condition(self, type_: str) -> Condition | None:
         """Return the condition of this type; None if there is none."""
         return next((each for each in self.conditions or () if each.type == type_), None)
 

@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from webhook.core import refs
+from webhook.core.api.pod import Pod
 from webhook.core.opt_in import Policy, asked_value, label_of, opts_in
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import KINDS_OF_VMS, Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.records.virt_launchers import VirtLauncher
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
-_ABSENT: Final = object()  # a record itself may be None
 _KINDS_OF_ROWS: Final = (
     Kind.PERSISTENT_VOLUME_CLAIM,
     Kind.PERSISTENT_VOLUME,
@@ -34,13 +34,6 @@ class CachedView(CallView):
 
     def __init__(self, caches: Caches) -> None:
         super().__init__(caches, 0.0, {})
-        # The last record of each kind with its key and object: a VM's row asks for some objects twice.
-        self._latest: dict[Kind, tuple[str, object, Any]] = {}
-
-    def read_error(self, ref: Ref) -> str:
-        """Return why the cache of this object is not up to date; empty if it is."""
-        cache = self._caches.get(ref.kind)
-        return cache.problem if cache else "it is never listed"
 
     def has_longhorn_nodes(self) -> bool:
         """Return whether the cache has any nodes.longhorn.io."""
@@ -56,14 +49,7 @@ class CachedView(CallView):
         cache = self._caches.get(kind)
         if cache is None or (kind in KINDS_OF_VMS and not self._follows(kind)):
             return NoObject.UNAVAILABLE
-        cache_key = cache.resource.key(key)
-        record = cache.objects.get(cache_key, _ABSENT)
-        if record is _ABSENT:
-            return NoObject.NOT_FOUND if cache.synced else NoObject.UNAVAILABLE
-        latest = self._latest.get(kind)
-        if latest is None or latest[0] != cache_key or latest[1] is not record:
-            latest = self._latest[kind] = cache_key, record, cache.resource.to_object(cache_key, record)
-        return latest[2]
+        return cache.get(key) or (NoObject.NOT_FOUND if cache.synced else NoObject.UNAVAILABLE)
 
     # The caches behind a VM's row.
 
@@ -89,24 +75,24 @@ class CachedView(CallView):
     def _caches_of_rows(self) -> list[ListWatch]:
         return [cache for kind in _KINDS_OF_ROWS if (cache := self._caches.get(kind))]
 
-    def opted_in_pods(self, policy: Policy) -> Iterator[tuple[str, VirtLauncher]]:
-        """Yield the cache key and record of each virt-launcher pod whose VM may be opted in."""
-        for key, virt_launcher in list(self._records().items()):
-            value = virt_launcher.common.co_schedule
+    def opted_in_pods(self, policy: Policy) -> Iterator[tuple[str, Pod]]:
+        """Yield the cache key of each virt-launcher pod, and the pod, whose VM may be opted in."""
+        for key, pod in list(self._pods().items()):
+            value = pod.metadata.annotation(ANNOTATION_CO_SCHEDULE)
             if opts_in(self._asked(key, policy) if value is None else value):
-                yield key, virt_launcher
+                yield key, pod
 
     def _asked(self, key: str, policy: Policy) -> str | None:
         """Return the value that counts for a pod without an annotation; None if that is not known."""
         found = self.get(refs.namespace(key.partition("/")[0]))
         return None if found is NoObject.UNAVAILABLE else asked_value(None, label_of(found), policy)[0]
 
-    def virt_launcher(self, key: str) -> VirtLauncher | None:
-        """Return the record of the virt-launcher pod of this cache key; None if there is none."""
-        return self._records().get(key)
+    def virt_launcher(self, key: str) -> Pod | None:
+        """Return the virt-launcher pod of this cache key; None if there is none."""
+        return self._pods().get(key)
 
-    def _records(self) -> Mapping[str, VirtLauncher]:
-        """Return the records of all virt-launcher pods by cache key, whether the cache has other pods or not."""
+    def _pods(self) -> Mapping[str, Pod]:
+        """Return all virt-launcher pods by cache key, whether the cache has other pods or not."""
         cache = self._caches.get(Kind.VIRT_LAUNCHER_POD)
         if cache is None:
             return {}

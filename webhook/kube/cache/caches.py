@@ -123,8 +123,8 @@ class Caches(dict[StrEnum, ListWatch]):
         cache = self.get(Kind.VIRTUAL_MACHINE_INSTANCE)
         if cache is None or not (cache.synced and cache.installed):
             return ANY_NUMBER
-        record = cache.objects.get(vmi)
-        return 1 + len(record.claims) if record is not None and record.uid == uid else 0
+        stored = cache.objects.get(vmi)
+        return 1 + len(stored.claims) if stored is not None and stored.metadata.uid == uid else 0
 
     def snapshot(self, now: float) -> AnySnapshot:
         """Return the snapshot of pods and nodes; SnapshotUnavailable if the caches are not up to date."""

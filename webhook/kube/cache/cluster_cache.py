@@ -115,7 +115,7 @@ class LiveReads:
         wire = decoders.object(reply.body)
         if isinstance(wire, NotJSON):
             raise ApiError(f"an object that can't be read: {wire.why}")
-        return LiveRead(resource.to_object(resource.key(ref.key), resource.transform(wire)))
+        return LiveRead(resource.transform(wire))
 
     async def _list_on_node(self, ref: Ref) -> LiveRead:
         """LIST the virt-launcher pods of one namespace on one node: a small answer from the API server's own index.
@@ -134,7 +134,7 @@ class LiveReads:
         page = decoders.page(reply.body)
         if isinstance(page, NotJSON):
             raise ApiError(f"a list that can't be read: {page.why}")
-        return LiveRead([pods.to_object(pods.key_of(wire.metadata), pods.transform(wire)) for wire in page.items])
+        return LiveRead([pods.transform(wire).virt_launcher for wire in page.items])
 
     async def _look_for_longhorn_nodes(self, resource: Resource) -> None:
         """Find out whether only this nodes.longhorn.io is absent, or all are, if no fresh cache knows that."""

@@ -10,20 +10,16 @@ from typing import Any, Final
 from msgspec import Struct
 
 from webhook.core import refs
-from webhook.core.api.longhorn import ASSIGNED_STATES, SHARE_MANAGER_POD_PREFIX, Need
+from webhook.core.api.longhorn import ASSIGNED_STATES, SHARE_MANAGER_POD_PREFIX, Need, ShareManager
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.api.storage import claim_of
+from webhook.core.api.storage import PersistentVolume, claim_of
 from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import KINDS_OF_VMS, USERS_MAX, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
 from webhook.kube.cache.caches import Caches
 from webhook.kube.informer.resource import Indexer, namespaced_key
-from webhook.kube.records.nodes import NodeIndex
-from webhook.kube.records.parts import ShareManagerRecord
+from webhook.kube.records.objects import NodeIndex, vm_of
 from webhook.kube.records.pods import unread_claims
-from webhook.kube.records.virt_launchers import to_object
-from webhook.kube.records.virtual_machines import vm_of
-from webhook.kube.records.volumes import VolumeRecord, is_longhorn
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 _OF_USERS: Final = (*KINDS_OF_VMS, Kind.PERSISTENT_VOLUME, Kind.VIRT_LAUNCHER_POD)
@@ -50,7 +46,6 @@ class CallView:
         self._caches = caches
         self._now = now
         self._fresh: dict[Kind, bool] = {}
-        self._vmis: dict[NamespacedName, Any] = {}  # core asks for the pod's own three times
         self._snapshot: AnySnapshot | None = None
         self.reads = reads
         self.missing: dict[Ref, None] = {}
@@ -151,14 +146,14 @@ class CallView:
             return NoObject.UNAVAILABLE
         known = cache.index.virt_launchers
         keys = cache.index.by_claim.index_keys(namespaced_key(*claim))
-        return [to_object(key, known[key]) for key in keys if key in known]
+        return [known[key] for key in keys if key in known]
 
     def users_of(self, volume: str, claim: NamespacedName) -> VolumeUsers:
         """Return who uses this volume by way of the claim, as the caches have it, up to date or not."""
         vms, claim_key = set[str](), namespaced_key(*claim)
         for cache in filter(None, map(self._caches.get, KINDS_OF_VMS)):
             keys = cache.index.index_keys(claim_key) if cache.synced and isinstance(cache.index, Indexer) else ()
-            vms.update(vm_of(key, cache.objects[key]) for key in islice(keys, USERS_MAX))
+            vms.update(vm_of(cache.objects[key]) for key in islice(keys, USERS_MAX))
         watched = self._caches.get(Kind.VIRT_LAUNCHER_POD)
         pods = watched.index if watched and isinstance(watched.index, Pods) else Pods()
         return VolumeUsers(
@@ -172,8 +167,9 @@ class CallView:
         """Return the names of the PersistentVolumes in the cache that have this CSI volume handle."""
         cache = self._caches[Kind.PERSISTENT_VOLUME]
         names = list(islice(cache.index.index_keys(volume), USERS_MAX)) if isinstance(cache.index, Indexer) else []
-        named: VolumeRecord | None = cache.objects.get(volume)
-        return [volume, *names] if named and named.handle == volume and is_longhorn(named) else names
+        named: PersistentVolume | None = cache.objects.get(volume)
+        csi = named.longhorn_csi if named else None
+        return [volume, *names] if csi and csi.volume_handle == volume else names
 
     def _why_not_known(self, kind: Kind) -> str:
         cache = self._caches.get(kind)
@@ -206,14 +202,9 @@ class CallView:
         if not fresh:
             counts.stale += 1
             return None
-        is_vmi = kind is Kind.VIRTUAL_MACHINE_INSTANCE
-        stored = (self._vmis.get(key) if is_vmi else None) or cache.get(key)
-        if stored is None:
-            counts.miss += 1
-            return None
-        if is_vmi:
-            self._vmis[key] = stored
-        counts.hit += 1
+        stored = cache.get(key)
+        counts.miss += stored is None
+        counts.hit += stored is not None
         return stored
 
     def _follows(self, kind: Kind) -> bool:
@@ -228,8 +219,8 @@ class CallView:
         pods, share_managers = self._caches[Kind.SHARE_MANAGER_POD], self._caches[Kind.SHARE_MANAGER]
         if not (pods.fresh(self._now) and share_managers.fresh(self._now)):
             return False
-        record: ShareManagerRecord | None = share_managers.objects.get(pod.removeprefix(SHARE_MANAGER_POD_PREFIX))
-        status = None if record is None else record.status
+        found: ShareManager | None = share_managers.objects.get(pod.removeprefix(SHARE_MANAGER_POD_PREFIX))
+        status = found.status if found else None
         return status is not None and (status.state or "absent") not in ASSIGNED_STATES
 
 

@@ -118,10 +118,6 @@ class Indexer(_RecordIndex):
             del self._keys[value]
 
 
-def _name(name: str) -> str:
-    return name
-
-
 class Resource(Struct, frozen=True, kw_only=True):
     """One kind at the API server.
 
@@ -131,12 +127,10 @@ class Resource(Struct, frozen=True, kw_only=True):
         plural: the resource's name in paths.
         namespace: the only namespace that is read; empty for all namespaces, and for cluster-scoped kinds.
         namespaced: whether all namespaces are read, so that the cache key has the namespace.
-        name_key: object name -> cache key, for kinds whose cache key has no namespace.
         selector: label selector of list and watch; `fields`: their field selector.
         wire: the type that one object is decoded to; `large`: the one that a long object is decoded to before.
-        transform: wire object -> record.
-        to_object: cache key and record -> core's object.
-        index: makes the index over the records; None for no index.
+        transform: wire object -> what the cache stores: core's object, or the record of a pod.
+        index: makes the index over what is stored; None for no index.
         watched: False for a kind that is never cached, but read each time.
         page_objects: how many objects a page of a list has. Decoding a page takes a few ms, which delays admissions.
     """
@@ -148,10 +142,8 @@ class Resource(Struct, frozen=True, kw_only=True):
     wire: type[Any]
     large: type[Large] | None = None
     transform: Callable[[Any], Any]
-    to_object: Callable[[Any, Any], Any]
     namespace: str = ""
     namespaced: bool = False
-    name_key: Callable[[str], str] = _name
     selector: str = ""
     fields: str = ""
     page_objects: int = 500  # as client-go
@@ -169,16 +161,16 @@ class Resource(Struct, frozen=True, kw_only=True):
         return "/".join(filter(None, (self.prefix, within, self.plural, quote(key.name, safe=""))))
 
     def key(self, key: NamespacedName) -> str:
-        """Return the cache key of an object: NAMESPACE/NAME, or what `name_key` makes of the name."""
-        return namespaced_key(*key) if self.namespaced else self.name_key(key.name)
+        """Return the cache key of an object: NAMESPACE/NAME, or the name in a cache of one namespace or of none."""
+        return namespaced_key(*key) if self.namespaced else key.name
 
     def key_of(self, meta: Any) -> str:
         """Return the cache key of the object with this metadata. Equal keys of several kinds are one string."""
         if self.namespaced:
-            key = namespaced_key(meta.namespace, meta.name)
-            # A claim's key is also in the records of pods and volumes. Nothing else refers to a pod by its key.
+            key = namespaced_key(meta.namespace or "", meta.name or "")
+            # A claim's key is also in the records of pods. Nothing else refers to a pod by its key.
             return intern(key) if self.kind is Kind.PERSISTENT_VOLUME_CLAIM else key
-        return intern(self.name_key(meta.name))
+        return intern(meta.name or "")
 
 
 def namespaced_key(namespace: str, name: str) -> str:

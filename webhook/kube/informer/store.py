@@ -6,12 +6,10 @@ Invariant: a list in progress is not visible. `objects` changes by single events
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from webhook.core.api.meta import NamespacedName
 from webhook.kube.informer.resource import Index, Resource
-
-_ABSENT: Final = object()  # a record itself may be None
 
 
 class Store:
@@ -40,10 +38,8 @@ class Store:
         self._changed: list[str] = []  # keys of the list in progress whose records differ from `objects`
 
     def get(self, key: NamespacedName) -> Any | None:
-        """Return core's object of this key, made from its record; None if there is no record."""
-        cache_key = self.resource.key(key)
-        record = self.objects.get(cache_key, _ABSENT)
-        return None if record is _ABSENT else self.resource.to_object(cache_key, record)
+        """Return what is stored of the object of this key; None if there is nothing."""
+        return self.objects.get(self.resource.key(key))
 
     def begin_list(self) -> None:
         """Begin a list. The index takes the objects of the first list at once, those of a later list at its end."""

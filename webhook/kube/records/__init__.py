@@ -1,9 +1,7 @@
-"""The records that the caches store, one module a kind.
+"""What the caches store of the objects of each kind.
 
-A cluster can have 100,000 objects of a kind, so a cache stores records, not objects. A record has the fields that core
-reads except the name, which is in the cache key. Equal parts of records are shared (webhook.kube.records.shared).
-
-Each module has two functions: `transform(wire)` makes the record of a decoded object (client-go's TransformFunc), and
-`to_object(key, record)` makes core's object of a record and its cache key. Invariant: what core reads of
-to_object(key, transform(wire)) is what core would read of the object itself.
+A cache stores core's objects, with only the fields that core reads: `objects` makes them of decoded ones (client-go's
+TransformFunc). Only pods are records (`pods`), because a cluster has 150,000 of them: a record has what a node's sums
+need to count its pod and to stop counting it. A pod of a VM is also stored as core's pod. Invariant: what core reads of
+a stored object is what core would read of the object itself.
 """

@@ -1,19 +1,19 @@
-"""Pods of any kind: the record of one, as kube-scheduler counts it on a node."""
+"""Pods: the record of one, as kube-scheduler counts it on a node, and core's pod of a VM or of a share-manager."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from sys import intern
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec import Struct, field
 
-from webhook.core.api.affinity import PREFERRED, NodeAffinity
-from webhook.core.api.container import Workload
 from webhook.core.api.kubevirt import HOTPLUG_DISK, LABEL_APP, VIRT_LAUNCHER
-from webhook.core.api.longhorn import LABEL_LONGHORN_NODE, near_nodes
-from webhook.core.api.pod import PodSchedulingGate, PodStatus
+from webhook.core.api.pod import (
+    Pod,
+    PodSpec,
+)
 from webhook.core.large_pod import NOT_COMPARED, TERMS_PATH, VOLUMES_PATH
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.scheduler.state.pod_info import (
@@ -28,39 +28,19 @@ from webhook.core.scheduler.state.pod_info import (
 )
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.kube.informer.resource import namespaced_key
-from webhook.kube.records import virt_launchers
-from webhook.kube.records.shared import share
-from webhook.kube.records.virt_launchers import VirtLauncher, WireAffinity, WirePodMeta, WirePodVolume, decision_in
+from webhook.kube.records.virt_launchers import claim_keys, decision_of, virt_launcher
 
 _REPLICA: Final = REPLICA_LABELS.items()
 _POD: Final = "Pod"
+_T = TypeVar("_T")
+_shared: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
+"""Each part for as long as a record has it. So the table needs no bound, and a part that is gone costs nothing."""
 
 
-class _WireSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
-    node_name: str | None = None
-    scheduler_name: str | None = None
-    node_selector: dict[str, str] | None = None
-    affinity: WireAffinity | None = None
-    scheduling_gates: list[PodSchedulingGate] | None = None
-    volumes: list[WirePodVolume] | None = None
+class WirePod(Pod, frozen=True, kw_only=True):
+    """v1.Pod with the paths of its fields that are too long to be read (webhook.core.large_pod)."""
 
-    @property
-    def node_affinity(self) -> NodeAffinity | None:
-        return self.affinity.node_affinity if self.affinity else None
-
-    @property
-    def near_nodes(self) -> Iterable[str]:
-        raw = bytes(self.affinity.pod_affinity) if self.affinity else b""
-        terms = (msgspec.json.decode(raw) or {}).get(PREFERRED) if LABEL_LONGHORN_NODE.encode() in raw else None
-        return near_nodes(terms or ())
-
-
-class WirePod(Struct, gc=False):
-    """A pod, as far as it is decoded."""
-
-    metadata: WirePodMeta
-    spec: _WireSpec = field(default_factory=_WireSpec)
-    status: PodStatus | None = None
+    spec: PodSpec = field(default_factory=PodSpec)
     not_compared: list[str] | None = field(name=NOT_COMPARED, default=None)
 
 
@@ -80,14 +60,14 @@ class DecodedPod(Struct, frozen=True, gc=False):
 
     Attributes:
         pod_infos: the pod as each node counts it; empty if no node does.
-        virt_launcher: the record of a virt-launcher pod; None for any other pod.
+        virt_launcher: core's pod, if it is of a VM; None for any other pod.
         claim_user: what another pod has of claims, and any pod whose volumes are not read; None if none, as most pods.
         digest: equal for two states of a pod that count alike.
         replica: whether the pod has the labels of the webhook's own pods.
     """
 
     pod_infos: tuple[PodInfo, ...]
-    virt_launcher: VirtLauncher | None
+    virt_launcher: Pod | None
     claim_user: ClaimUser | None
     namespace: str
     digest: int
@@ -106,8 +86,20 @@ class PodRecord(Struct, frozen=True, gc=False):
     """
 
     pod_infos: PodInfo | tuple[PodInfo, ...]
-    virt_launcher: VirtLauncher | None
+    virt_launcher: Pod | None
     digest: int
+
+
+def share(part: _T) -> _T:
+    """Return the one value that stands for all values equal to `part`. Callers must not change it.
+
+    `part`: a Struct with weakref=True.
+    """
+    key = type(part).__name__.encode() + msgspec.json.encode(part)
+    shared: _T | None = _shared.get(key)
+    if shared is None:
+        shared = _shared[key] = part
+    return shared
 
 
 def transform(wire: WirePod) -> DecodedPod:
@@ -117,24 +109,24 @@ def transform(wire: WirePod) -> DecodedPod:
     """
     meta, spec, labels = wire.metadata, wire.spec, wire.metadata.labels or {}
     is_vm = labels.get(LABEL_APP) == VIRT_LAUNCHER
-    virt_launcher = virt_launchers.transform(wire) if is_vm else None
+    decision = decision_of(meta)
+    vm_pod = virt_launcher(wire) if is_vm else None
+    namespace = intern(meta.namespace or "")
     if VOLUMES_PATH in (wire.not_compared or ()):
-        claim_user: ClaimUser | None = ClaimUser((unread_claims(meta.namespace),), "")
+        claim_user: ClaimUser | None = ClaimUser((unread_claims(namespace),), "")
     else:
         claim_user = None if is_vm or not spec.volumes else _claim_user(wire)
-    decision = virt_launcher.decision if virt_launcher else decision_in(meta)
     recorded = decision is not None and decision.wrote_terms
     terminating = bool(meta.deletion_timestamp)
     nodes = pod_nodes(spec, wire.status, terminating=terminating, is_vm=is_vm, recorded=recorded)
     if not nodes or (wire.not_compared and not spec.node_name):
         digest = hash(claim_user) if claim_user else 0
-        return DecodedPod((), virt_launcher, claim_user, meta.namespace, digest, replica=False)
-    taken = share(usage(spec, wire.status))
-    namespace, terms = intern(meta.namespace), _anti_affinity(wire)
+        return DecodedPod((), vm_pod, claim_user, namespace, digest, replica=False)
+    taken, terms = share(usage(spec, wire.status)), _anti_affinity(wire)
     pod_infos = tuple(pod_info(namespace, taken, terms, share(node), labels) for node in nodes)
     replica = labels.items() >= _REPLICA
     digest = hash((tuple(map(_digest, pod_infos)), claim_user, replica))
-    return DecodedPod(pod_infos, virt_launcher, claim_user, meta.namespace, digest, replica=replica)
+    return DecodedPod(pod_infos, vm_pod, claim_user, namespace, digest, replica=replica)
 
 
 def unread_claims(namespace: str) -> str:
@@ -143,29 +135,21 @@ def unread_claims(namespace: str) -> str:
 
 
 def _claim_user(wire: WirePod) -> ClaimUser | None:
-    meta = wire.metadata
-    claims = virt_launchers.claim_keys(wire)
+    meta, claims = wire.metadata, claim_keys(wire)
     if not claims:
         return None
-    attaches = (meta.labels or {}).get(LABEL_APP) == HOTPLUG_DISK
-    owner = next((each.name for each in meta.owner_references or () if each.kind == _POD), None) if attaches else None
-    return ClaimUser(claims, namespaced_key(meta.namespace, owner) if owner else "")
+    owner = meta.owner(_POD) if meta.label(LABEL_APP) == HOTPLUG_DISK else None
+    return ClaimUser(claims, namespaced_key(meta.namespace or "", owner.name) if owner and owner.name else "")
 
 
 def _anti_affinity(wire: WirePod) -> AntiAffinity:
     if wire.not_compared:
         return TERMS_NOT_READ if TERMS_PATH in wire.not_compared else PARTS_NOT_READ
-    affinity = wire.spec.affinity
-    terms = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else None
-    return share(anti_affinity(terms, wire.metadata.namespace)) if terms else NO_TERMS
+    terms = wire.spec.required_pod_anti_affinity
+    return share(anti_affinity(terms, wire.metadata.namespace or "")) if terms else NO_TERMS
 
 
 def _digest(pod: PodInfo) -> int:
     """Return a hash of what counts, in which the order of labels does not."""
     labels = None if pod.labels is None else frozenset(pod.labels.items())
     return hash((pod.namespace, pod.usage, pod.anti_affinity, pod.on, labels))
-
-
-def to_object(key: str, record: PodRecord | DecodedPod) -> Any:
-    """Return core's Pod of a virt-launcher pod; None for any other pod, because core reads no other pod by its key."""
-    return None if record.virt_launcher is None else virt_launchers.to_object(key, record.virt_launcher)

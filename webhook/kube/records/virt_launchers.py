@@ -1,226 +1,171 @@
-"""Virt-launcher pods: the record of one.
+"""The pods of VMs and of share-managers: what a cache stores of core's pod.
 
-Core finds by them the VMs that use a share-manager's volume, and steers the share-manager pod to their node.
+Core finds by the pods of VMs those that use a share-manager's volume, and steers the share-manager pod to their node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from functools import lru_cache
 from sys import intern
-from typing import Any
+from typing import Final
 
-from msgspec import Raw, Struct, field
-
-from webhook.core.api.affinity import (
-    REQUIRED,
-    Affinity,
-    NodeAffinity,
-    NodeSelector,
-    NodeSelectorTerm,
-    PodAffinityTerm,
-    named_nodes,
-    pin,
-)
+from webhook.core.api import kubevirt
+from webhook.core.api.affinity import Affinity, NodeAffinity, NodeSelector, NodeSelectorTerm, named_nodes, pin
+from webhook.core.api.container import ContainerState, ContainerStateWaiting, ContainerStatus
 from webhook.core.api.kubevirt import (
-    ANNOTATION_MIGRATION,
     ANNOTATION_PROVISIONING,
     ANNOTATION_RECEIVER,
+    LABEL_APP,
     LABEL_MIGRATION_JOB_UID,
+    VIRT_LAUNCHER,
     VMI_KIND,
-    placing_node_selector,
 )
-from webhook.core.api.meta import ObjectMeta, OwnerReference
-from webhook.core.api.pod import DEFAULT_SCHEDULER, PersistentVolumeClaimVolumeSource, Pod, PodSpec, Volume
+from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT
+from webhook.core.api.meta import Condition, ObjectMeta, OwnerReference
+from webhook.core.api.pod import (
+    DEFAULT_SCHEDULER,
+    POD_SCHEDULED,
+    UNSCHEDULABLE,
+    PersistentVolumeClaimVolumeSource,
+    Pod,
+    PodSpec,
+    PodStatus,
+    Volume,
+    claims_of,
+)
 from webhook.core.observe.past_decision import PastDecision, as_annotation, recorded_decision
 from webhook.core.opt_in import kept_value
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE, SENTENCE_MAX_CHARS
 from webhook.kube.informer.resource import namespaced_key
-from webhook.kube.records.shared import kept_name, pod_status, refusal, scheduled_at, share
+from webhook.kube.records.objects import kept_name, word
+
+_LABELS: Final = {LABEL_APP: VIRT_LAUNCHER}
+_LABELS_OF_TARGET: Final = {**_LABELS, LABEL_MIGRATION_JOB_UID: ""}
 
 
-class _Annotations(Struct, gc=False):
-    """The annotations of the webhook and of KubeVirt."""
-
-    co_schedule: str | None = field(name=ANNOTATION_CO_SCHEDULE, default=None)
-    written: str | None = field(name=ANNOTATION_APPLIED_PATCH, default=None)
-    migration: str | None = field(name=ANNOTATION_MIGRATION, default=None)
-    receiver: str | None = field(name=ANNOTATION_RECEIVER, default=None)
-    provisioning: str | None = field(name=ANNOTATION_PROVISIONING, default=None)
-
-
-class WirePodMeta(Struct, rename="camel", gc=False):
-    """metav1.ObjectMeta of a pod, as far as it is decoded."""
-
-    name: str = ""
-    namespace: str = ""
-    resource_version: str = ""
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] | None = None
-    annotations: _Annotations | None = None
-    owner_references: list[OwnerReference] | None = None
-
-
-class _RequiredTerms(Struct, gc=False):
-    required: list[PodAffinityTerm] | None = field(name=REQUIRED, default=None)
-
-
-class WireAffinity(Struct, rename="camel", gc=False):
-    """v1.Affinity of a pod, as far as it is decoded."""
-
-    node_affinity: NodeAffinity | None = None
-    pod_affinity: Raw = Raw()
-    pod_anti_affinity: _RequiredTerms | None = None
-
-
-class WirePodVolume(Struct, rename="camel", gc=False):
-    """v1.Volume of a pod, as far as it is decoded."""
-
-    persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
-
-
-class _VirtLauncherCommon(Struct, frozen=True, weakref=True):
-    """The part that many pods have in common.
-
-    Attributes:
-        named: the names of the nodes that a pod without a node may run on; empty if it has a node or names none.
-        migrated: whether the pod is the target of a live migration.
-        starts: whether a VM starts in the pod. None starts in the target of a migration, in a pod that receives a VM of
-            another cluster, and in a pod that only provisions a disk.
-        placing: the part of the node selector that a user chose (`placing_node_selector`); nearly always empty.
-        scheduler: spec.schedulerName of a pod without a node; None for the default scheduler.
-        waiting: why a container of the pod waits (`PodStatus.waiting`).
-    """
-
-    co_schedule: str | None
-    node: str | None
-    named: tuple[str, ...]
-    phase: str | None
-    migrated: bool
-    starts: bool
-    placing: tuple[tuple[str, str], ...]
-    scheduler: str | None
-    waiting: str | None
-
-
-class VirtLauncher(Struct, frozen=True, gc=False):
-    """88 bytes a pod, its times, and the name and uid of its VirtualMachineInstance (`vmi`, `uid`).
-
-    `claims`: the cache keys of the claims that the pod uses. `scheduled_at`, `refusal`: as in `pod_status`. `decision`:
-    what the annotations record of it, or None; many pods have the same one.
-    """
-
-    claims: tuple[str, ...]
-    vmi: str | None
-    uid: str | None
-    created: str | None
-    deleted: str | None
-    scheduled_at: str | None
-    refusal: str | None
-    decision: PastDecision | None
-    common: _VirtLauncherCommon
-
-
-def vm_key(key: str, record: VirtLauncher) -> str:
-    """Return NAMESPACE/NAME of the VM of the pod with this cache key (NAMESPACE/NAME) and record."""
-    namespace, _, name = key.partition("/")
-    return f"{namespace}/{record.vmi or name}"
-
-
-def transform(wire: Any) -> VirtLauncher:
-    """Return the record of a virt-launcher pod, from a webhook.kube.records.pods.WirePod."""
-    meta, spec = wire.metadata, wire.spec
-    node_affinity = spec.affinity.node_affinity if spec.affinity else None
-    named = named_nodes(node_affinity.required) if node_affinity and not spec.node_name else ()
-    owner = next((owner for owner in meta.owner_references or () if owner.kind == VMI_KIND), OwnerReference())
-    co_schedule = kept_value(meta.annotations.co_schedule) if meta.annotations else None
-    migrated = LABEL_MIGRATION_JOB_UID in (meta.labels or ())
-    phase = wire.status.phase if wire.status else None
-    waiting = wire.status.waiting if wire.status else None
-    starts = not migrated and not (meta.annotations and _starts_no_vm(meta.annotations))
-    migration = meta.annotations.migration if meta.annotations else None
-    placing = tuple(sorted(placing_node_selector(spec.node_selector, migration).items()))
-    other_scheduler = None if spec.node_name or spec.scheduler_name == DEFAULT_SCHEDULER else spec.scheduler_name
-    scheduler = kept_name(other_scheduler) if other_scheduler else None
-    common = _VirtLauncherCommon(
-        co_schedule,
-        spec.node_name,
-        tuple(sorted(named)),
-        phase,
-        migrated,
-        starts,
-        placing,
-        scheduler,
-        waiting and kept_name(waiting),
-    )
-    return VirtLauncher(
-        claim_keys(wire),
-        owner.name and kept_name(owner.name),
-        owner.uid and kept_name(owner.uid),
-        meta.creation_timestamp,
-        meta.deletion_timestamp,
-        scheduled_at(wire.status),
-        refusal(wire.status),
-        decision_in(meta, migrated=migrated),
-        share(common),
-    )
-
-
-def claim_keys(wire: Any) -> tuple[str, ...]:
+def claim_keys(pod: Pod) -> tuple[str, ...]:
     """Return the cache key of each claim that the pod has, once: the strings of the claims' cache."""
-    sources = (volume.persistent_volume_claim for volume in wire.spec.volumes or ())
-    names = dict.fromkeys(source.claim_name for source in sources if source and source.claim_name)
-    return tuple(intern(namespaced_key(wire.metadata.namespace, kept_name(name))) for name in names)
+    namespace = pod.metadata.namespace or ""
+    return tuple(intern(namespaced_key(namespace, kept_name(name))) for name in dict.fromkeys(claims_of(pod)))
 
 
-def to_object(key: str, record: VirtLauncher) -> Pod:
-    """Return the pod of this cache key (NAMESPACE/NAME) and record."""
-    namespace, _, name = key.partition("/")
-    common, vmi = record.common, record.vmi
+def vm_key(pod: Pod) -> str:
+    """Return NAMESPACE/NAME of the VM of a virt-launcher pod."""
+    return namespaced_key(pod.metadata.namespace or "", kubevirt.vm_name(pod))
+
+
+def vmi_uid(pod: Pod) -> str | None:
+    """Return the uid of the VirtualMachineInstance of a virt-launcher pod; None if it has none."""
+    owner = kubevirt.owner(pod)
+    return owner.uid if owner else None
+
+
+def virt_launcher(wire: Pod) -> Pod:
+    """Return a pod of a VM with what core reads of it: node, claims, decision, and whether the VM starts in it.
+
+    Of its node selector the part is kept that a user chose, of its affinity the nodes that it names while it has none.
+    """
+    meta, spec, owner = wire.metadata, wire.spec, kubevirt.owner(wire)
+    decision = decision_of(meta)
+    kept = {key: "true" for key in (ANNOTATION_RECEIVER, ANNOTATION_PROVISIONING) if meta.annotation(key) == "true"}
+    asked = kept_value(meta.annotation(ANNOTATION_CO_SCHEDULE))
+    if asked is not None:
+        kept[ANNOTATION_CO_SCHEDULE] = asked
+    if decision is not None:
+        kept |= as_annotation(decision, vmi_uid(wire))
+    node_affinity = None if spec.node_name else spec.node_affinity
+    named = sorted(named_nodes(node_affinity.required)) if node_affinity else []
+    placing = kubevirt.placing_node_selector(spec.node_selector, meta.annotation(kubevirt.ANNOTATION_MIGRATION))
+    scheduler = None if spec.node_name or spec.scheduler_name == DEFAULT_SCHEDULER else spec.scheduler_name
     return Pod(
         metadata=ObjectMeta(
-            namespace=namespace,
-            name=name,
-            labels={LABEL_MIGRATION_JOB_UID: ""} if common.migrated else None,
-            annotations=_annotations(record),
-            owner_references=None if vmi is None else [OwnerReference(kind=VMI_KIND, name=vmi, uid=record.uid)],
-            creation_timestamp=record.created,
-            deletion_timestamp=record.deleted,
+            namespace=word(meta.namespace),
+            name=meta.name,
+            labels=_LABELS if meta.label(LABEL_MIGRATION_JOB_UID) is None else _LABELS_OF_TARGET,
+            annotations=kept or None,
+            owner_references=None if owner is None else [_kept_owner(owner)],
+            creation_timestamp=meta.creation_timestamp,
+            deletion_timestamp=meta.deletion_timestamp,
         ),
         spec=PodSpec(
-            node_name=common.node,
-            scheduler_name=common.scheduler,
-            node_selector=dict(common.placing) or None,
-            affinity=_required(common.named) if common.named else None,
-            volumes=[_volume(claim) for claim in record.claims],
+            node_name=word(spec.node_name),
+            scheduler_name=scheduler and kept_name(scheduler),
+            node_selector=placing or None,
+            affinity=_required(named) if named else None,
+            volumes=[
+                Volume(persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=kept_name(name)))
+                for name in dict.fromkeys(claims_of(wire))
+            ],
         ),
-        status=pod_status(common.phase, record.scheduled_at, record.refusal, common.waiting),
+        status=_status(wire.status),
     )
 
 
-def _starts_no_vm(annotations: _Annotations) -> bool:
-    return "true" in (annotations.receiver, annotations.provisioning)
+def share_manager_pod(wire: Pod) -> Pod:
+    """Return a share-manager pod with its node, phase, deletion and decision, and since when it has its node."""
+    meta, decision = wire.metadata, decision_of(wire.metadata)
+    return Pod(
+        metadata=ObjectMeta(
+            name=intern(meta.name or ""),
+            labels=_component(meta.label(LABEL_LONGHORN_COMPONENT)),
+            annotations=None if decision is None else _recorded(decision),
+            deletion_timestamp=meta.deletion_timestamp,
+        ),
+        spec=_on_node(wire.spec.node_name),
+        status=_status(wire.status),
+    )
 
 
-def decision_in(meta: WirePodMeta, *, migrated: bool = False) -> PastDecision | None:
+def decision_of(meta: ObjectMeta) -> PastDecision | None:
     """Return what the pod records of its decision; None if it records none."""
-    if meta.annotations is None or migrated:
+    if meta.label(LABEL_MIGRATION_JOB_UID) is not None:
         return None
-    decision = recorded_decision(meta.annotations.written, meta.owner_references)
-    return decision and share(decision)
+    return recorded_decision(meta.annotation(ANNOTATION_APPLIED_PATCH), meta.owner_references)
 
 
-def _annotations(record: VirtLauncher) -> dict[str, str]:
-    asked = record.common.co_schedule
-    recorded = as_annotation(record.decision, record.uid if record.vmi else None) if record.decision else {}
-    return recorded if asked is None else {**recorded, ANNOTATION_CO_SCHEDULE: asked}
+# Many share-manager pods have one of these parts: a cache keeps it once.
 
 
-def _required(nodes: Sequence[str]) -> Affinity:
+@lru_cache(maxsize=8)
+def _component(label: str | None) -> dict[str, str] | None:
+    return None if label is None else {LABEL_LONGHORN_COMPONENT: label}
+
+
+@lru_cache(maxsize=8192)
+def _recorded(decision: PastDecision) -> dict[str, str]:
+    return as_annotation(decision, owner=None)
+
+
+@lru_cache(maxsize=8192)  # as many as the largest clusters have nodes
+def _on_node(node: str | None) -> PodSpec:
+    return PodSpec(node_name=node)
+
+
+def _kept_owner(owner: OwnerReference) -> OwnerReference:
+    name, uid = owner.name and kept_name(owner.name), owner.uid and kept_name(owner.uid)
+    return OwnerReference(kind=VMI_KIND, name=name, uid=uid)
+
+
+def _required(nodes: Iterable[str]) -> Affinity:
     terms = [NodeSelectorTerm(match_fields=[pin(node)]) for node in nodes]
     return Affinity(node_affinity=NodeAffinity(required=NodeSelector(node_selector_terms=terms)))
 
 
-def _volume(claim: str) -> Volume:
-    source = PersistentVolumeClaimVolumeSource(claim_name=claim.partition("/")[2])
-    return Volume(persistent_volume_claim=source)
+def _status(status: PodStatus | None) -> PodStatus:
+    """Return phase and condition PodScheduled, with kube-scheduler's refusal, and why a container waits."""
+    status = status or PodStatus()
+    scheduled, waiting = status.scheduled, status.waiting
+    refused = scheduled is not None and scheduled.reason == UNSCHEDULABLE
+    condition = scheduled and Condition(
+        type=POD_SCHEDULED,
+        reason=UNSCHEDULABLE if refused else None,
+        message=(scheduled.message or "")[:SENTENCE_MAX_CHARS] if refused else None,
+        last_transition_time=scheduled.last_transition_time,
+    )
+    state = waiting and ContainerState(ContainerStateWaiting(kept_name(waiting)))
+    return PodStatus(
+        phase=word(status.phase),
+        conditions=[condition] if condition else None,
+        container_statuses=[ContainerStatus(state=state)] if state else None,
+    )

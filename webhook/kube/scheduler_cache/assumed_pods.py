@@ -17,11 +17,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core.api import kubevirt
+from webhook.core.api.pod import Pod
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.pod_info import PodInfo
 from webhook.kube.informer.resource import Indexer
 from webhook.kube.records.pods import ClaimUser, DecodedPod, PodRecord
-from webhook.kube.records.virt_launchers import VirtLauncher, vm_key
+from webhook.kube.records.virt_launchers import claim_keys, vm_key, vmi_uid
 
 CREATE_HELD_SECONDS: Final = 34.0
 """The longest that an API server holds a CREATE (staging apiserver pkg/endpoints/handlers/rest.go,
@@ -68,7 +70,7 @@ class Pods:
         count: 0 if there is none.
         """
         self.scheduler_cache = SchedulerCache()
-        self.virt_launchers: dict[str, VirtLauncher] = {}
+        self.virt_launchers: dict[str, Pod] = {}
         self.claim_users: dict[str, ClaimUser] = {}
         self.by_claim = Indexer(_claims)
         self.replicas: set[str] = set()
@@ -91,7 +93,7 @@ class Pods:
         if virt_launcher is not None:
             self.by_claim.put(key, None, virt_launcher)
             self.virt_launchers[key] = virt_launcher
-            vmi = vm_key(key, virt_launcher), virt_launcher.uid
+            vmi = vm_key(virt_launcher), vmi_uid(virt_launcher)
             if new.by_record:
                 self._starts.setdefault(vmi, _Start({})).pods[key] = pod_infos
                 self.recount(*vmi)
@@ -116,7 +118,7 @@ class Pods:
         if old.virt_launcher is not None:
             self.by_claim.drop(key, old.virt_launcher)
             del self.virt_launchers[key]
-            vmi = vm_key(key, old.virt_launcher), old.virt_launcher.uid
+            vmi = vm_key(old.virt_launcher), vmi_uid(old.virt_launcher)
             start = self._starts.get(vmi)
             if start is not None and key in start.pods:
                 del start.pods[key]
@@ -134,7 +136,8 @@ class Pods:
     def _vmi_of(self, key: str) -> str:
         other = self.claim_users.get(key)
         virt_launcher = self.virt_launchers.get(other.attached_to if other else key)
-        return (virt_launcher and virt_launcher.vmi) or ""
+        owner = kubevirt.owner(virt_launcher) if virt_launcher else None
+        return (owner.name if owner else None) or ""
 
     def recount(self, vmi: str, uid: str | None) -> None:
         """Count one unbound pod of a VirtualMachineInstance, NAMESPACE/NAME and uid, while that exists."""
@@ -181,5 +184,5 @@ class Pods:
                 self.scheduler_cache.remove(pod_info)
 
 
-def _claims(_: str, record: VirtLauncher | ClaimUser) -> tuple[str, ...]:
-    return record.claims
+def _claims(_: str, user: Pod | ClaimUser) -> tuple[str, ...]:
+    return user.claims if isinstance(user, ClaimUser) else claim_keys(user)

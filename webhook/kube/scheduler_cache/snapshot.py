@@ -15,6 +15,7 @@ from typing import Final
 from webhook.core.api import kubevirt
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
+from webhook.core.api.virtual_machine import VirtualMachineInstance
 from webhook.core.decision import Pin
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.scheduler.state.cache import SchedulerCache
@@ -22,8 +23,7 @@ from webhook.core.scheduler.state.node_info import NO_AMOUNTS, UNLISTED, NodeInf
 from webhook.core.scheduler.state.pod_info import PodNode, anti_affinity, pod_info
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.records.nodes import NodeIndex
-from webhook.kube.records.virtual_machines import VirtualMachineInstanceRecord
+from webhook.kube.records.objects import NodeIndex
 from webhook.kube.scheduler_cache.assumed_pods import CREATE_HELD_SECONDS, Pods
 
 _READ: Final = (Kind.VIRT_LAUNCHER_POD, Kind.NODE, Kind.CSI_NODE)
@@ -76,14 +76,14 @@ class CachedSnapshot:
         if owner is not None:
             self._pods.forget(owner)
 
-    def vmi_added(self, key: str, vmi: VirtualMachineInstanceRecord) -> None:
+    def vmi_added(self, key: str, vmi: VirtualMachineInstance) -> None:
         """Count the unbound pod of a VirtualMachineInstance that is new; `key` is NAMESPACE/NAME."""
-        self._pods.recount(key, vmi.uid)
+        self._pods.recount(key, vmi.metadata.uid)
 
-    def vmi_gone(self, key: str, vmi: VirtualMachineInstanceRecord) -> None:
+    def vmi_gone(self, key: str, vmi: VirtualMachineInstance) -> None:
         """Stop counting the unbound pod, shown or assumed, of a VirtualMachineInstance that is gone."""
-        self._pods.recount(key, vmi.uid)
-        self._pods.forget((key.partition("/")[0], vmi.uid))
+        self._pods.recount(key, vmi.metadata.uid)
+        self._pods.forget((key.partition("/")[0], vmi.metadata.uid))
 
     def vmis_listed(self) -> None:
         """Count the unbound pods of the VirtualMachineInstances that exist, because all of these were listed."""

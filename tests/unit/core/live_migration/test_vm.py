@@ -6,13 +6,13 @@ import pytest
 from support.objects.reunite_vms import target, vm
 
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
-from webhook.core.api.meta import ObjectMeta, Present
+from webhook.core.api.meta import Condition, ObjectMeta, Present
 from webhook.core.api.pod import Pod, PodSpec
-from webhook.core.api.virtual_machine import Backup, ChangedBlockTracking, VMICondition, VMIVolumeStatus
+from webhook.core.api.virtual_machine import Backup, ChangedBlockTracking, VMIVolumeStatus
 
 
 def _condition(type_: str, status: str = "True", **parts: str) -> dict[str, Any]:
-    return {"conditions": [VMICondition(type=type_, status=status, **parts)]}
+    return {"conditions": [Condition(type=type_, status=status, **parts)]}
 
 
 def _volume(phase: str | None, *, hotplugged: bool) -> dict[str, Any]:

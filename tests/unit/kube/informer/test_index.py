@@ -15,8 +15,8 @@ from support.objects import builders
 
 from webhook.core.view import Kind
 from webhook.kube.informer.resource import Index, Indexer, KeyList
-from webhook.kube.records.nodes import NodeIndex
-from webhook.kube.records.volumes import by_handle
+from webhook.kube.records.objects import NodeIndex, by_handle
+from webhook.kube.records.virt_launchers import claim_keys
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 from webhook.kube.wire import Decoders
 
@@ -99,7 +99,7 @@ def new_index(kind: Kind) -> Any:
 def of(kind: Kind, objects: Mapping[str, Any]) -> Any:
     """What an index says that is made from these records alone."""
     pods = kind is Kind.VIRT_LAUNCHER_POD
-    made = Indexer(lambda _, record: record.claims) if pods else new_index(kind)
+    made = Indexer(lambda _, pod: claim_keys(pod)) if pods else new_index(kind)
     for key, record in objects.items():
         made.put(key, None, record.virt_launcher if pods else record)
     return says(made)

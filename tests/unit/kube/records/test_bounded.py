@@ -25,6 +25,7 @@ from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.resource import Resource
 from webhook.kube.kinds import resources
+from webhook.kube.records.virt_launchers import _component, _on_node, _recorded
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +36,7 @@ NAMES: Final = 4
 WRITES: Final = 16
 SLACK_BYTES: Final = 64 * 1024
 """Free lists of Python, and tables that were larger."""
-REMEMBERED: Final = (_is_dns_subdomain, _amount, is_kubevirts)
+REMEMBERED: Final = (_is_dns_subdomain, _amount, is_kubevirts, _component, _recorded, _on_node)
 
 
 class Hostile:

@@ -17,7 +17,7 @@ from support.objects.hostile_pods import preferring, repelling, with_labels, wit
 
 from webhook.core.api.affinity import MAX_TERMS
 from webhook.core.api.node import Node
-from webhook.core.large_pod import CONTAINERS_MAX, PART_BYTES_MAX, PATCH_BYTES_MAX, LargePod
+from webhook.core.large_pod import CONTAINERS_MAX, PART_BYTES_MAX, PATCH_BYTES_MAX
 from webhook.core.pod_limits import why_field_too_long
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.plugins.inter_pod_affinity import excluding, why_excluded
@@ -189,12 +189,22 @@ def test_the_reason_of_an_asked_pod_names_the_field() -> None:
     assert why_field_too_long(json.dumps({**pod("a"), "status": {"message": LONG}}).encode()) is None
 
 
-def test_what_is_read_of_a_short_pod_is_read_of_a_long_one() -> None:
-    """No field of WirePod is missing in LargePod."""
-
-    def fields(type_: Any, name: str) -> set[str]:
-        (inner,) = (each.type for each in msgspec.structs.fields(type_) if each.name == name)
-        return set(inner.__struct_encode_fields__)
-
-    for name in ("metadata", "spec"):
-        assert fields(WirePod, name) <= fields(LargePod, name)
+@pytest.mark.parametrize("node", ["node-a", None])
+def test_what_is_read_of_a_short_pod_is_read_of_a_long_one(node: str | None) -> None:
+    """Bytes in a field that nothing reads change nothing of what is stored."""
+    described = builders.vm_pod("1", node=node, claims=["disk"], created="2026-01-01T00:00:00Z", deleting=True)
+    requests = {"resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}}
+    described["metadata"]["annotations"] = builders.recorded("preferred", "node-a")
+    described["spec"] |= {
+        "schedulerName": "other",
+        "nodeSelector": {"example.com/rack": "4"},
+        "affinity": builders.node_affinity(required=[builders.on_node("node-a")]),
+        "containers": [{"name": "main", **requests}],
+        "initContainers": [{"name": "sidecar", "restartPolicy": "Always", **requests}],
+        "overhead": {"memory": "1Mi"},
+        "resources": {"requests": {"cpu": "2"}},
+    }
+    described["status"] = {"phase": "Pending", "nominatedNodeName": "node-b"}
+    short, long = (seen({**described, "spec": {**described["spec"], "hostname": text}}) for text in ("", LONG))
+    assert short.pod_infos
+    assert long == short

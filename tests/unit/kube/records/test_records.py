@@ -1,4 +1,4 @@
-"""A record has all that core reads of its object, whatever fields the object has."""
+"""What a cache stores has all that core reads of the object, whatever fields the object has."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.watching import RESOURCES
@@ -195,8 +194,8 @@ VALUES = st.sampled_from(
 
 
 @given(st.data(), st.sampled_from(sorted(SAMPLES)))
-def test_what_core_reads_of_a_record_is_what_it_reads_of_the_object(data: st.DataObject, kind: Kind) -> None:
-    """Fields absent, null, empty or of a wrong type: what core can read comes out the same, by way of the record."""
+def test_what_core_reads_of_a_stored_object_is_what_it_reads_of_the_object(data: st.DataObject, kind: Kind) -> None:
+    """Fields absent, null, empty or of a wrong type: what core can read comes out the same, by way of the cache."""
     core_type, reads, sample, paths = SAMPLES[kind]
     bent = copy.deepcopy(sample)
     for path, value in data.draw(st.lists(st.tuples(st.sampled_from(paths), VALUES), max_size=3)):
@@ -213,33 +212,13 @@ def test_what_core_reads_of_a_record_is_what_it_reads_of_the_object(data: st.Dat
     assert not isinstance(wire, NotJSON)
     key = resource.key_of(wire.metadata)
     assert key == resource.key(NamespacedName(bent["metadata"].get("namespace", ""), bent["metadata"]["name"]))
-    assert reads(resource.to_object(key, resource.transform(wire))) == reads(expected)
+    assert reads(resource.transform(wire)) == reads(expected)
 
 
-def test_a_volume_record_has_the_topology_labels_only() -> None:
+def test_a_stored_volume_has_the_topology_labels_only() -> None:
     """kube-scheduler and core read zone and region, by their old and their new labels."""
     resource = RESOURCES[Kind.PERSISTENT_VOLUME]
     labels = {**dict.fromkeys(TOPOLOGY_LABELS, "a__b"), "team": "x"}
     body = json.dumps({"metadata": {"name": "pv0", "labels": labels}}).encode()
-    built = resource.to_object("pv0", resource.transform(Decoders(resource.wire).object(body)))
+    built = resource.transform(Decoders(resource.wire).object(body))
     assert built.metadata.labels == dict.fromkeys(TOPOLOGY_LABELS, "a__b")
-
-
-_PARTS_IN_COMMON = {
-    Kind.SHARE_MANAGER: "status",
-    Kind.PERSISTENT_VOLUME_CLAIM: "common",
-    Kind.PERSISTENT_VOLUME: "common",
-    Kind.NODE: "status",
-    Kind.SHARE_MANAGER_POD: "common",
-}
-
-
-@pytest.mark.parametrize("kind", sorted(SAMPLES))
-def test_equal_parts_are_one(kind: Kind) -> None:
-    """Two objects that differ in name only share one record, or the common part of their records."""
-    resource, sample = RESOURCES[kind], SAMPLES[kind][2]
-    decode = Decoders(resource.wire).object
-    one, other = (resource.transform(decode(json.dumps(sample).encode())) for _ in range(2))
-    assert one == other
-    rest = _PARTS_IN_COMMON.get(kind)
-    assert (getattr(one, rest) is getattr(other, rest)) if rest else (one is other)

@@ -1,4 +1,4 @@
-"""The record of a virt-launcher pod has all that its VM's row shows."""
+"""What is stored of a virt-launcher pod has all that its VM's row shows."""
 
 import json
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ from support.objects.fleets import EARLY, LATER, LATEST, running_pod, scheduled,
 from webhook.core.api.pod import Pod
 from webhook.core.observe import vm_status
 from webhook.core.opt_in import Policy
-from webhook.kube.records import virt_launchers
 from webhook.kube.records.pods import WirePod
+from webhook.kube.records.virt_launchers import virt_launcher
 from webhook.kube.wire import Decoders
 
 Object = dict[str, Any]
@@ -61,11 +61,9 @@ PODS = [
 
 
 @pytest.mark.parametrize("pod", PODS)
-def test_a_row_of_a_record_is_the_row_of_the_pod(pod: Object) -> None:
+def test_a_row_of_a_stored_pod_is_the_row_of_the_pod(pod: Object) -> None:
     """As `status` would have it of the whole pod."""
-    meta = pod["metadata"]
-    record = virt_launchers.transform(Decoders(WirePod).object(json.dumps(pod).encode()))
-    built = virt_launchers.to_object(f"{meta['namespace']}/{meta['name']}", record)
+    built = virt_launcher(Decoders(WirePod).object(json.dumps(pod).encode()))
     expected = vm_status.vm_status_of([convert(pod, Pod)], cluster(), Policy(), LATEST)
     assert expected is not None
     assert vm_status.vm_status_of([built], cluster(), Policy(), LATEST) == expected

@@ -9,7 +9,6 @@ from support.models.cached_pods import APART, NODES, PIN, Object, made_of, on, p
 from support.objects import builders
 
 from webhook.core.observe.past_decision import Decided
-from webhook.kube.records.pods import to_object
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 UNSCHEDULABLE: Final = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"}
@@ -136,9 +135,10 @@ def test_a_vm_that_changes_is_another() -> None:
     assert not index.same(record, seen(vm("a", node="n1", claims=["disk"])))
 
 
-def test_only_vms_are_built() -> None:
+def test_only_pods_of_vms_are_stored_as_pods() -> None:
     """Nobody asks for any other pod one by one."""
     index = Pods()
-    assert to_object("vms/a", index.put("vms/a", None, seen(pod("a", node="n1")))) is None
-    found = to_object("vms/b", index.put("vms/b", None, seen(vm("b", node="n1"))))
+    assert index.put("vms/a", None, seen(pod("a", node="n1"))).virt_launcher is None
+    found = index.put("vms/b", None, seen(vm("b", node="n1"))).virt_launcher
+    assert found is not None
     assert (found.metadata.name, found.spec.node_name) == ("b", "n1")
