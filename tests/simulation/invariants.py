@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simulation.check_answers import AnswerChecks
-from simulation.check_cordons import CordonChecks
+from simulation.check_answers import AnswerChecks, CordonChecks
 from simulation.check_moves import MoveChecks
 from simulation.check_nodes import NodeChecks
 
