@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec import convert
-from support.models.one_node import OneNodeSnapshot
-from support.models.one_node_pods import APART, DB, asking, coming, taking, there, verdict
+from support.models.one_node import APART, DB, OneNodeSnapshot, asking, coming, taking, there, verdict
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.pod import Pod

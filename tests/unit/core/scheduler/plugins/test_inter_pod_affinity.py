@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
-from support.models.plugin_runner import PluginRunner, add, cycle_of, excluded, snapshot
+from support.models.plugin_input import PluginRunner, add, cycle_beside, excluded, snapshot
 from support.models.scheduler_model import REQUIRED, Object, Situation
 from support.objects import builders
 
@@ -161,13 +161,13 @@ def test_the_terms_are_looked_up_once_for_all_nodes() -> None:
     """A pod under admission compares with the pods of one moment."""
     asked = runner(keeper("n1"))
     nodes = snapshot(asked.nodes, asked.scheduler_cache)
-    cycle = cycle_of(pod(), nodes)
+    cycle = cycle_beside(pod(), nodes)
     assert [reason(excluded(cycle, nodes, name)) for name in ("n1", "n2")] == [EXCLUDED, None]
     assert cycle.excluding is cycle.excluding
     without = CycleState(cycle.pod, "vms", SnapshotUnavailable("for a test"))
     assert without.excluding == ()
     gone = snapshot(asked.nodes, SchedulerCache())
-    assert excluded(cycle_of(pod(), gone), gone, "n1") is None
+    assert excluded(cycle_beside(pod(), gone), gone, "n1") is None
 
 
 def test_a_sentence_names_its_evidence() -> None:

@@ -7,7 +7,7 @@ from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.models.plugin_runner import PluginRunner, add
+from support.models.plugin_input import PluginRunner, add
 from support.models.scheduler_model import REQUIRED, Situation, refuses
 from support.strategies.inter_pod_situations import Maker
 
