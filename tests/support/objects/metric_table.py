@@ -1,4 +1,4 @@
-"""Every metric of `serve`, from a registry of all that counts: for the list in the docs, and for the tests of names."""
+"""Every metric of `serve`, from a registry of all that counts: for the tests of names, also of those in the docs."""
 
 from __future__ import annotations
 
