@@ -38,7 +38,6 @@ class Problem(StrEnum):
     EXPIRED = "expired"
     WRONG_NAME = "wrong-name"
     REFUSED = "refused"  # by OpenSSL
-    CHANGING = "changing"  # each time the files are read
 
 
 class BadCertificate(UserError):

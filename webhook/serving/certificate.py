@@ -26,10 +26,11 @@ from datetime import UTC, datetime, timedelta
 from errno import ENOENT
 from typing import Any, Final, Self
 
+from cryptography import x509
+
 from webhook.component_base.health import Check
 from webhook.component_base.pem import BadCertificate, Problem, check_dates, rfc3339
-from webhook.serving.handshakes import Handshakes
-from webhook.serving.tls import LoadedPair, TLSFiles, load
+from webhook.serving.tls import Contents, Handshakes, TLSFiles, load
 from webhook.telemetry.record import LOGGER
 
 _CHECK_SECONDS: Final = 1.0
@@ -84,7 +85,8 @@ class ServingCertificate:
         self._files = files
         self._now = now
         self._check_seconds = check_seconds
-        self._loaded: LoadedPair | None = None
+        self._contents: Contents = ()  # of the files that are served
+        self._certificate: x509.Certificate | None = None
         self._context: CurrentContext | None = None
         self.available = asyncio.Event()
         self._logged_at = datetime.min.replace(tzinfo=UTC)
@@ -98,12 +100,12 @@ class ServingCertificate:
     @property
     def not_before(self) -> datetime | None:
         """From when on the certificate that is served is valid; None if there is no certificate."""
-        return self._loaded.certificate.not_valid_before_utc if self._loaded else None
+        return self._certificate.not_valid_before_utc if self._certificate else None
 
     @property
     def not_after(self) -> datetime | None:
         """When the certificate that is served expires; None if there is no certificate."""
-        return self._loaded.certificate.not_valid_after_utc if self._loaded else None
+        return self._certificate.not_valid_after_utc if self._certificate else None
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -150,16 +152,18 @@ class ServingCertificate:
 
     def _load_if_new(self, now: datetime) -> bool:
         """Load the files if they have changed. Return whether they have."""
-        if self._loaded is not None and self._files.read() == self._loaded.contents:
-            check_dates(self._loaded.certificate, self._files.cert_file, now)
+        contents = self._files.read()
+        if self._certificate is not None and contents == self._contents:
+            check_dates(self._certificate, self._files.cert_file, now)
             return False
-        self._loaded = loaded = load(self._files, now)
-        self.handshakes.watch(loaded.context)
+        context, self._certificate = load(self._files, contents, now)
+        self._contents = contents
+        self.handshakes.watch(context)
         if self._context is None:
-            self._context = CurrentContext(loaded.context)
+            self._context = CurrentContext(context)
             self.available.set()
         else:
-            self._context.current = loaded.context
+            self._context.current = context
             self.reloads += 1
         return True
 

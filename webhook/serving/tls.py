@@ -1,22 +1,26 @@
-"""Makes a new SSLContext from the files of the serving certificate.
+"""Makes a new SSLContext from the files of the serving certificate, and counts the handshakes that fail.
 
-This module has no state, and never loads into a context that is in use. Invariant: a context holds exactly the bytes
-that were checked, even if another process writes the files at the same time.
+No context that is in use is loaded again. Invariant: a context holds exactly the bytes that were checked, even if
+another process writes the files at the same time.
 """
 
 from __future__ import annotations
 
+import os
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from msgspec import Struct
 
+from webhook.component_base.once_a_minute import OnceAMinute
 from webhook.component_base.pem import BadCertificate, Problem, check_pair, load_certificates
+from webhook.telemetry.record import LOGGER
 
 _TLS_1_2_CIPHERS: Final = (
     "ECDHE+AESGCM:ECDHE+CHACHA20"  # forward secret and authenticated; Go's client supports all of them
@@ -24,15 +28,20 @@ _TLS_1_2_CIPHERS: Final = (
 MIN_VERSIONS: Final = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
 """The values of kube-apiserver's --tls-min-version, without the versions that are no longer secure."""
 
-_TRIES: Final = 3  # a swap takes microseconds, so a second read is nearly always of one pair
+_READS: Final = 5  # a swap takes microseconds, so the next two are nearly always of one pair
 
+# The end of OpenSSL's reason -> its meaning. Go's client sends bad_certificate for every certificate that it refuses.
+_MEANINGS: Final = (
+    ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "the caller sent no certificate, and --client-ca-file requires one"),
+    ("CERTIFICATE_VERIFY_FAILED", "the caller's certificate is not issued by --client-ca-file, or is not valid"),
+    ("ALERT_BAD_CERTIFICATE", "the caller does not trust the webhook's certificate: compare caBundle with its issuer"),
+    ("ALERT_UNKNOWN_CA", "the caller does not trust the webhook's certificate: compare caBundle with its issuer"),
+    ("UNSUPPORTED_PROTOCOL", "the caller does not support the TLS version that --tls-min-version requires"),
+    ("HTTP_REQUEST", "the caller speaks plain HTTP"),
+)
 
-class FileContents(NamedTuple):
-    """The bytes of each file, or the errno of reading it. Equal contents make equal contexts."""
-
-    certificate: bytes | int
-    key: bytes | int
-    client_ca: bytes | int = b""
+Contents = Sequence[bytes | int]
+"""The bytes of certificate, key and client authorities, or the errno of reading each."""
 
 
 class TLSFiles(Struct, frozen=True, kw_only=True):
@@ -53,39 +62,45 @@ class TLSFiles(Struct, frozen=True, kw_only=True):
         """The paths of all files that are read."""
         return (self.cert_file, self.key_file, *([self.client_ca_file] if self.client_ca_file else []))
 
-    def read(self) -> FileContents:
-        """Read the files one after the other. A writer in between can make them files of two pairs."""
-        return FileContents(*map(_read, self.all))
+    def read(self) -> Contents:
+        """Read the files until two reads are equal, because a writer in between makes them files of two pairs."""
+        contents = self.read_once()
+        for _ in range(_READS):
+            before, contents = contents, self.read_once()
+            if contents == before:
+                break
+        return contents
+
+    def read_once(self) -> Contents:
+        """Read the files one after the other."""
+        return [*map(_read, self.all)]
 
 
-class LoadedPair(Struct, frozen=True):
-    """A context, its certificate, and the bytes that it was made from."""
-
-    context: ssl.SSLContext
-    certificate: x509.Certificate
-    contents: FileContents
-
-
-def load(files: TLSFiles, now: datetime) -> LoadedPair:
-    """Return a new context, after checking that key and certificate match, and are valid for `now` and `server_name`.
+def load(files: TLSFiles, contents: Contents, now: datetime) -> tuple[ssl.SSLContext, x509.Certificate]:
+    """Return a new context of the contents of the files, and its certificate.
 
     Raises:
         BadCertificate: a file can't be served; the sentence names the file, the problem and what was expected.
     """
-    for _ in range(_TRIES):
-        contents = files.read()
-        try:
-            loaded = _load(files, contents, now)
-        except BadCertificate:
-            if files.read() == contents:
-                raise
-        else:
-            # OpenSSL has read the files again, by their names.
-            if files.read() == contents:
-                return loaded
-    raise BadCertificate(
-        Problem.CHANGING, f"{files.cert_file}: changes each time it is read; expected it to stay unchanged"
-    )
+    names = () if files.server_name is None else (files.server_name,)
+    (certificate, *_), _ = check_pair(contents, files.all, names, now)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = files.min_version
+    context.set_ciphers(_TLS_1_2_CIPHERS)  # for TLS 1.2; the ciphers of TLS 1.3 are all secure, and are not set here
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0  # API servers resume no session, and a resumed session would not be verified again
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        with _in_memory(contents[0]) as cert_file, _in_memory(contents[1]) as key_file:
+            context.load_cert_chain(cert_file, key_file)
+    except ssl.SSLError as error:
+        raise BadCertificate(
+            Problem.REFUSED,
+            f"{files.cert_file} with {files.key_file}: {error}; expected a PEM pair that OpenSSL accepts",
+        ) from None
+    if files.client_ca_file is not None:
+        _verify_callers(context, contents[2], files.client_ca_file, now)
+    return context, certificate
 
 
 def server_context(cert_file: Path, key_file: Path, *, now: datetime | None = None) -> ssl.SSLContext:
@@ -99,7 +114,8 @@ def server_context(cert_file: Path, key_file: Path, *, now: datetime | None = No
     Raises:
         BadCertificate: as for `load`.
     """
-    return load(TLSFiles(cert_file=cert_file, key_file=key_file), now or datetime.now(UTC)).context
+    files = TLSFiles(cert_file=cert_file, key_file=key_file)
+    return load(files, files.read(), now or datetime.now(UTC))[0]
 
 
 def _read(file: Path) -> bytes | int:
@@ -109,25 +125,13 @@ def _read(file: Path) -> bytes | int:
         return error.errno or 0
 
 
-def _load(files: TLSFiles, contents: FileContents, now: datetime) -> LoadedPair:
-    names = () if files.server_name is None else (files.server_name,)
-    (certificate, *_), _ = check_pair(contents, files.all, names, now)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = files.min_version
-    context.set_ciphers(_TLS_1_2_CIPHERS)  # for TLS 1.2; the ciphers of TLS 1.3 are all secure, and are not set here
-    context.options |= ssl.OP_NO_TICKET
-    context.num_tickets = 0  # API servers resume no session, and a resumed session would not be verified again
-    context.set_alpn_protocols(["http/1.1"])
-    try:
-        context.load_cert_chain(files.cert_file, files.key_file)
-    except (ssl.SSLError, OSError) as error:
-        raise BadCertificate(
-            Problem.REFUSED,
-            f"{files.cert_file} with {files.key_file}: {error}; expected a PEM pair that OpenSSL accepts",
-        ) from None
-    if files.client_ca_file is not None:
-        _verify_callers(context, contents.client_ca, files.client_ca_file, now)
-    return LoadedPair(context, certificate, contents)
+@contextmanager
+def _in_memory(content: bytes | int) -> Iterator[str]:
+    """The name of a file in memory with this content: OpenSSL reads a pair from files only."""
+    assert isinstance(content, bytes)  # noqa: S101 - for the type checker: check_pair has read it
+    with open(os.memfd_create("tls"), "wb", buffering=0) as file:  # noqa: PTH123 - a descriptor
+        file.write(content)
+        yield f"/proc/self/fd/{file.fileno()}"
 
 
 def _verify_callers(context: ssl.SSLContext, content: bytes | int, file: Path, now: datetime) -> None:
@@ -143,3 +147,42 @@ def _verify_callers(context: ssl.SSLContext, content: bytes | int, file: Path, n
         context.load_verify_locations(cadata="".join(each.public_bytes(Encoding.PEM).decode() for each in authorities))
     except ssl.SSLError as error:
         raise BadCertificate(Problem.REFUSED, f"{file}: {error}; expected certificates that OpenSSL accepts") from None
+
+
+class Handshakes:
+    """Counts failed handshakes, and logs them once a minute for each reason. `failures`: how many, by OpenSSL's reason.
+
+    No other part reports them. The event loops close such a connection without a log line and without a TLS alert. With
+    `failurePolicy: Ignore` the API server continues without the webhook. So only this class shows that callers do not
+    trust the webhook's certificate.
+    """
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._lines = OnceAMinute(now)
+        self.failures = self._lines.so_far
+
+    def watch(self, context: ssl.SSLContext) -> None:
+        """Count the failed handshakes of this context's connections from now on."""
+        failed = self._failed
+
+        class Connection(ssl.SSLObject):
+            def do_handshake(self) -> None:
+                try:
+                    super().do_handshake()
+                except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                    raise
+                except ssl.SSLError as error:
+                    failed(error)
+                    raise
+
+        context.sslobject_class = Connection
+
+    def _failed(self, error: ssl.SSLError) -> None:
+        reason = error.reason or "UNKNOWN"
+        if not self._lines.is_due(reason):
+            return
+        meaning = next((meaning for end, meaning in _MEANINGS if reason.endswith(end)), "")
+        detail = getattr(error, "verify_message", "")
+        because = ": ".join(filter(None, (meaning, detail))) or str(error)
+        fields = {"reason": reason, "because": because, "so_far": self.failures[reason]}
+        LOGGER.warning("handshake failed", extra={"fields": fields})

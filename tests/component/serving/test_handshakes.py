@@ -18,8 +18,7 @@ from support.fakes.wire import Wire, echoing
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.handshakes import Handshakes
-from webhook.serving.tls import TLSFiles, load
+from webhook.serving.tls import Handshakes, TLSFiles, load
 
 INVALID: Final = "the caller's certificate is not issued by --client-ca-file, or is not valid"
 CALL: Final = request(b"{}")
@@ -110,7 +109,8 @@ async def test_a_caller_without_tls_is_said_too(tmp_path: Path, caplog: pytest.L
 
 def test_a_reason_is_said_once_a_minute_and_always_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A caller that tries again and again does not fill the log."""
-    context = load(asking_for_certificates(Mounted(tmp_path / "tls")), datetime.now(UTC)).context
+    files = asking_for_certificates(Mounted(tmp_path / "tls"))
+    context, _ = load(files, files.read(), datetime.now(UTC))
     clock = Clock()
     handshakes = Handshakes(clock)
     handshakes.watch(context)

@@ -184,7 +184,7 @@ def test_old_tls_is_refused(tmp_path: Path, oldest: str, spoken: str, ciphers: s
     client.maximum_version = ssl.TLSVersion[spoken.replace(".", "_")]
     if ciphers:
         client.set_ciphers(ciphers)
-    server = load(files, datetime.now(UTC)).context
+    server, _ = load(files, files.read(), datetime.now(UTC))
     if agreed is None:
         with pytest.raises(ssl.SSLError):
             shake_hands(server, client)
@@ -222,10 +222,10 @@ def test_the_certificate_must_be_for_the_server_name(
         (tmp_path / file).write_bytes(content)
     files = TLSFiles(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", server_name=name)
     if covers:
-        assert load(files, datetime.now(UTC)).certificate is not None
+        load(files, files.read(), datetime.now(UTC))
         return
     with pytest.raises(BadCertificate) as caught:
-        load(files, datetime.now(UTC))
+        load(files, files.read(), datetime.now(UTC))
     expected = f"tls.crt: for {', '.join(names)}; expected {name} among its subject alternative names"
     assert str(caught.value).endswith(expected)
 
@@ -236,4 +236,4 @@ def test_a_common_name_does_not_count(tmp_path: Path) -> None:
         (tmp_path / file).write_bytes(content)
     files = TLSFiles(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", server_name=NAME)
     with pytest.raises(BadCertificate, match="for no name; expected localhost"):
-        load(files, datetime.now(UTC))
+        load(files, files.read(), datetime.now(UTC))

@@ -10,12 +10,11 @@ from threading import Event, Thread
 from typing import Any, Final
 
 import pytest
-from support.control_plane.mounted import NOON, Clock, Mounted, good, served
+from support.control_plane.mounted import Clock, Mounted, good, served
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.component_base.pem import BadCertificate, Problem
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.tls import FileContents, TLSFiles, load
+from webhook.serving.tls import Contents, TLSFiles
 
 _SWAPS: Final = 300
 _HALFWAY: Final = 155
@@ -26,9 +25,9 @@ class Hook(TLSFiles, frozen=True, kw_only=True):
 
     after: Callable[[], Any]
 
-    def read(self) -> FileContents:
+    def read_once(self) -> Contents:
         """As in TLSFiles."""
-        contents = super().read()
+        contents = super().read_once()
         self.after()
         return contents
 
@@ -47,8 +46,7 @@ def test_a_swap_while_the_files_are_read_is_seen(mounted: Mounted, swaps: int) -
 
     files = mounted.files
     hook = Hook(cert_file=files.cert_file, key_file=files.key_file, after=swap)
-    loaded = load(hook, NOON)
-    assert loaded.contents[:2] == (pairs[-1].certificate, pairs[-1].key)
+    assert hook.read() == [pairs[-1].certificate, pairs[-1].key]
 
 
 def test_what_was_wrong_for_a_moment_only_is_no_problem(mounted: Mounted) -> None:
@@ -57,17 +55,7 @@ def test_what_was_wrong_for_a_moment_only_is_no_problem(mounted: Mounted) -> Non
     mounted.put({**pair.payload, "tls.key": good().key})
     files = mounted.files
     hook = Hook(cert_file=files.cert_file, key_file=files.key_file, after=lambda: mounted.put(pair.payload))
-    assert load(hook, NOON).contents[:2] == (pair.certificate, pair.key)
-
-
-def test_files_that_never_stay_are_given_up(mounted: Mounted) -> None:
-    """Until the next check, because a writer never stops."""
-    mounted.put(good().payload)
-    files = mounted.files
-    hook = Hook(cert_file=files.cert_file, key_file=files.key_file, after=lambda: mounted.put(good().payload))
-    with pytest.raises(BadCertificate, match="changes each time it is read") as caught:
-        load(hook, NOON)
-    assert caught.value.problem is Problem.CHANGING
+    assert hook.read() == [pair.certificate, pair.key]
 
 
 def test_a_kubelet_never_shows_a_torn_pair(mounted: Mounted) -> None:
@@ -93,7 +81,7 @@ def test_a_kubelet_never_shows_a_torn_pair(mounted: Mounted) -> None:
     swapping.join()
     certificate.check_files()
     assert served(certificate) == pairs[(_SWAPS - 1) % len(pairs)].der
-    assert set(certificate.failures) <= {Problem.CHANGING}  # where a busy machine lets one look see four generations
+    assert certificate.failures == {}
     assert certificate.reloads > 1
 
 

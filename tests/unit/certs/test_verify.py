@@ -78,7 +78,7 @@ def test_a_server_refuses_the_same_with_the_same_words(pair: Pair, sentence: str
     files.cert_file.write_bytes(pair.certificate)
     files.key_file.write_bytes(pair.key)
     with pytest.raises(BadCertificate) as caught:
-        load(files, NOW)
+        load(files, files.read(), NOW)
     assert str(caught.value).replace(f"{tmp_path}/", "") == sentence
 
 
