@@ -42,31 +42,78 @@ _LISTS_AT_ONCE: Final = 4  # 20 KB a pod, and a node may have 100 pods; calls th
 _OK: Final = 200
 
 
-class LiveReads:
-    """The live reads of one process. `under_way`: the task of each read that has not ended."""
+class ClusterCache:
+    """The caches of one cluster. `run` keeps them up to date; without `run` every view reads what it needs.
 
-    def __init__(self, api: Api, resources: Mapping[StrEnum, Resource], caches: Caches) -> None:
+    Two calls that need the same object at the same time share one live read. Their limits hold for the whole process,
+    so that a storm of VM starts can't flood the API server. `kinds` are by default all that core reads.
+
+    Attributes:
+        under_way: the task of each live read that has not ended.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        longhorn_namespace: str,
+        kinds: Iterable[Resource] | None = None,
+    ) -> None:
+        by_kind: Mapping[StrEnum, Resource] = {
+            resource.kind: resource for resource in kinds or resources(longhorn_namespace)
+        }
         self._api = api
-        self._resources = resources
-        self._caches = caches
-        self._decoders = {kind: Decoders(resource.wire, resource.large) for kind, resource in resources.items()}
+        self.caches = Caches(by_kind.values(), in_pod=api.in_pod)
+        self.lookups = self.caches.lookups
         self.under_way: dict[Ref, asyncio.Task[LiveRead]] = {}
+        self._resources = by_kind
+        self._decoders = {kind: Decoders(resource.wire, resource.large) for kind, resource in by_kind.items()}
         self._slots = asyncio.Semaphore(_GETS_AT_ONCE)
         self._list_slots = asyncio.Semaphore(_LISTS_AT_ONCE)
 
-    async def read(self, refs: Sequence[Ref], deadline: float, most: int | None = None) -> dict[Ref, LiveRead]:
-        """Read these objects, the first `most` of them. Return a result for each, by `deadline` (event-loop time)."""
-        rest = () if most is None else refs[most:]
+    async def run(self) -> None:
+        """List and watch everything until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for work in self.reflectors().values():
+                group.create_task(work)
+
+    def reflectors(self) -> Mapping[str, Coroutine[Any, Any, None]]:
+        """Return the work of `run` by cache, for a caller that supervises the task of each cache."""
+        return {cache.resource.title: Reflector(self._api, cache).run() for cache in self.caches.values()}
+
+    def view(self) -> CallView:
+        """Return the cluster as the caches show it now."""
+        return CallView(self.caches, loop_time(), {})
+
+    async def read(self, view: CallView, refs: Sequence[Ref], deadline: float, most: int | None = None) -> CallView:
+        """Return a view that also holds these objects; none of them is `missing`.
+
+        It returns by `deadline` (event-loop time) at the latest. Only the first `most` objects are read.
+        """
         tasks = {ref: self._shared(ref) for ref in refs[:most]}
         seconds = max(0.0, deadline - loop_time())
         if tasks:
             await asyncio.wait(tasks.values(), timeout=seconds)
         late = ApiError(f"no answer in {seconds:.2f} s")
         for ref, task in tasks.items():
-            self._caches.lookups[ref.kind].late += not task.done()
+            self.caches.lookups[ref.kind].late += not task.done()
         reads = {ref: task.result() if task.done() else self._unread(ref, late) for ref, task in tasks.items()}
         many = ApiError("this pod needs more objects to be read than one admission may read")
-        return reads | {ref: self._unread(ref, many) for ref in rest}
+        rest = {ref: self._unread(ref, many) for ref in refs if ref not in tasks}
+        return CallView(self.caches, loop_time(), {**view.reads, **reads, **rest})
+
+    def states(self) -> Sequence[CacheState]:
+        """Return the state of each cache, for /readyz?verbose."""
+        now = loop_time()
+        return [cache_state(cache, now) for cache in self.caches.values()]
+
+    def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
+        """Count a pod that is being created in `namespace` on the nodes of its pin, until a watch shows the pod."""
+        self.caches.assume(pod, namespace, pin)
+
+    def forget(self, pod: Pod, namespace: str) -> None:
+        """Count the assumed pod of this pod's VM no longer, because the webhook decides about it again."""
+        self.caches.forget(pod, namespace)
 
     def _shared(self, ref: Ref) -> asyncio.Task[LiveRead]:
         """Return the one read of this object that is under way. The read goes on if a call that waits for it ends."""
@@ -86,10 +133,10 @@ class LiveReads:
         in_namespace = on_node or self._resources[ref.kind].namespaced
         if not all(map(is_node_name, ref.key if in_namespace else ref.key[1:])):
             return LiveRead(NoObject.NOT_FOUND)  # no object can have this name, and the path would be another one
-        counts = self._caches.lookups[ref.kind]
+        counts = self.caches.lookups[ref.kind]
         try:
             async with self._list_slots if on_node else self._slots:
-                if ref.kind not in self._caches:  # the next call needs a newer answer than the one to this request
+                if ref.kind not in self.caches:  # the next call needs a newer answer than the one to this request
                     self._unshare(ref, asyncio.current_task())
                 if on_node:
                     read = await self._list_on_node(ref)
@@ -138,7 +185,7 @@ class LiveReads:
 
     async def _look_for_longhorn_nodes(self, resource: Resource) -> None:
         """Find out whether only this nodes.longhorn.io is absent, or all are, if no fresh cache knows that."""
-        if self._caches[resource.kind].fresh(loop_time()):
+        if self.caches[resource.kind].fresh(loop_time()):
             return
         reply = await self._api.get(resource.collection, [("limit", "1")], seconds=_GET_SECONDS)
         decoders = self._decoders[resource.kind]
@@ -147,68 +194,13 @@ class LiveReads:
             absent = not isinstance(page, NotJSON) and not page.items
         else:
             absent = reply.failure.absent
-        self._caches.longhorn_nodes_listed(loop_time(), absent=absent)
+        self.caches.longhorn_nodes_listed(loop_time(), absent=absent)
 
     def _unread(self, ref: Ref, problem: ApiError) -> LiveRead:
         """Return what the cache last knew, with a staleness; UNAVAILABLE if the cache has no such object."""
-        cache = self._caches.get(ref.kind)
+        cache = self.caches.get(ref.kind)
         stored = cache.get(ref.key) if cache else None
         if cache is None or stored is None:
             return LiveRead(NoObject.UNAVAILABLE, problem=str(problem))
         staleness = f"{ref.kind} {ref.name} was last confirmed {cache.age(loop_time()):.0f} s ago ({problem})"
         return LiveRead(stored, staleness=staleness)
-
-
-class ClusterCache:
-    """The caches of one cluster. `run` keeps them up to date; without `run` every view reads what it needs.
-
-    `kinds` are by default all that core reads.
-    """
-
-    def __init__(
-        self,
-        api: Api,
-        *,
-        longhorn_namespace: str,
-        kinds: Iterable[Resource] | None = None,
-    ) -> None:
-        by_kind = {resource.kind: resource for resource in kinds or resources(longhorn_namespace)}
-        self._api = api
-        self.caches = Caches(by_kind.values(), in_pod=api.in_pod)
-        self.lookups = self.caches.lookups
-        self.live_reads = LiveReads(api, by_kind, self.caches)
-
-    async def run(self) -> None:
-        """List and watch everything until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for work in self.reflectors().values():
-                group.create_task(work)
-
-    def reflectors(self) -> Mapping[str, Coroutine[Any, Any, None]]:
-        """Return the work of `run` by cache, for a caller that supervises the task of each cache."""
-        return {cache.resource.title: Reflector(self._api, cache).run() for cache in self.caches.values()}
-
-    def view(self) -> CallView:
-        """Return the cluster as the caches show it now."""
-        return CallView(self.caches, loop_time(), {})
-
-    async def read(self, view: CallView, refs: Sequence[Ref], deadline: float, most: int | None = None) -> CallView:
-        """Return a view that also holds these objects; none of them is `missing`.
-
-        It returns by `deadline` (event-loop time) at the latest. Only the first `most` objects are read.
-        """
-        reads = await self.live_reads.read(refs, deadline, most)
-        return CallView(self.caches, loop_time(), {**view.reads, **reads})
-
-    def states(self) -> Sequence[CacheState]:
-        """Return the state of each cache, for /readyz?verbose."""
-        now = loop_time()
-        return [cache_state(cache, now) for cache in self.caches.values()]
-
-    def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
-        """Count a pod that is being created in `namespace` on the nodes of its pin, until a watch shows the pod."""
-        self.caches.assume(pod, namespace, pin)
-
-    def forget(self, pod: Pod, namespace: str) -> None:
-        """Count the assumed pod of this pod's VM no longer, because the webhook decides about it again."""
-        self.caches.forget(pod, namespace)

@@ -187,7 +187,7 @@ async def test_a_call_without_any_time_left_is_not_held_up(
     assert view.get(CLAIM) is NoObject.UNAVAILABLE
     assert not view.missing
     gate.open()
-    await until(lambda: not store.live_reads.under_way)
+    await until(lambda: not store.under_way)
 
 
 async def test_the_number_of_requests_at_the_same_time_is_limited(

@@ -95,7 +95,7 @@ async def test_what_can_not_be_read_is_unavailable_in_words(
     assert told.isprintable()
     server.handler = saying(500)
     server.reset()
-    await until(lambda: not store.live_reads.under_way)
+    await until(lambda: not store.under_way)
 
 
 async def test_a_server_that_is_down_is_a_problem_with_its_address(store: ClusterCache, server: ApiServer) -> None:

@@ -89,7 +89,7 @@ async def test_an_answer_after_the_deadline_is_late_for_that_call(
     await store.read(store.view(), [NODE, CLAIM], now() + 0.01)
     assert (counted(store, NODE.kind), counted(store, CLAIM.kind)) == ({"late": 1}, {"late": 1})
     gate.set()
-    await until(lambda: not store.live_reads.under_way)
+    await until(lambda: not store.under_way)
     assert counted(store, NODE.kind) == {"late": 1, "found": 1}
 
 
