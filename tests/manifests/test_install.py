@@ -22,7 +22,7 @@ from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
 from webhook.core.view import Kind
 from webhook.kube import kinds
-from webhook.kube.informer.resource import Resource
+from webhook.kube.informer.store import Resource
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
 PODS: Final = Path(__file__).parents[1] / "cases" / "pods"

@@ -23,7 +23,7 @@ from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView, LiveRead
 from webhook.kube.informer.connection import Wait
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.informer.resource import Resource
+from webhook.kube.informer.store import Resource
 from webhook.kube.records.pods import DecodedPod
 
 RESOURCES: Final = {  # these clusters have too few nodes for a short list, so nobody asks for an autoscaler

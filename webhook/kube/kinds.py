@@ -11,7 +11,7 @@ from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInsta
 from webhook.core.large_pod import LargePod
 from webhook.core.placement.replica_share import OWN_NAMESPACE
 from webhook.core.view import Kind
-from webhook.kube.informer.resource import Indexer, Resource
+from webhook.kube.informer.store import Indexer, Resource
 from webhook.kube.records import objects, pods, virt_launchers
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 from webhook.objects.kinds import CSI_NODE, OF_CORE, UNFINISHED_POD

@@ -29,7 +29,7 @@ from webhook.kube.cache.view import CallView
 from webhook.kube.informer.connection import Request, Wait
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector
-from webhook.kube.informer.resource import Resource
+from webhook.kube.informer.store import Resource
 from webhook.kube.kinds import resources
 
 LONGHORN_NAMESPACE = "longhorn-system"

@@ -13,7 +13,7 @@ from support.models.model_api import Answer, bookmark, event, page
 from webhook.core.view import Kind
 from webhook.kube.informer.connection import SETTLE_SECONDS, Request, Wait
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.informer.resource import Resource
+from webhook.kube.informer.store import Resource
 from webhook.kube.kinds import resources
 
 RESOURCES = {resource.kind: resource for resource in resources("longhorn-system")}

@@ -19,7 +19,7 @@ from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailab
 from webhook.core.view import Kind
 from webhook.kube.informer.connection import STALE_AFTER_SECONDS, Cause
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.informer.resource import Resource
+from webhook.kube.informer.store import Resource
 from webhook.kube.scheduler_cache.assumed_pods import ANY_NUMBER
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 

@@ -31,7 +31,7 @@ from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches, CacheState, cache_state
 from webhook.kube.cache.view import CallView, LiveRead
 from webhook.kube.informer.reflector import Reflector, loop_time
-from webhook.kube.informer.resource import Resource
+from webhook.kube.informer.store import Resource
 from webhook.kube.kinds import resources
 from webhook.kube.wire import Decoders, NotJSON
 from webhook.objects.kinds import VIRT_LAUNCHER_POD

@@ -17,7 +17,7 @@ from webhook.core.api.storage import PersistentVolume, claim_of
 from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import KINDS_OF_VMS, USERS_MAX, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
 from webhook.kube.cache.caches import Caches
-from webhook.kube.informer.resource import Indexer, namespaced_key
+from webhook.kube.informer.store import Indexer, namespaced_key
 from webhook.kube.records.objects import NodeIndex, vm_of
 from webhook.kube.records.pods import unread_claims
 from webhook.kube.scheduler_cache.assumed_pods import Pods

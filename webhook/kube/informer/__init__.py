@@ -1,6 +1,6 @@
 """Informers: caches that follow collections of the API server by list and watch, as client-go's tools/cache.
 
-`Reflector` drives a `ListWatch` (a state machine without I/O), which is a `Store` of records with an `Index` over them.
+`Reflector` drives a `ListWatch` (a state machine without I/O), which is a `Store` of objects with an `Index` over them.
 kubernetes-asyncio has no informer, and its Watch asks with a stale resourceVersion again after a 410.
 
 What a cache promises its readers:
@@ -19,5 +19,5 @@ What a cache promises its readers:
 - An object that can't be decoded is left out and counted (`unreadable`). It spoils no other object.
 - An index always equals one that was made from `objects`.
 
-A reader gets no callbacks and must not change a record: equal parts of records are shared.
+A reader must not change what is stored: equal parts of it are shared.
 """

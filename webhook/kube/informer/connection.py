@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from webhook.component_base.client.status import Failure
-from webhook.kube.informer.resource import Resource
+from webhook.kube.informer.store import Resource
 
 STALE_AFTER_SECONDS: Final = 10.0  # most restarts of an API server are shorter
 SETTLE_SECONDS: Final = 1.0  # by then a new watch has sent the events that happened while there was none

@@ -16,8 +16,7 @@ from typing import Any, Final
 from webhook.component_base.client.status import Backoff, Failure, read_failure, retry_after_seconds
 from webhook.kube.informer import connection
 from webhook.kube.informer.connection import Cause, Fault, Freshness, Request, RequestMode, Wait
-from webhook.kube.informer.resource import Resource
-from webhook.kube.informer.store import Store
+from webhook.kube.informer.store import Resource, Store
 from webhook.kube.wire import Decoders, Framing, NotJSON, is_before
 
 HEALTHY_SECONDS: Final = 2.0  # a watch that was up for this time ends a run of failures

@@ -38,7 +38,7 @@ from webhook.core.opt_in import kept_value
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, LABEL_CO_SCHEDULE
 from webhook.core.scheduler.plugins.volumes import TOPOLOGY_LABELS
 from webhook.core.scheduler.state.node_info import CSIDrivers, allocatable
-from webhook.kube.informer.resource import KeyList, namespaced_key
+from webhook.kube.informer.store import ObjectIndex, namespaced_key
 
 _ACCESS_MODES: Final = 4  # that Kubernetes knows; the API server takes any number of the same
 _ATTRIBUTES: Final = ("migratable", "dataLocality", "dataEngine", "encrypted", SHARE_MANAGER_NODE_SELECTOR)
@@ -195,32 +195,40 @@ def node(wire: Node) -> Node:
     )
 
 
-class NodeIndex(KeyList):
+class NodeIndex(ObjectIndex):
     """The index over the nodes.
 
     Attributes:
+        keys: the names of the nodes as a sequence, so that any position can be read in one step.
         allocatable: node name -> what the node has for pods, by resource.
         usable: how many nodes are Ready and not cordoned.
         from_karpenter: how many nodes Karpenter made.
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        self.keys: list[str] = []
         self.allocatable: dict[str, Mapping[str, int]] = {}
         self.usable = 0
         self.from_karpenter = 0
+        self._positions: dict[str, int] = {}
 
-    def put(self, key: str, old: Any, new: Any) -> Any:
-        """Take in the node `new`, which was `old`. Return the node to store."""
+    def put(self, key: str, old: Node | None, new: Node) -> Node:
+        """Take in the node `new`, which was `old`. Return the node to store. A known key stays at its position."""
         if old is None or old.status != new.status:
-            self.allocatable[key] = allocatable(new.status.allocatable)
+            self.allocatable[key] = allocatable(new.status.allocatable if new.status else None)
         self.usable += new.usable - (old is not None and old.usable)
         self.from_karpenter += new.from_karpenter - (old is not None and old.from_karpenter)
-        return super().put(key, old, new)
+        if key not in self._positions:
+            self._positions[key] = len(self.keys)
+            self.keys.append(key)
+        return old if old is not None and old == new else new
 
-    def drop(self, key: str, old: Any) -> None:
-        """Remove the node, which was `old`."""
+    def drop(self, key: str, old: Node) -> None:
+        """Remove the node, which was `old`. The last key takes its position."""
         del self.allocatable[key]
         self.usable -= old.usable
         self.from_karpenter -= old.from_karpenter
-        super().drop(key, old)
+        position, last = self._positions.pop(key), self.keys.pop()
+        if last != key:
+            self.keys[position] = last
+            self._positions[last] = position

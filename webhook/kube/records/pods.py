@@ -27,7 +27,7 @@ from webhook.core.scheduler.state.pod_info import (
     pod_nodes,
 )
 from webhook.core.scheduler.state.pod_requests import usage
-from webhook.kube.informer.resource import namespaced_key
+from webhook.kube.informer.store import namespaced_key
 from webhook.kube.records.virt_launchers import claim_keys, decision_of, virt_launcher
 
 _REPLICA: Final = REPLICA_LABELS.items()

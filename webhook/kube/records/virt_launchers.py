@@ -37,7 +37,7 @@ from webhook.core.api.pod import (
 from webhook.core.observe.past_decision import PastDecision, as_annotation, recorded_decision
 from webhook.core.opt_in import kept_value
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE, SENTENCE_MAX_CHARS
-from webhook.kube.informer.resource import namespaced_key
+from webhook.kube.informer.store import namespaced_key
 from webhook.kube.records.objects import kept_name, word
 
 _LABELS: Final = {LABEL_APP: VIRT_LAUNCHER}

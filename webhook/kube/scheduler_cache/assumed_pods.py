@@ -1,6 +1,6 @@
 """Pods: the index of all pods of the cluster. It counts them in a SchedulerCache, together with the assumed pods.
 
-This index (webhook.kube.informer.resource) also makes the records that the cache of pods stores. A record has what is
+This index (webhook.kube.informer.store) also makes the records that the cache of pods stores. A record has what is
 needed to stop counting its pod. Invariant: `scheduler_cache` is the sum of the records and of the assumed pods.
 
 An unbound virt-launcher pod counts only while its VirtualMachineInstance exists, by its record, and as the only unbound
@@ -21,7 +21,7 @@ from webhook.core.api import kubevirt
 from webhook.core.api.pod import Pod
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.pod_info import PodInfo
-from webhook.kube.informer.resource import Indexer
+from webhook.kube.informer.store import Indexer
 from webhook.kube.records.pods import ClaimUser, DecodedPod, PodRecord
 from webhook.kube.records.virt_launchers import claim_keys, vm_key, vmi_uid
 

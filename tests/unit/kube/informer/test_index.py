@@ -14,7 +14,7 @@ from support.models.model_api import event, refusal
 from support.objects import builders
 
 from webhook.core.view import Kind
-from webhook.kube.informer.resource import Index, Indexer, KeyList
+from webhook.kube.informer.store import Index, Indexer
 from webhook.kube.records.objects import NodeIndex, by_handle
 from webhook.kube.records.virt_launchers import claim_keys
 from webhook.kube.scheduler_cache.assumed_pods import Pods
@@ -83,7 +83,7 @@ def test_a_value_can_have_many_keys(steps: list[tuple[int, bool]]) -> None:
     assert says(index) == {}
 
 
-def _names(index: KeyList) -> list[str]:
+def _names(index: NodeIndex) -> list[str]:
     assert len(set(index.keys)) == len(index.keys)
     assert {name: index.keys[place] for name, place in index._positions.items()} == {name: name for name in index.keys}
     return sorted(index.keys)

@@ -23,7 +23,7 @@ from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER, VMI_KIND, is_kub
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE, LABEL_CO_SCHEDULE
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.informer.resource import Resource
+from webhook.kube.informer.store import Resource
 from webhook.kube.kinds import resources
 from webhook.kube.records.virt_launchers import _component, _on_node, _recorded
 
