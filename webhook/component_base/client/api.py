@@ -25,7 +25,7 @@ from webhook.component_base.client.transport import (
     ApiError,
     Stream,
     close_at_once,
-    open_streaming_client,
+    open_client,
     request_error,
     set_keepalive,
 )
@@ -80,7 +80,7 @@ class Api:
             BadKubeconfig: neither a kubeconfig nor a service account can be used.
         """
         configuration, context = await load_kubeconfig(kubeconfig)
-        return cls(kubeconfig, open_streaming_client(configuration, program), context, program)
+        return cls(kubeconfig, open_client(configuration, program), context, program)
 
     @property
     def host(self) -> str:
@@ -189,7 +189,7 @@ class Api:
             configuration = self._client.configuration
             configuration.api_key, configuration.refresh_api_key_hook = fresh.api_key, fresh.refresh_api_key_hook
         else:
-            client = open_streaming_client(fresh, self._program)
+            client = open_client(fresh, self._program)
             self._retired.append(self._client)  # its streams go on; certificates are renewed a few times a year
             self._client, self._trust = client, trust
 

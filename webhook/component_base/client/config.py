@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import ssl
 from collections.abc import Sequence
 from contextlib import suppress
 from ipaddress import ip_address, ip_network
@@ -17,7 +16,6 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import aiohttp
-from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 from kubernetes_asyncio.config import load_incluster_config, load_kube_config
 from kubernetes_asyncio.config.config_exception import ConfigException
@@ -88,45 +86,6 @@ async def load_kubeconfig(kubeconfig: Kubeconfig) -> tuple[Configuration, Contex
     # Go's clients trim a token file; a blank in a header is refused by aiohttp, as a ValueError.
     configuration.api_key = {name: " ".join(value.split()) for name, value in configuration.api_key.items()}
     return configuration, context
-
-
-def open_client(configuration: Configuration, user_agent: str) -> ApiClient:
-    """A client for the API server; it sends nothing yet.
-
-    Raises:
-        BadKubeconfig: the certificates can't be read.
-    """
-    try:
-        client = ApiClient(configuration)
-    except (ssl.SSLError, OSError) as error:
-        raise BadKubeconfig(
-            f"{configuration.ssl_ca_cert} or {configuration.cert_file}: {one_line(error)}; expected PEM certificates"
-        ) from None
-    client.user_agent = user_agent
-    return client
-
-
-def sentence(error: Exception) -> str:
-    """Why there is no answer from the API server: what went wrong with the connection."""
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"the API server's certificate is not trusted: {one_line(error.certificate_error)}"
-    if isinstance(error, aiohttp.ClientSSLError):
-        return f"no TLS with {error.host}:{error.port}: {one_line(error.os_error)}"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        number = error.os_error.errno or 0  # asyncio's own words repeat the address; a resolver's number is negative
-        why = os.strerror(number) if number > 0 else one_line(error.os_error.strerror or error.os_error)
-        return f"can't connect to {error.host}:{error.port}: {why}"
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return "the API server's answer broke off"
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "the API server closed the connection"
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return f"the proxy answered {error.status}"
-    if isinstance(error, ConfigException):
-        return config_problem(error)
-    return f"the connection failed ({type(error).__name__})"
 
 
 def one_line(error: object) -> str:

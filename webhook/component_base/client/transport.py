@@ -11,10 +11,13 @@ from typing import Final
 import aiohttp
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
+from kubernetes_asyncio.config.config_exception import ConfigException
 
 from webhook import __version__
-from webhook.component_base.client.config import open_client, sentence
+from webhook.component_base.client.config import config_problem, one_line
+from webhook.component_base.kubeconfig import BadKubeconfig
 
+CONNECT_SECONDS: Final = 10.0
 _PIECE_BYTES: Final = 64 * 1024  # of a stream, between which admissions run
 _KEEPALIVE: Final = (  # a dead peer is noticed after 10 s + 3 x 5 s
     ("SO_KEEPALIVE", socket.SOL_SOCKET, 1),
@@ -40,13 +43,18 @@ class Stream:
             await asyncio.sleep(0)  # `read` does not wait for buffered bytes: let admissions run
 
 
-def open_streaming_client(configuration: Configuration, program: str) -> ApiClient:
+def open_client(configuration: Configuration, program: str) -> ApiClient:
     """Return a client for the API server; it sends nothing yet.
 
     Raises:
         BadKubeconfig: the certificates can't be read.
     """
-    client = open_client(configuration, f"{program}/{__version__}")
+    try:
+        client = ApiClient(configuration)
+    except OSError as error:  # ssl.SSLError is one
+        files = f"{configuration.ssl_ca_cert} or {configuration.cert_file}"
+        raise BadKubeconfig(f"{files}: {one_line(error)}; expected PEM certificates") from None
+    client.user_agent = f"{program}/{__version__}"
     # The library's session reads up to 4 MiB at once from a connection: for 10 ms no admission would run. It also takes
     # the proxy of the environment in its own way, and a password of ~/.netrc.
     session = client.rest_client.pool_manager
@@ -78,9 +86,6 @@ def close_at_once(response: aiohttp.ClientResponse) -> None:
         transport.abort()
 
 
-CONNECT_SECONDS: Final = 10.0
-
-
 class ApiError(Exception):
     """No answer: the API server could not be reached, or its answer broke off. `silent`: no byte came in time."""
 
@@ -93,4 +98,22 @@ def request_error(error: Exception) -> str:
     """Return why a request failed, in words without anything secret."""
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return f"can't connect in {CONNECT_SECONDS:g} s"
-    return sentence(error)
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"the API server's certificate is not trusted: {one_line(error.certificate_error)}"
+    if isinstance(error, aiohttp.ClientSSLError):
+        return f"no TLS with {error.host}:{error.port}: {one_line(error.os_error)}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        number = error.os_error.errno or 0  # asyncio's own words repeat the address; a resolver's number is negative
+        why = os.strerror(number) if number > 0 else one_line(error.os_error.strerror or error.os_error)
+        return f"can't connect to {error.host}:{error.port}: {why}"
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "the API server's answer broke off"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the API server closed the connection"
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"the proxy answered {error.status}"
+    if isinstance(error, ConfigException):
+        return config_problem(error)
+    return f"the connection failed ({type(error).__name__})"

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import field
 
-from webhook.core.api.meta import ApiType, ObjectMeta
+from webhook.core.api.meta import ApiType, Condition, ObjectMeta
 
 LONGHORN_API_VERSION: Final = "longhorn.io/v1beta2"
 LONGHORN_CSI_DRIVER: Final = "driver.longhorn.io"
@@ -117,31 +117,22 @@ _LACKS: Final[Mapping[str, Mapping[str, Lack]]] = {
 }
 
 
-class LonghornCondition(ApiType, frozen=True):
-    """longhorn.io/v1beta2 Condition."""
-
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-
-    @property
-    def lacks(self) -> list[Lack]:
-        """What the node lacks by this condition: the condition's reason, or words of its message."""
-        known = _LACKS.get(self.type or "")
-        if known is None or self.status != "False":
-            return []
-        by_reason = known.get(self.reason or "")
-        if by_reason:
-            return [by_reason]
-        words = set(_WORD.findall(self.message or ""))
-        return [lack for word, lack in known.items() if word in words] or list(filter(None, [known.get(_UNKNOWN)]))
+def _lacks_of(condition: Condition) -> list[Lack]:
+    """Return what the node lacks by this condition: the condition's reason, or words of its message."""
+    known = _LACKS.get(condition.type or "")
+    if known is None or condition.status != "False":
+        return []
+    by_reason = known.get(condition.reason or "")
+    if by_reason:
+        return [by_reason]
+    words = set(_WORD.findall(condition.message or ""))
+    return [lack for word, lack in known.items() if word in words] or list(filter(None, [known.get(_UNKNOWN)]))
 
 
 class LonghornNodeStatus(ApiType, frozen=True):
     """longhorn.io/v1beta2 NodeStatus."""
 
-    conditions: list[LonghornCondition] | None = None
+    conditions: list[Condition] | None = None
 
     @property
     def ready(self) -> bool:
@@ -151,12 +142,12 @@ class LonghornNodeStatus(ApiType, frozen=True):
     @property
     def lacks(self) -> list[Lack]:
         """What Longhorn says that the node lacks."""
-        return [lack for each in self.conditions or () for lack in each.lacks]
+        return [lack for each in self.conditions or () for lack in _lacks_of(each)]
 
     def known(self) -> LonghornNodeStatus:
         """Return the status with conditions that say the same as these, in as few words."""
-        ready = [LonghornCondition(type=_READY, status="True")] if self.ready else []
-        lacks = (LonghornCondition(type=each.condition, status="False", reason=each.word) for each in self.lacks)
+        ready = [Condition(type=_READY, status="True")] if self.ready else []
+        lacks = (Condition(type=each.condition, status="False", reason=each.word) for each in self.lacks)
         return LonghornNodeStatus(conditions=[*ready, *lacks])
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.core.api.longhorn import LonghornCondition, LonghornNodeStatus, Need
+from webhook.core.api.longhorn import LonghornNodeStatus, Need
+from webhook.core.api.meta import Condition
 
 TYPES = ["Ready", "RequiredPackages", "KernelModulesLoaded", "NFSClientInstalled", "Multipathd", None]
 REASONS = [
@@ -31,7 +32,7 @@ WORDS = [
     "x",
 ]
 CONDITIONS = st.builds(
-    LonghornCondition,
+    Condition,
     type=st.sampled_from(TYPES),
     status=st.sampled_from(["True", "False", "Unknown", None]),
     reason=st.sampled_from(REASONS),
@@ -40,7 +41,7 @@ CONDITIONS = st.builds(
 
 
 @given(st.lists(CONDITIONS, max_size=4))
-def test_the_known_conditions_say_the_same(conditions: list[LonghornCondition]) -> None:
+def test_the_known_conditions_say_the_same(conditions: list[Condition]) -> None:
     """They are what a cache stores of a node: no message, and the same answers."""
     status = LonghornNodeStatus(conditions=conditions)
     known = status.known()
@@ -67,7 +68,7 @@ def test_a_node_lacks_the_nfs_client(
     type_: str, reason: str | None, message: str | None, *, expected: bool | None
 ) -> None:
     """`expected`: whether Longhorn is certain; None if nothing says so."""
-    condition = LonghornCondition(type=type_, status="False", reason=reason, message=message)
-    assert [(lack.need, lack.certain) for lack in condition.lacks] == (
+    condition = Condition(type=type_, status="False", reason=reason, message=message)
+    assert [(lack.need, lack.certain) for lack in LonghornNodeStatus(conditions=[condition]).lacks] == (
         [] if expected is None else [(Need.NFS_CLIENT, expected)]
     )
