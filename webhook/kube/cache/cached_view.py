@@ -49,7 +49,10 @@ class CachedView(CallView):
         cache = self._caches.get(kind)
         if cache is None or (kind in KINDS_OF_VMS and not self._follows(kind)):
             return NoObject.UNAVAILABLE
-        return cache.get(key) or (NoObject.NOT_FOUND if cache.synced else NoObject.UNAVAILABLE)
+        stored = cache.get(key)
+        if stored is None:
+            return NoObject.NOT_FOUND if cache.synced else NoObject.UNAVAILABLE
+        return stored
 
     # The caches behind a VM's row.
 
@@ -92,8 +95,6 @@ class CachedView(CallView):
         return self._pods().get(key)
 
     def _pods(self) -> Mapping[str, Pod]:
-        """Return all virt-launcher pods by cache key, whether the cache has other pods or not."""
+        """Return all virt-launcher pods by cache key."""
         cache = self._caches.get(Kind.VIRT_LAUNCHER_POD)
-        if cache is None:
-            return {}
-        return cache.index.virt_launchers if isinstance(cache.index, Pods) else cache.objects
+        return cache.index.virt_launchers if cache and isinstance(cache.index, Pods) else {}
