@@ -141,11 +141,15 @@ docs: $(VENV)-docs/.docs ## Build the documentation site into dist/site/html; a 
 	@$(VENV)-docs/bin/zensical build --strict --clean -f dist/site/zensical.toml
 	@echo 'See it: python3 -m http.server --directory dist/site/html'
 
+.PHONY: manifests
+manifests: $(VENV)/.dev ## Render manifests/ from the chart, after a change of it
+	@$(BIN)/python tests/controlplane/build.py helm
+	@PYTHONPATH=tests $(BIN)/python .ci/release/install_files.py
+
 .PHONY: release
-release: $(VENV)/.dev ## Write the files of a release into dist (IMAGE=REGISTRY/kubevirt-coschedule DIGEST=sha256:...; UNRELEASED=1 to try it; KEEP=1 before the commit of a version)
+release: $(VENV)/.dev ## Write the files of a release into dist (IMAGE=REGISTRY/kubevirt-coschedule DIGEST=sha256:...; UNRELEASED=1 to try it)
 	@$(BIN)/python tests/controlplane/build.py kubectl helm
-	@PYTHONPATH=tests $(BIN)/python .ci/release --image '$(IMAGE)' --digest '$(DIGEST)' --unreleased '$(UNRELEASED)' \
-		--keep '$(KEEP)'
+	@PYTHONPATH=tests $(BIN)/python .ci/release --image '$(IMAGE)' --digest '$(DIGEST)' --unreleased '$(UNRELEASED)'
 
 # The first builder that works: the client of docker can be there without its daemon.
 BUILDER ?= $(shell for b in docker podman buildah; do $$b info >/dev/null 2>&1 && echo $$b && break; done)

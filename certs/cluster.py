@@ -142,7 +142,7 @@ def _check(reply: Reply) -> None:
         return
     if reply.status == HTTPStatus.CONFLICT:
         raise Conflict
-    advice = "; apply manifests/certs, which grants it" if reply.status == HTTPStatus.FORBIDDEN else ""
+    advice = "; apply manifests/install.yaml, which grants it" if reply.status == HTTPStatus.FORBIDDEN else ""
     raise ApiError(reply.failure.sentence + advice)
 
 

@@ -17,8 +17,7 @@ from typing import Final
 from checkout import EPOCH, ROOT, VERSION, ReleaseError, commit_seconds, output_of, uncommitted
 from controlplane.build import NotBuilt
 from image import Image, image, remarks
-from install_files import install_files
-from kept import RELEASES, check, installs, keep
+from install_files import ARCHIVE, folder, install_files
 from packed_chart import packed_chart
 from release_notes import release_notes
 
@@ -42,6 +41,7 @@ def files(named: Image, notes: str, seconds: int) -> dict[str, bytes]:
     """Every file of the release by name; the checksums are as `sha256sum` writes them."""
     made = distributions(seconds)
     made.update(install_files(named))
+    made[ARCHIVE] = folder(named, seconds)
     name, chart = packed_chart(named)
     made |= {name: chart}
     sums = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(made.items()))
@@ -65,19 +65,12 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--image", default="", help="REGISTRY/NAME of the image, without a tag")
     parser.add_argument("--digest", default="", help="sha256:... of the pushed image; empty: its tag")
     parser.add_argument("--unreleased", default="", help="not empty: [Unreleased] stands in for a missing section")
-    parser.add_argument("--keep", default="", help=f"not empty: only write {RELEASES.relative_to(ROOT)}/{VERSION}")
     parser.add_argument("--to", type=Path, default=ROOT / "dist", help="the directory that is written")
     given = parser.parse_args(words)
     try:
         named, seconds = image(given.image, given.digest), commit_seconds()
-        if given.keep:
-            keep(installs())
-            print(f"{RELEASES / VERSION}: what an upgrade from {VERSION} starts from. Commit it with the version.")
-            return 0
         changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
         notes, section = release_notes(changelog, VERSION, unreleased=bool(given.unreleased))
-        if not given.unreleased:
-            check(installs())
         made = files(named, notes, seconds)
     except (ReleaseError, NotBuilt) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -94,8 +94,8 @@ class Confined:
         return webhooks
 
     def secret_refusal(self, api: Api, target: Object, change: Object, content_type: str) -> str | None:
-        """What the API server says against a write of a Secret, which it only tries; None where it takes it."""
-        query = {"dryRun": "All", **({"fieldManager": "for-a-test"} if content_type == APPLY else {})}
+        """What the API server says against a write, which it only tries; None where it takes it."""
+        query = {"dryRun": "All", **({"fieldManager": "for-a-test", "force": "true"} if content_type == APPLY else {})}
         try:
             api.call("PATCH", api.path(target), change, query, content_type)
         except ApiError as error:
@@ -170,6 +170,14 @@ def test_the_controller_may_change_no_list_of_webhooks(
 def test_the_controller_may_change_no_metadata(metadata: dict[str, Any], confined: Confined) -> None:
     """A finalizer or an owner would decide when the configuration goes."""
     refused(confined, {"metadata": metadata}, "labels, annotations, ownerReferences or finalizers")
+
+
+def test_the_controller_may_take_no_field_from_a_field_manager(confined: Confined) -> None:
+    """A forced apply of equal values changes nothing, and another manager's next apply would then be a conflict."""
+    equal = {**CONFIGURATION, "webhooks": confined.webhooks}
+    assert confined.secret_refusal(confined.admin, CONFIGURATION, equal, APPLY) is None
+    refusal = confined.secret_refusal(confined.keeper, CONFIGURATION, equal, APPLY) or ""
+    assert "may not own fields as another manager of server-side apply" in refusal
 
 
 def test_the_controller_may_change_what_it_keeps(confined: Confined) -> None:

@@ -39,9 +39,9 @@ class Story(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def granted(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Object]]:
+def granted(installed: Installed) -> Iterator[list[Object]]:
     """The right to create events."""
-    with vm_events.granted(installed, tmp_path_factory.mktemp("with-events")) as added:
+    with vm_events.granted(installed) as added:
         yield added
 
 

@@ -34,8 +34,9 @@ LONGHORN: Final[Object] = {
     "metadata": {"name": builders.LONGHORN_NAMESPACE},
 }
 NAMESPACE: Final[Identity] = ("Namespace", "", NAME)
-CLIENT_SIDE: Final = ("apply", "--validate=strict", "-k")
-SERVER_SIDE: Final = ("apply", "--validate=strict", "--server-side", "-k")
+CLIENT_SIDE: Final = ("apply", "--validate=strict", "-f")
+SERVER_SIDE: Final = ("apply", "--validate=strict", "--server-side", "-f")
+KUSTOMIZED: Final = ("apply", "--validate=strict", "-k")
 BOTH: Final = {"client-side": CLIENT_SIDE, "server-side": SERVER_SIDE}
 OF_THE_OPERATOR: Final = ("ServiceMonitor", "PrometheusRule")
 OF_THE_API_SERVER: Final = ("IPAddress",)  # a Service's, made and deleted with it
@@ -71,7 +72,7 @@ def admin(plane: ControlPlane, tmp_path: Path) -> Iterator[Kubectl]:
 
 def remove(plane: ControlPlane, admin: Kubectl, install: str = DEFAULT) -> list[Identity]:
     """Uninstall, and end the namespace. Returns what the namespace controller found left in it."""
-    admin("delete", "--wait=false", "-k", MANIFESTS / install)
+    admin("delete", "--wait=false", "-f", MANIFESTS / install)
     return end_namespace(plane.api, NAME)
 
 
@@ -85,7 +86,7 @@ def test_an_install_comes_and_goes_whole(
     admin(*way, MANIFESTS / install)
     made = [key for key in everything(plane.api).keys() - before.keys() if key[0] not in OF_THE_API_SERVER]
     assert sorted(made) == sorted(map(identity, installed(install)))
-    admin("delete", "--wait=false", "-k", MANIFESTS / install)
+    admin("delete", "--wait=false", "-f", MANIFESTS / install)
     assert everything(plane.api).keys() - before.keys() == {NAMESPACE}
     assert end_namespace(plane.api, NAME) == []
     assert everything(plane.api).keys() == before.keys()
@@ -94,7 +95,7 @@ def test_an_install_comes_and_goes_whole(
 @each_install
 def test_client_verification_can_be_applied(install: str, plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
     """The component is taken too, and its ConfigMap goes with the namespace."""
-    admin(*CLIENT_SIDE, rendering.with_client_verification(tmp_path, install))
+    admin(*KUSTOMIZED, rendering.with_options(tmp_path, rendering.CLIENT_VERIFICATION, install=install))
     (tmp_path / "client-ca.crt").write_text("PEM")
     config_map = f"{NAME}-client-ca"
     admin("-n", NAME, "create", "configmap", config_map, f"--from-file=ca.crt={tmp_path / 'client-ca.crt'}")
@@ -110,11 +111,11 @@ def test_an_upgrade_keeps_the_certificate_and_its_trust(
     first: tuple[str, ...], second: tuple[str, ...], plane: ControlPlane, admin: Kubectl, tmp_path: Path
 ) -> None:
     """The same version applied again, and then another: no Secret is touched, nor what API servers trust."""
-    admin(*first, MANIFESTS)
+    admin(*first, MANIFESTS / DEFAULT)
     with keeper(plane, tmp_path):
         pass
     kept, trusted = [plane.api.get(each) for each in KEPT], plane.api.get(CONFIGURATION)
-    admin(*second, MANIFESTS)
+    admin(*second, MANIFESTS / DEFAULT)
     admin(*second, released(tmp_path, "9.9.9"))
     upgraded = plane.api.get(CONFIGURATION)
     assert upgraded["metadata"]["labels"]["app.kubernetes.io/version"] == "9.9.9"
@@ -124,11 +125,10 @@ def test_an_upgrade_keeps_the_certificate_and_its_trust(
 
 
 def released(directory: Path, version: str) -> Path:
-    """The manifests of another release."""
-    folder = rendering.copied(directory)
-    release = folder / "components" / "release" / "kustomization.yaml"
-    release.write_text(release.read_text(encoding="utf-8").replace(__version__, version), encoding="utf-8")
-    return folder
+    """The install of another release."""
+    file = directory / DEFAULT
+    file.write_text((MANIFESTS / DEFAULT).read_text(encoding="utf-8").replace(__version__, version), encoding="utf-8")
+    return file
 
 
 def test_nothing_comes_back_while_the_controller_still_runs(
@@ -136,7 +136,7 @@ def test_nothing_comes_back_while_the_controller_still_runs(
 ) -> None:
     """Pods outlive the rights that they had: the certificate controller makes no Secret in place of a deleted one."""
     before = everything(plane.api)
-    admin(*CLIENT_SIDE, MANIFESTS)
+    admin(*KUSTOMIZED, MANIFESTS)
     with keeper(plane, tmp_path) as says:
         assert set(remove(plane, admin)) == set(map(identity, KEPT))
         says("can't read or write the objects, trying again")
@@ -146,14 +146,14 @@ def test_nothing_comes_back_while_the_controller_still_runs(
 def test_cert_manager_can_take_over_and_give_back(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
     """As the page says: the other overlay, then delete the folder that it does not have. And the way back."""
     before = everything(plane.api)
-    admin(*CLIENT_SIDE, MANIFESTS)
+    admin(*KUSTOMIZED, MANIFESTS)
     with keeper(plane, tmp_path):
         pass
     admin(*CLIENT_SIDE, MANIFESTS / CERT_MANAGER)
-    admin("delete", "-k", MANIFESTS / "certs")
+    admin("delete", "-f", MANIFESTS / DEFAULT, "-l", "app.kubernetes.io/component=certs")
     assert grown(plane, before) == set(map(identity, [*installed(CERT_MANAGER), *KEPT]))
     assert "cert-manager.io/inject-ca-from" in plane.api.get(CONFIGURATION)["metadata"]["annotations"]
-    admin(*CLIENT_SIDE, MANIFESTS)
+    admin(*KUSTOMIZED, MANIFESTS)
     admin("delete", "-n", NAME, "certificates.cert-manager.io,issuers.cert-manager.io", "--all")
     assert grown(plane, before) == set(map(identity, [*installed(DEFAULT), *KEPT]))
     assert "cert-manager.io/inject-ca-from" not in plane.api.get(CONFIGURATION)["metadata"]["annotations"]
@@ -170,7 +170,7 @@ def test_a_secret_made_by_hand_is_taken_over(plane: ControlPlane, admin: Kubectl
     plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}})
     data = {key: base64.b64encode(b"by hand").decode() for key in ("tls.crt", "tls.key")}
     plane.api.create({**SECRET, "type": "kubernetes.io/tls", "data": data})
-    admin(*SERVER_SIDE, MANIFESTS)
+    admin(*SERVER_SIDE, MANIFESTS / DEFAULT)
     with keeper(plane, tmp_path):
         plane.api.wait_for(SECRET, lambda found: (found or {})["data"]["tls.crt"] != data["tls.crt"], what="replaced")
     assert set(remove(plane, admin)) == set(map(identity, KEPT))
@@ -181,13 +181,13 @@ def test_longhorn_can_come_later(plane: ControlPlane, admin: Kubectl) -> None:
     plane.api.delete(LONGHORN)
     end_namespace(plane.api, builders.LONGHORN_NAMESPACE)
     before = everything(plane.api)
-    said = admin.said(*CLIENT_SIDE, MANIFESTS)
+    said = admin.said(*KUSTOMIZED, MANIFESTS)
     absent = {("Role", builders.LONGHORN_NAMESPACE, NAME), ("RoleBinding", builders.LONGHORN_NAMESPACE, NAME)}
     assert said.code == 1
     assert said.errors.count(f'namespaces "{builders.LONGHORN_NAMESPACE}" not found') == len(absent)
     assert grown(plane, before) == set(map(identity, installed())) - absent
     plane.api.create(LONGHORN)
-    admin(*CLIENT_SIDE, MANIFESTS)
+    admin(*KUSTOMIZED, MANIFESTS)
     assert grown(plane, before) == {*map(identity, installed()), identity(LONGHORN)}
     assert remove(plane, admin) == []
 
@@ -195,11 +195,11 @@ def test_longhorn_can_come_later(plane: ControlPlane, admin: Kubectl) -> None:
 def test_monitoring_goes_as_the_page_says(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
     """Without the operator's kinds an apply makes two objects, and the component's own folder deletes both."""
     before = everything(plane.api)
-    said = admin.said(*CLIENT_SIDE, rendering.with_component(rendering.MONITORING, tmp_path))
+    said = admin.said(*KUSTOMIZED, rendering.with_options(tmp_path, rendering.MONITORING))
     assert (said.code, [kind in said.errors for kind in OF_THE_OPERATOR]) == (1, [True, True])
     added = {("Service", NAME, f"{NAME}-metrics"), ("ConfigMap", NAME, f"{NAME}-dashboard")}
     assert grown(plane, before) == {*map(identity, installed()), *added}
-    said = admin.said("delete", "--ignore-not-found", "-k", MANIFESTS / rendering.MONITORING)
+    said = admin.said("delete", "--ignore-not-found", "-f", MANIFESTS / "monitoring.yaml")
     assert (said.code, [kind in said.errors for kind in OF_THE_OPERATOR]) == (1, [True, True])
     assert grown(plane, before) == set(map(identity, installed()))
     assert remove(plane, admin) == []
@@ -207,13 +207,13 @@ def test_monitoring_goes_as_the_page_says(plane: ControlPlane, admin: Kubectl, t
 
 def test_what_is_misspelt_is_refused(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
     """The API server is strict here: else the tests above would be satisfied with anything."""
-    folder = rendering.copied(tmp_path)
-    certificate = folder / CERT_MANAGER / "certificate.yaml"
-    certificate.write_text(certificate.read_text(encoding="utf-8").replace("dnsNames:", "dnsName:"), encoding="utf-8")
-    said = admin.said(*SERVER_SIDE, folder / CERT_MANAGER)
+    spoilt = tmp_path / CERT_MANAGER
+    text = (MANIFESTS / CERT_MANAGER).read_text(encoding="utf-8")
+    spoilt.write_text(text.replace("dnsNames:", "dnsName:"), encoding="utf-8")
+    said = admin.said(*SERVER_SIDE, spoilt)
     assert said.code == 1
     assert ".spec.dnsName: field not declared in schema" in said.errors
     plane.api.delete({**SECRET, "kind": "Namespace", "metadata": {"name": NAME}})
-    remaining = admin.said("delete", "--wait=false", "--ignore-not-found", "-k", MANIFESTS / CERT_MANAGER)
+    remaining = admin.said("delete", "--wait=false", "--ignore-not-found", "-f", MANIFESTS / CERT_MANAGER)
     assert remaining.code == 0, remaining
     end_namespace(plane.api, NAME)

@@ -37,9 +37,9 @@ Run = Callable[[str], tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
-def story(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+def story(installed: Installed) -> Iterator[Story]:
     """Together, apart after a live migration, pinned and unschedulable, and started from cold."""
-    with happened(installed, tmp_path_factory.mktemp("one-story")) as told:
+    with happened(installed) as told:
         yield told
 
 

@@ -40,15 +40,21 @@ SPECS: Final[dict[str, tuple[Object, str]]] = {
     "another label of the node": ({"spec": {"addedNodeSelector": {"disk": "ssd"}}}, "only migrations with vmiName"),
     "another image": (
         {"metadata": {"annotations": {"kubevirt.io/func-test-migration-target-image-override": "x"}}},
-        "only migrations with the annotation",
+        "only migrations with one annotation",
     ),
     "an owner": (
         {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "x", "uid": "x"}]}},
-        "only migrations with the annotation",
+        "only migrations without ownerReferences",
     ),
-    "another finalizer": ({"metadata": {"finalizers": ["example.invalid/x"]}}, "only migrations with the annotation"),
+    "another finalizer": (
+        {"metadata": {"finalizers": ["example.invalid/x"]}},
+        "only migrations without ownerReferences",
+    ),
     "no label": ({"metadata": {"labels": {"kubevirt-scheduler/reunite": None}}}, "only migrations with the label"),
-    "another label": ({"metadata": {"labels": {"other": "x"}}}, "only migrations with the label"),
+    "another label of KubeVirt's": (
+        {"metadata": {"labels": {"kubevirt.io/nodeName": "x"}}},
+        "only migrations with the label",
+    ),
 }
 """What is added to a migration that the account may create, and the message of the policy."""
 

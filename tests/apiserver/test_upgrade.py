@@ -1,8 +1,8 @@
-"""The last release is installed and upgraded to this checkout while pods are created: nobody notices.
+"""An earlier commit is installed and upgraded to this checkout while pods are created: nobody notices.
 
-What was released are the manifests and the chart, with their rights, arguments and entries. The image of a release is
-not here: the servers before the upgrade are this checkout's, too, with the arguments and rights of the release. What
-its certificate controller wrote is made by hand.
+What was installed are its manifests and its chart, with their rights, arguments and entries. Its image is not here: the
+servers before the upgrade are this checkout's, too, with the arguments and rights of the commit. What its certificate
+controller wrote is made by hand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import pytest
 import yaml
-from support.control_plane import releases
+from support.control_plane import earlier
 from support.control_plane.chart import CHART, Helm, render
 from support.control_plane.chart import with_port as chart_with_port
 from support.control_plane.control_plane import ControlPlane
@@ -72,22 +72,25 @@ class Way(NamedTuple):
 def by_kubectl(plane: ControlPlane, directory: Path) -> Way:
     """`kubectl apply -f install.yaml`, of the one and of the other."""
     kubectl, port = Kubectl(plane, directory), free_service_port()
-    old, new = (
-        for_tests(objects, port) for objects in (releases.manifests(releases.versions()[-1]), kustomize(MANIFESTS))
-    )
+    before = kustomize(earlier.checkout(directory / "earlier") / "manifests")
+    old, new = (for_tests(objects, port) for objects in (before, kustomize(MANIFESTS)))
 
     def apply(name: str, objects: list[Object]) -> None:
         file = directory / name
         file.write_text(yaml.safe_dump_all(objects), encoding="utf-8")
         kubectl("apply", "-f", file)
 
-    return Way(old, new, lambda: apply("old.yaml", old), lambda: apply("new.yaml", new))
+    def upgrade() -> None:
+        apply("new.yaml", new)
+        kubectl("delete", "clusterrole,clusterrolebinding", f"{NAME}-pods")
+
+    return Way(old, new, lambda: apply("old.yaml", old), upgrade)
 
 
 def by_helm(plane: ControlPlane, directory: Path) -> Way:
     """`helm install` of the one chart, `helm upgrade` to the other."""
     port = free_service_port()
-    old = chart_with_port(releases.chart(releases.versions()[-1], directory / "old"), port)
+    old = chart_with_port(earlier.checkout(directory / "earlier") / "charts" / NAME, port)
     new = chart_with_port(shutil.copytree(CHART, directory / "new" / NAME), port)
     return Way(
         [NAMESPACE, *render(chart=old)],

@@ -32,7 +32,7 @@ from table import percentile, row, title  # noqa: E402
 from webhook.core.reasons import Reason  # noqa: E402
 
 SECONDS_PER_100K: Final = 2.0
-MIB: Final = 512.0  # the limit of manifests/base/deployment.yaml
+MIB: Final = 512.0  # the limit of manifests/install.yaml
 STALL_MS: Final = 20.0
 
 _SMALL: Final = Scale(claims=2, pods=2, nodes=2, launchers=2)

@@ -133,4 +133,4 @@ def test_an_alert_says_what_it_is_and_where_its_runbook_is(name: str) -> None:
 def test_the_alerts_stand_in_the_file_that_is_applied() -> None:
     """With the names that the tests above use."""
     assert ALERTS.is_file()
-    assert len(NAMES) == len(set(NAMES)) == 9
+    assert len(NAMES) == len(set(NAMES)) == 10

@@ -1,7 +1,4 @@
-"""The Helm chart, rendered by the real helm: the same objects as manifests/, component by component.
-
-Components are found in manifests/components.
-"""
+"""manifests/ is what the real helm makes of the chart, and a line of its kustomization does what a value does."""
 
 from __future__ import annotations
 
@@ -12,101 +9,88 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from support.control_plane.chart import (
-    CHART,
-    ISSUER,
-    NO_SWITCH,
-    OF_HELM,
-    all_on,
-    components,
-    render,
-    switch,
-    value_of,
-    without_helm,
-)
+from controlplane.build import HELM_MAJORS
+from support.control_plane.chart import CHART, ISSUER, OF_HELM, all_on, render, switch, without_helm
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import (
+    AUDIT,
+    CLIENT_VERIFICATION,
     DEFAULT,
+    EVENTS,
     INSTALLS,
     MANIFESTS,
     NAME,
-    copied,
+    OPT_IN_ALL,
+    OPTIONS,
     identity,
     installed,
+    with_options,
 )
+from support.drivers.releasing import manifests
 
 from webhook import __version__
 
 NAMESPACE: Final = ("Namespace", "", NAME)  # `helm install --create-namespace` makes it
-VALUES: Final[Mapping[str, Any]] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+POLICY: Final = "ValidatingAdmissionPolicy"
 Objects = Mapping[tuple[str, str, str], Mapping[str, Any]]
 
 each_install = pytest.mark.parametrize("install", INSTALLS)
 
 
-def switched(directory: Path, install: str, changed: Iterable[str]) -> Objects:
-    """The install, after the lines of these components have become comments, or ceased to be comments."""
-    folder = copied(directory) / install
-    kustomization = folder / "kustomization.yaml"
-    text = kustomization.read_text(encoding="utf-8")
-    for component in changed:
-        (line,) = re.findall(rf"^  (?:# )?- (?:\.\./)*components/{component}\b(?!-).*$", text, re.MULTILINE)
-        text = text.replace(line, line.replace("# ", "", 1) if line.startswith("  #") else f"  # {line.strip()}")
-    kustomization.write_text(text, encoding="utf-8")
-    return by_identity(kustomize(folder))
-
-
 def by_identity(objects: Iterable[Mapping[str, Any]]) -> Objects:
-    """The objects that both ways of install make."""
-    return {identity(item): item for item in objects if identity(item) != NAMESPACE}
+    """The objects that both ways of install make, without what is known to differ: whose requests a policy confines."""
+    kept = {identity(item): dict(item) for item in objects if identity(item) != NAMESPACE}
+    for (kind, *_), item in kept.items():
+        if kind == POLICY:
+            item["spec"] = {**item["spec"], "matchConditions": None}
+    return kept
 
 
-def chart(install: str, *words: str) -> Objects:
+def chart(install: str, *words: str, major: int = 3) -> Objects:
     """The objects of the chart, without the labels that only helm's objects have."""
-    return by_identity(map(without_helm, render(ISSUER[install], *words)))
+    return by_identity(map(without_helm, render(ISSUER[install], *words, major=major)))
+
+
+def test_the_files_are_rendered_from_the_chart() -> None:
+    """Each is what `make manifests` writes, and says where it comes from."""
+    made = manifests()
+    assert {name: (MANIFESTS / name).read_text(encoding="utf-8") for name in made} == made
+    assert {path.name for path in MANIFESTS.glob("*.yaml")} == {*made, "kustomization.yaml"}
+    assert {text.splitlines()[0].partition(": ")[0] for text in made.values()} == {
+        f"# From charts/{NAME} by `make manifests`"
+    }
 
 
 @each_install
-def test_by_default_the_chart_is_the_manifests(install: str) -> None:
-    """The same objects, field by field. Only the namespace is not in the chart."""
+@pytest.mark.parametrize("major", HELM_MAJORS)
+def test_by_default_the_chart_is_the_manifests(install: str, major: int) -> None:
+    """The same objects, field by field, by each helm. Only the namespace is not in the chart."""
     assert NAMESPACE in map(identity, installed(install))
-    assert chart(install) == by_identity(installed(install))
-    for item in render():
+    assert chart(install, major=major) == by_identity(installed(install))
+    for item in render(major=major):
         assert item["metadata"]["labels"].keys() >= set(OF_HELM)
 
 
-def test_each_component_is_in_the_kustomization() -> None:
-    """So the next test knows of every component. The others have a test of their own."""
-    folders = {folder.name for folder in (MANIFESTS / "components").iterdir()}
-    assert folders == set(components(DEFAULT))
+@each_install
+def test_the_kustomization_is_the_install(install: str, tmp_path: Path) -> None:
+    """And it needs nothing outside of its folder."""
+    assert by_identity(kustomize(with_options(tmp_path, install=install))) == by_identity(installed(install))
 
 
-@pytest.mark.parametrize(
-    ("install", "component"),
-    [(install, component) for install in INSTALLS for component in components(install) if component not in NO_SWITCH],
-)
-def test_each_component_is_a_value(install: str, component: str, tmp_path: Path) -> None:
-    """Switching it on, or off where it is on, makes the same of the chart as of the manifests."""
-    is_on = components(install)[component]
-    assert VALUES.get(value_of(component), {}).get("enabled") is is_on, (
-        f"manifests/components/{component} has no value in the chart: values.yaml needs {value_of(component)}.enabled, "
-        f"{str(is_on).lower()} as in manifests/kustomization.yaml, and values.schema.json and the templates need it too"
-    )
-    expected = switched(tmp_path, install, [component])
+@each_install
+@pytest.mark.parametrize("option", OPTIONS)
+def test_each_option_is_a_value(install: str, option: str, tmp_path: Path) -> None:
+    """Switching it on makes the same of the chart as of the manifests."""
+    expected = by_identity(kustomize(with_options(tmp_path, option, install=install)))
     assert expected != by_identity(installed(install))
-    assert chart(install, switch(component, on=not is_on)) == expected
+    assert chart(install, switch(option)) == expected
 
 
-def test_components_stand_together_as_in_the_manifests(tmp_path: Path) -> None:
+def test_options_stand_together_as_in_the_manifests(tmp_path: Path) -> None:
     """The order of options and of the entries of the webhook configuration is the same."""
-    several = (
-        "audit",
-        "events",
-        "reunite",
-        "client-verification",
-    )
-    together = chart(DEFAULT, *(switch(each, on=True) for each in several))
-    assert together == switched(tmp_path, DEFAULT, several)
+    several = (AUDIT, EVENTS, OPT_IN_ALL, CLIENT_VERIFICATION, "reunite")
+    together = chart(DEFAULT, *map(switch, several))
+    assert together == by_identity(kustomize(with_options(tmp_path, *several)))
 
 
 def test_the_chart_has_this_version() -> None:
@@ -115,22 +99,39 @@ def test_the_chart_has_this_version() -> None:
     assert (described["version"], described["appVersion"]) == (__version__, __version__)
 
 
+@pytest.mark.parametrize("value", ["", "namespaceOverride"])
 @each_install
-def test_the_namespace_is_the_release_s(install: str) -> None:
+def test_the_namespace_is_the_release_s_or_another(install: str, value: str) -> None:
     """In another namespace the objects are the same, and none names the namespace of manifests/ any more."""
     words = (ISSUER[install], *all_on())
-    here, there = (
-        yaml.dump_all(render(*words, namespace=namespace), Dumper=yaml.CSafeDumper) for namespace in (NAME, "elsewhere")
-    )
+    given = {"namespace": "elsewhere"} if not value else {}
+    here = yaml.dump_all(render(*words), Dumper=yaml.CSafeDumper)
+    moved = render(*words, *([f"--set={value}=elsewhere"] if value else []), **given)
+    there = yaml.dump_all(moved, Dumper=yaml.CSafeDumper)
     assert there.replace("elsewhere", NAME) == here
     left = (
         rf"namespace: {NAME}$",
         rf"[.]{NAME}\b(?![.]io)",
         rf"[ =]{NAME}/",
+        rf"serviceaccount:{NAME}:",
         rf"(?:values|matchNames):\n +- {NAME}$",
     )
     assert [found for pattern in left for found in re.findall(pattern, there, re.MULTILINE)] == []
     assert all(re.search(pattern, here, re.MULTILINE) for pattern in left[:2])
+
+
+@pytest.mark.parametrize("value", ["nameOverride", "fullnameOverride"])
+@each_install
+def test_every_object_has_another_name_if_asked(install: str, value: str) -> None:
+    """Except for two that a cluster has once. What refers to an object follows, and no selector changes."""
+    here, there = (
+        {identity(item)[::2]: item for item in render(ISSUER[install], *all_on(), *words)}
+        for words in ([], [f"--set={value}=other"])
+    )
+    fixed = {("MutatingWebhookConfiguration", NAME), ("PriorityClass", NAME)}
+    assert there.keys() == {(kind, name.replace(NAME, "other")) for kind, name in here.keys() - fixed} | fixed
+    text = yaml.dump_all(there.values(), Dumper=yaml.CSafeDumper)
+    assert re.findall(rf"(?:serviceAccountName|secretName|policyName|key): {NAME}|{NAME}-(?:certs|tls)", text) == []
 
 
 def test_the_namespace_of_longhorn_is_a_value() -> None:

@@ -123,7 +123,7 @@ GROUPS: Final = {
 }
 CACHED_ALONE: Final = (Kind.VIRT_LAUNCHER_POD, Kind.CSI_NODE, Kind.CLUSTER_AUTOSCALER_STATUS)
 ONLY: Final = "metadata.name="
-ROLES: Final = (("ClusterRole", NAME, ""), ("ClusterRole", f"{NAME}-pods", ""), ("Role", NAME, LONGHORN_NAMESPACE))
+ROLES: Final = (("ClusterRole", NAME, ""), ("Role", NAME, LONGHORN_NAMESPACE))
 """(kind, name, scope) of what the service account has."""
 
 

@@ -14,7 +14,7 @@ from support.control_plane import rendering
 from support.control_plane.chart import ISSUER, all_on, render
 from support.control_plane.custom_schemas import custom_schema_errors
 from support.control_plane.kustomizing import kustomize
-from support.control_plane.rendering import CERT_MANAGER, INSTALLS, MANIFESTS, Object, installed
+from support.control_plane.rendering import CERT_MANAGER, INSTALLS, MANIFESTS, OPTIONS, Object, installed
 from support.tested_versions import MINORS
 
 OF_OTHERS: Final = ("longhorn.io/", "kubevirt.io/", "cert-manager.io/", "monitoring.coreos.com/")
@@ -64,21 +64,17 @@ def test_every_object_of_an_install_fits_the_schema(minor: str, install: str) ->
 
 
 @pytest.fixture(scope="module")
-def with_every_component(tmp_path_factory: pytest.TempPathFactory) -> list[Object]:
-    """The built-in objects of the install in which no component's line is a comment any more."""
-    folder = rendering.copied(tmp_path_factory.mktemp("components"))
-    file = folder / "kustomization.yaml"
-    text = file.read_text(encoding="utf-8")
-    assert text.count("\n  # - components/") >= 8
-    file.write_text(text.replace("\n  # - components/", "\n  - components/"), encoding="utf-8")
+def with_every_option(tmp_path_factory: pytest.TempPathFactory) -> list[Object]:
+    """The built-in objects of the install with every option."""
+    folder = rendering.with_options(tmp_path_factory.mktemp("options"), *OPTIONS)
     return [item for item in kustomize(folder) if not item["apiVersion"].startswith(OF_OTHERS)]
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_every_object_of_every_component_fits_the_schema(minor: str, with_every_component: list[Object]) -> None:
-    """What the components add, and what they patch in."""
-    assert len(with_every_component) > len(installed())
-    assert schema_errors(with_every_component, minor) == []
+def test_every_object_of_every_option_fits_the_schema(minor: str, with_every_option: list[Object]) -> None:
+    """What the options add, and what they patch in."""
+    assert len(with_every_option) > len(installed())
+    assert schema_errors(with_every_option, minor) == []
 
 
 @pytest.fixture(scope="module", params=ISSUER.values(), ids=ISSUER)

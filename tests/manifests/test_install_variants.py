@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -10,9 +9,11 @@ from typing import Any, Final
 import pytest
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import (
+    AUDIT,
     AUTHORITY,
     CERT_MANAGER,
     CERTS,
+    CLIENT_VERIFICATION,
     DEFAULT,
     EVENTS,
     INSTALLS,
@@ -23,10 +24,9 @@ from support.control_plane.rendering import (
     identity,
     installed,
     the,
-    with_client_verification,
-    with_component,
+    with_options,
 )
-from support.drivers.command_lines import command_defaults, values
+from support.drivers.command_lines import values
 
 from certs import cli as certs_cli
 from certs.settings import ControllerSettings
@@ -114,21 +114,6 @@ def test_the_controller_may_write_two_secrets_and_one_configuration() -> None:
     }
 
 
-@pytest.mark.parametrize("name", [CERTS, f"{CERTS}-secrets"])
-def test_the_policies_confine_the_controller_s_account(name: str) -> None:
-    """The one of its Deployment, by its full name; and what a policy refuses is refused, not only noted."""
-    policy, pod = the(POLICY[0], name=name), the("Deployment", name=CERTS)
-    namespace, account = pod["metadata"]["namespace"], at("spec.template.spec.serviceAccountName", pod)
-    (condition,) = policy["spec"]["matchConditions"]
-    (pattern,) = re.findall(r"^request\.userInfo\.username\.matches\('(.*)'\)$", condition["expression"])
-    for other, is_confined in ((account, True), (f"{account}-other", False), (f"other-{account}", False)):
-        for where in (namespace, "moved-by-kustomize"):
-            assert bool(re.match(pattern, f"system:serviceaccount:{where}:{other}")) is is_confined
-    assert policy["spec"]["failurePolicy"] == "Fail"
-    binding = the(POLICY[1], name=name)
-    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
-
-
 def test_the_controller_keeps_what_the_webhook_serves_and_api_servers_trust() -> None:
     """Its arguments, as the program reads them: the Secret that is mounted, the name that is checked, its port."""
     command, *words = at(f"{CONTAINER}.args", the("Deployment", name=CERTS))
@@ -177,18 +162,11 @@ def hours(spec: Mapping[str, Any]) -> int:
 @each_install
 def test_client_verification_changes_the_webhooks_deployment_alone(install: str, tmp_path: Path) -> None:
     """Two options, and the ConfigMap that the first of them reads; the program takes them."""
-    before = by_identity(install)
-    after = {identity(item): item for item in kustomize(with_client_verification(tmp_path, install))}
-    assert after.keys() == before.keys()
-    (changed,) = (key for key in before if before[key] != after[key])
-    assert changed == ("Deployment", NAME, NAME)
+    before, after = changed(install, tmp_path, CLIENT_VERIFICATION)
     arguments = f"{CONTAINER}.args"
-    added = at(arguments, after[changed])[len(at(arguments, before[changed])) :]
-    found = values(cli.COMMANDS, *at(arguments, after[changed]))
-    mount, volume = (
-        at(f"{CONTAINER}.volumeMounts.1", after[changed]),
-        at("spec.template.spec.volumes.1", after[changed]),
-    )
+    added = at(arguments, after)[len(at(arguments, before)) :]
+    found = values(cli.COMMANDS, *at(arguments, after))
+    mount, volume = at(f"{CONTAINER}.volumeMounts.1", after), at("spec.template.spec.volumes.1", after)
     assert [word.partition("=")[0] for word in added] == ["--client-ca-file", "--client-name"]
     assert found["client_ca_file"] == Path(mount["mountPath"]) / "ca.crt"
     assert found["client_name"] == "kube-apiserver"
@@ -197,36 +175,48 @@ def test_client_verification_changes_the_webhooks_deployment_alone(install: str,
 
 
 @each_install
-def test_events_are_an_option_and_the_right_to_create_them(install: str, tmp_path: Path) -> None:
-    """Granted to the webhook's account, everywhere; nothing else is added or changed."""
+@pytest.mark.parametrize(("option", "added"), [(AUDIT, "--audit=on"), (EVENTS, "--events=on")])
+def test_an_option_is_one_flag(install: str, option: str, added: str, tmp_path: Path) -> None:
+    """No other object changes. Without the option the program's value is off."""
+    before, after = changed(install, tmp_path, option)
+    assert at(f"{CONTAINER}.args", after) == [*at(f"{CONTAINER}.args", before), added]
+    chosen = [values(cli.COMMANDS, *at(f"{CONTAINER}.args", each))[option] for each in (before, after)]
+    assert chosen == [False, True]
+
+
+def changed(install: str, directory: Path, *options: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The webhook's Deployment without and with options, which change no other object of the install."""
     before = by_identity(install)
-    after = {identity(item): item for item in kustomize(with_component(EVENTS, tmp_path, install))}
-    role, binding = (("ClusterRole", "", f"{NAME}-events"), ("ClusterRoleBinding", "", f"{NAME}-events"))
-    assert after.keys() - before.keys() == {role, binding}
-    assert after[role]["rules"] == [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
-    assert after[binding]["roleRef"]["name"] == role[2]
-    assert after[binding]["subjects"] == [{"kind": "ServiceAccount", "name": NAME, "namespace": NAME}]
-    assert {item["metadata"]["labels"]["app.kubernetes.io/version"] for item in after.values()} == {__version__}
+    after = {identity(item): item for item in kustomize(with_options(directory, *options, install=install))}
     deployment = ("Deployment", NAME, NAME)
-    assert [key for key in before if before[key] != after[key]] == [deployment]
-    arguments = f"{CONTAINER}.args"
-    assert at(arguments, after[deployment]) == [*at(arguments, before[deployment]), "--events=on"]
-    assert command_defaults("serve")["--events"] == "off"
-    assert values(cli.COMMANDS, *at(arguments, after[deployment]))["events"] is True
+    assert {key for key in before if before[key] != after[key]} == {deployment}
+    return before[deployment], after[deployment]
+
+
+def test_the_right_to_create_events_is_the_webhook_s() -> None:
+    """And no other one; a policy confines it."""
+    objects = {identity(item)[::2]: item for item in installed("events.yaml")}
+    name = f"{NAME}-events"
+    assert set(objects) == {(kind, name) for kind in ("ClusterRole", "ClusterRoleBinding", *POLICY)}
+    assert objects["ClusterRole", name]["rules"] == [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
+    assert objects["ClusterRoleBinding", name]["roleRef"]["name"] == name
+    assert objects["ClusterRoleBinding", name]["subjects"] == [
+        {"kind": "ServiceAccount", "name": NAME, "namespace": NAME}
+    ]
 
 
 @each_install
 def test_the_image_is_this_version_and_set_in_one_place(install: str, tmp_path: Path) -> None:
-    """A user who edits the one line of the release has the image in every Deployment of every install."""
+    """A user who edits the one line of the kustomization has the image in every Deployment of every install."""
     assert images(installed(install)) == {f"{NAME}:{__version__}"}
-    folder = copied(tmp_path)
-    release = folder / "components" / "release" / "kustomization.yaml"
-    text = release.read_text(encoding="utf-8")
+    folder = with_options(tmp_path, install=install)
+    kustomization = folder / "kustomization.yaml"
+    text = kustomization.read_text(encoding="utf-8")
     assert text.count(f"newName: {NAME} ") == 1
-    release.write_text(text.replace(f"newName: {NAME} ", "newName: example.test/team/webhook "), encoding="utf-8")
-    rendered = kustomize(folder / install)
+    kustomization.write_text(text.replace(f"newName: {NAME} ", "newName: example.test/team/webhook "), encoding="utf-8")
+    rendered = kustomize(folder)
     assert images(rendered) == {f"example.test/team/webhook:{__version__}"}
-    assert [identity(item) for item in rendered] == list(by_identity(install))
+    assert set(map(identity, rendered)) == set(by_identity(install))
 
 
 def test_an_install_can_be_the_base_of_another(tmp_path: Path) -> None:

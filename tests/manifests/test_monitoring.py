@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import kubernetes_validate
@@ -15,20 +13,16 @@ import pytest
 import yaml
 from controlplane import build
 from support.control_plane.custom_schemas import custom_schema_errors
-from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import (
     CERTS,
+    DEFAULT,
     INSTALLS,
-    MONITORING,
     NAME,
-    ROOT,
-    SHARED,
     at,
     identity,
     installed,
     selects,
     the,
-    with_component,
 )
 from support.drivers import prometheus
 from support.drivers.command_lines import command_defaults
@@ -45,20 +39,14 @@ ADDED: Final = {
 each_install = pytest.mark.parametrize("install", INSTALLS)
 
 
-@cache
 def monitored(install: str) -> Sequence[Mapping[str, Any]]:
-    """The objects of an install with the component."""
-    with TemporaryDirectory() as directory:
-        return tuple(kustomize(with_component(MONITORING, Path(directory), install)))
+    """The objects of an install with the option."""
+    return (*installed(install), *installed("monitoring.yaml"))
 
 
-@each_install
-def test_the_component_adds_to_an_install_and_changes_nothing(install: str) -> None:
+def test_the_option_adds_its_own_objects() -> None:
     """No port, no right and no other object: without it there is nothing of it."""
-    before = {identity(item): item for item in installed(install)}
-    after = {identity(item): item for item in monitored(install)}
-    assert after.keys() - before.keys() == ADDED
-    assert {key: after[key] for key in before} == before
+    assert set(map(identity, installed("monitoring.yaml"))) == ADDED
 
 
 @each_install
@@ -74,7 +62,7 @@ def test_what_is_added_is_ours_by_labels(install: str) -> None:
 
 def operator_errors(spoil: Callable[[Any], None] = lambda _: None) -> list[str]:
     """What the Prometheus operator's schemas find wrong in its objects of our install, each of them spoilt first."""
-    objects = [item for item in monitored(".") if item["apiVersion"].startswith(GROUP)]
+    objects = [item for item in monitored(DEFAULT) if item["apiVersion"].startswith(GROUP)]
     return custom_schema_errors(build.prometheus_operator_crds(), objects, spoil)
 
 
@@ -101,7 +89,9 @@ def test_a_spoilt_object_of_the_operators_does_not_fit(spoil: Callable[[Any], No
 @pytest.mark.parametrize("minor", ["1.30", "1.37"])
 def test_every_other_object_fits_the_schema_of_kubernetes(minor: str) -> None:
     """The Service and the ConfigMap."""
-    others = [item for item in monitored(".") if identity(item) in ADDED and not item["apiVersion"].startswith(GROUP)]
+    others = [
+        item for item in monitored(DEFAULT) if identity(item) in ADDED and not item["apiVersion"].startswith(GROUP)
+    ]
     assert [kubernetes_validate.validate(dict(item), minor, strict=True) for item in others] == [minor, minor]
 
 
@@ -169,18 +159,6 @@ def test_each_alert_links_its_section_by_an_absolute_address(install: str) -> No
     assert len(found) == len(prometheus.alerts())
 
 
-def test_one_line_changes_the_address_of_every_alert(tmp_path: Path) -> None:
-    """A user writes the address of their copy of the runbook."""
-    folder = with_component(MONITORING, tmp_path)
-    file = tmp_path / SHARED.relative_to(ROOT) / "monitoring" / "prometheus-rule.yaml"
-    text = file.read_text(encoding="utf-8")
-    (line,) = (each for each in text.splitlines() if each.strip().startswith("url: "))
-    file.write_text(text.replace(line, f"{line.partition('url:')[0]}url: https://wiki.here/runbook?page=1"), "utf-8")
-    found = runbooks(kustomize(folder))
-    assert {url.partition("#")[0] for url in found.values()} == {"https://wiki.here/runbook?page=1"}
-    assert len(set(found.values())) == len(found)
-
-
 # The dashboard.
 
 
@@ -212,9 +190,9 @@ def test_each_query_of_the_dashboard_is_about_the_chosen_cluster() -> None:
 
 
 def test_the_dashboard_is_applied_as_it_stands() -> None:
-    """The ConfigMap has the file, and the file is JSON that Grafana can tell from others by its uid."""
-    (text,) = the("ConfigMap", monitored("."), DASHBOARD)["data"].values()
-    assert text == prometheus.DASHBOARD.read_text(encoding="utf-8")
+    """The ConfigMap has the JSON of the file, which Grafana can tell from others by its uid."""
+    (text,) = the("ConfigMap", monitored(DEFAULT), DASHBOARD)["data"].values()
+    assert json.loads(text) == json.loads(prometheus.DASHBOARD.read_text(encoding="utf-8"))
     assert json.loads(text)["uid"] == NAME
 
 

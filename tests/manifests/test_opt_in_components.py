@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import (
     INSTALLS,
     OPT_IN_ALL,
+    REUNITE,
     at,
-    copied,
     identity,
     installed,
     selects,
     the,
-    with_component,
+    with_options,
 )
 from support.drivers.command_lines import values
 
@@ -69,12 +68,7 @@ def webhooks_of(objects: Sequence[Mapping[str, Any]]) -> Webhooks:
 
 def with_all(directory: Path) -> Webhooks:
     """Return the entries of an install with the component that opts in all VMs."""
-    folder = copied(directory)
-    kustomization = folder / "kustomization.yaml"
-    value = yaml.safe_load(kustomization.read_text(encoding="utf-8"))
-    value["components"] = [OPT_IN_ALL, *value["components"]]
-    kustomization.write_text(yaml.safe_dump(value), encoding="utf-8")
-    return webhooks_of(kustomize(folder))
+    return webhooks_of(kustomize(with_options(directory, OPT_IN_ALL)))
 
 
 LABELS: Final = (None, "true", "preferred", "required", "yes", "", "false")
@@ -101,7 +95,7 @@ def test_a_pod_is_sent_once_or_not_at_all(label: str | None, annotation: str | N
 def test_opt_in_all_is_a_flag_and_an_entry(install: str, tmp_path: Path) -> None:
     """The other entries stay as they are. The new one is that of the annotation, for Namespaces without the label."""
     before = {identity(item): item for item in installed(install)}
-    after = {identity(item): item for item in kustomize(with_component(OPT_IN_ALL, tmp_path, install))}
+    after = {identity(item): item for item in kustomize(with_options(tmp_path, OPT_IN_ALL, install=install))}
     assert after.keys() == before.keys()
     changed = {key[0]: key for key in before if before[key] != after[key]}
     assert sorted(changed) == ["Deployment", "MutatingWebhookConfiguration"]
@@ -127,11 +121,6 @@ def test_the_entries_of_the_label_and_of_the_annotation_differ_in_whom_they_are_
 
 def test_reunite_gets_the_option_too(tmp_path: Path) -> None:
     """It then moves the same VMs that the webhook places."""
-    folder = copied(tmp_path)
-    kustomization = folder / "kustomization.yaml"
-    value = yaml.safe_load(kustomization.read_text(encoding="utf-8"))
-    value["components"] = ["components/reunite", OPT_IN_ALL, *value["components"]]
-    kustomization.write_text(yaml.safe_dump(value), encoding="utf-8")
-    cron_job = the("CronJob", kustomize(folder), "kubevirt-coschedule-reunite")
+    cron_job = the("CronJob", kustomize(with_options(tmp_path, REUNITE, OPT_IN_ALL)), "kubevirt-coschedule-reunite")
     words = at("spec.jobTemplate.spec.template.spec.containers.0.args", cron_job)
     assert values(cli.COMMANDS, *words)["opt_in_all"] == "true"

@@ -7,39 +7,23 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.control_plane.chart import NO_SWITCH, components
 from support.control_plane.kustomizing import kustomize
-from support.control_plane.rendering import DEFAULT, MANIFESTS, ROOT, copied, identity
+from support.control_plane.rendering import OPTIONS, ROOT, identity, installed, with_options
 
 PAGE: Final = ROOT / "docs/install/kustomize.md"
-ADDS_OBJECTS: Final = ("events", "monitoring", "network-policy", "reunite")
-Identities = set[tuple[str, str, str]]
+ADDS_OBJECTS: Final = ("events", "monitoring", "reunite")
 
 
-def of_install(directory: Path, component: str, *, on: bool) -> Identities:
-    """The objects of the default install with or without this component."""
-    kustomization = copied(directory) / "kustomization.yaml"
-    text = kustomization.read_text(encoding="utf-8")
-    (line,) = re.findall(rf"^  (?:# )?- components/{component}\b(?!-).*$", text, re.MULTILINE)
-    plain = line.strip().removeprefix("# ")
-    changed = f"  {plain}" if on else f"  # {plain}"
-    kustomization.write_text(text.replace(line, changed), encoding="utf-8")
-    return set(map(identity, kustomize(kustomization.parent)))
-
-
-@pytest.mark.parametrize("component", [each for each in components(DEFAULT) if each not in NO_SWITCH])
-def test_the_command_deletes_what_the_component_adds(component: str, tmp_path: Path) -> None:
-    """`kubectl delete -k` of the component names these objects and no other."""
-    on, off = (of_install(tmp_path / str(state), component, on=state) for state in (True, False))
-    added = on - off
-    assert bool(added) is (component in ADDS_OBJECTS)
-    if added:
-        assert set(map(identity, kustomize(MANIFESTS / "components" / component))) == added
+@pytest.mark.parametrize("option", OPTIONS)
+def test_the_command_deletes_what_the_option_adds(option: str, tmp_path: Path) -> None:
+    """`kubectl delete -f` of the file names these objects and no other."""
+    added = set(map(identity, kustomize(with_options(tmp_path, option)))) - set(map(identity, installed()))
+    assert added == (set(map(identity, installed(f"{option}.yaml"))) if option in ADDS_OBJECTS else set())
 
 
 def test_the_page_has_the_command_of_each_of_them() -> None:
     """And of no other."""
-    named = re.findall(r"kubectl delete --ignore-not-found -k manifests/components/(\S+)", PAGE.read_text("utf-8"))
+    named = re.findall(r"kubectl delete --ignore-not-found -f manifests/(\S+)[.]yaml", PAGE.read_text("utf-8"))
     assert sorted(named) == sorted(ADDS_OBJECTS)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import yaml
 from controlplane.build import HERE, KUBERNETES, NEWEST, OLDEST
 from controlplane.build import KUBEVIRT as KUBEVIRT_UNITS
-from support.control_plane.releases import versions
+from support.control_plane.earlier import COMMIT
 from support.control_plane.rendering import ROOT
 
 BUILDERS: Final = Path(__file__).parent / "objects"
@@ -96,8 +96,8 @@ TESTED: Final[Mapping[str, tuple[str, str]]] = {
         "3.11 runs all tests. 3.13, which the image has, runs those of the image and, by hand, the fast ones",
     ),
     "an upgrade from our own": (
-        " and ".join(versions()),
-        "its install files and its chart, upgraded to this version while pods are created",
+        f"commit {COMMIT}",
+        "its manifests and its chart, upgraded to this version while pods are created",
     ),
 }
 """What was tested: its versions, and how."""

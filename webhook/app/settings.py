@@ -101,7 +101,7 @@ class ServeSettings(AnyClusterSettings):
         default="off",
         type=ON_OR_OFF,
         help="Whether an event on the VirtualMachineInstance tells the decision for its pod: on or off. "
-        "manifests/components/events gives the right to create events.",
+        "manifests/events.yaml gives the right to create events.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = option(
         default="info",

@@ -60,7 +60,7 @@ _NOT_READ: Final = "not read, so that the webhook, which reads as its service ac
 
 
 def entry_of(review: Any) -> Entry:
-    """Return the entry whose objectSelector selects the pod of this review, among those of manifests/base."""
+    """Return the entry whose objectSelector selects the pod of this review, among those of manifests/install.yaml."""
     component = field_at(review, "request", "object", "metadata", "labels", LABEL_LONGHORN_COMPONENT)
     return Entry.SHARE_MANAGER if component == SHARE_MANAGER else Entry.VIRT_LAUNCHER
 

@@ -88,7 +88,7 @@ async def _check_rights(writer: Writer, origin: str, settings: ReuniteSettings, 
         if missing:
             raise UserError(
                 f"{origin}: the account may not create {kind.resource} in all namespaces; the ClusterRole {_ROLE} "
-                "grants it: apply the manifests with components/reunite"
+                "grants it: apply manifests/reunite.yaml"
             )
 
 

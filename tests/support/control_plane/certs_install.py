@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -10,11 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
 
-import yaml
 from support.control_plane.control_plane import ControlPlane
-from support.control_plane.installed import MANIFESTS, NAME
-from support.control_plane.kustomizing import kustomize
-from support.control_plane.rendering import AUTHORITY
+from support.control_plane.installed import NAME
+from support.control_plane.rendering import AUTHORITY, installed, the
 from support.drivers.serving import spawned, until_logged
 from support.waits import MAX_WAIT_SECONDS
 
@@ -38,8 +37,12 @@ class CertsInstall:
 
     def __init__(self, plane: ControlPlane, directory: Path, port: int) -> None:
         self.plane, self.api, self.directory = plane, plane.api, directory
-        self.manifests = kustomize(MANIFESTS / "certs")
-        (self.configuration,) = yaml.safe_load_all((MANIFESTS / "base" / "webhook.yaml").read_text())
+        self.manifests = [
+            dict(each)
+            for each in installed()
+            if each["metadata"]["labels"].get("app.kubernetes.io/component") == "certs" and each["kind"] != "Deployment"
+        ]
+        self.configuration = copy.deepcopy(dict(the("MutatingWebhookConfiguration")))
         for entry in self.configuration["webhooks"]:
             entry["clientConfig"]["service"]["port"] = port
         self.names = NAMES

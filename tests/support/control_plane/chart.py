@@ -1,4 +1,4 @@
-"""The Helm chart: its values for the components of manifests/, and what the real helm makes of it.
+"""The Helm chart: its values for the options of manifests/, and what the real helm makes of it.
 
 The value of `components/opt-in-all` is `optInAll.enabled`, and so on.
 """
@@ -18,7 +18,7 @@ from controlplane import build
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import MAX_CALL_SECONDS
 from support.control_plane.kubectl import Said
-from support.control_plane.rendering import CERT_MANAGER, DEFAULT, MANIFESTS, NAME, ROOT
+from support.control_plane.rendering import CERT_MANAGER, DEFAULT, NAME, OPTIONS, ROOT
 from support.waits import MAX_WAIT_SECONDS
 
 CHART: Final = ROOT / "charts" / NAME
@@ -29,54 +29,41 @@ ISSUER: Final = {
     CERT_MANAGER: "--set=certificates.issuer=cert-manager",
 }
 """The option of helm that stands for each install of manifests/."""
-NO_SWITCH: Final = ("release",)
-"""Components that are part of every install; the values of this one are `image` and `labels`."""
-
 _KUBERNETES: Final = ("--kube-version", build.KUBERNETES[build.NEWEST].version or "")
 
 
-def components(install: str) -> dict[str, bool]:
-    """Each component that the kustomization of an install names, and whether it is on there."""
-    text = (MANIFESTS / install / "kustomization.yaml").read_text(encoding="utf-8")
-    named = re.findall(r"^  (# )?- (?:\.\./)*components/([a-z-]+)", text, re.MULTILINE)
-    return {component: not comment for comment, component in named}
-
-
-def value_of(component: str) -> str:
-    """The name of a component's value."""
-    first, *others = component.split("-")
-    return first + "".join(other.title() for other in others)
-
-
-def switch(component: str, *, on: bool) -> str:
-    """The option of helm that switches a component on or off."""
-    return f"--set={value_of(component)}.enabled={str(on).lower()}"
+def switch(option: str, *, on: bool = True) -> str:
+    """The option of helm that switches an option of manifests/ on or off."""
+    first, *others = option.split("-")
+    return f"--set={first}{''.join(map(str.title, others))}.enabled={str(on).lower()}"
 
 
 def all_on() -> list[str]:
-    """The options of helm that switch every component on."""
-    return [switch(component, on=True) for component in components(DEFAULT) if component not in NO_SWITCH]
+    """The options of helm that switch every option on."""
+    return [switch(option) for option in OPTIONS]
 
 
-def render(*words: str, namespace: str = NAME, test: bool = False, chart: Path = CHART) -> list[dict[str, Any]]:
+def render(
+    *words: str, namespace: str = NAME, test: bool = False, chart: Path = CHART, major: int = 3
+) -> list[dict[str, Any]]:
     """The objects of an install by helm; `words` are options such as `--set`. With `test`, the pod of `helm test`, too.
 
     Raises:
         NotBuilt: there is no helm; the message says what to do.
         AssertionError: it does not render; with helm's message.
     """
-    said = template(*words, *(() if test else ("--skip-tests",)), namespace=namespace, chart=chart)
+    said = template(*words, *(() if test else ("--skip-tests",)), namespace=namespace, chart=chart, major=major)
     assert said.code == 0, said.errors
     return [rendered for rendered in yaml.load_all(said.output, yaml.CSafeLoader) if rendered]
 
 
-def template(*words: str, namespace: str = NAME, chart: Path = CHART) -> Said:
+def template(*words: str, namespace: str = NAME, chart: Path = CHART, major: int = 3) -> Said:
     """What `helm template` says.
 
     Raises:
         NotBuilt: there is no helm.
     """
-    return run("template", NAME, str(chart), "-n", namespace, *_KUBERNETES, *words)
+    return run("template", NAME, str(chart), "-n", namespace, *_KUBERNETES, *words, major=major)
 
 
 def lint(*words: str) -> Said:
@@ -128,8 +115,8 @@ def without_helm(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_port(chart: Path, port: int) -> Path:
     """The folder of a chart, changed so that Service and clientConfig have this port, and a call MAX_CALL_SECONDS."""
-    shared = chart / "files/base/service.yaml"  # 0.1.0 has only the template
-    service = shared if shared.exists() else chart / "templates/base/service.yaml"
+    earlier = chart / "files/base/service.yaml"
+    service = earlier if earlier.exists() else chart / "templates/base/service.yaml"
     for file in (chart / "templates/_helpers.tpl", service):
         text = file.read_text(encoding="utf-8")
         assert text.count("port: 443\n") == 1

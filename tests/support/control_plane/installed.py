@@ -23,7 +23,7 @@ import trustme
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.ports import free_port
-from support.control_plane.rendering import the, with_component
+from support.control_plane.rendering import the, with_options
 from support.drivers.serving import ROOT, Pair, Serving, port_of, spawned, until_logged
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
@@ -73,7 +73,7 @@ class Installed:
 
     def _with(self, component: str) -> Mapping[str, Any]:
         directory = Path(tempfile.mkdtemp(dir=self.directory))
-        return the("MutatingWebhookConfiguration", kustomize(with_component(component, directory)))
+        return the("MutatingWebhookConfiguration", kustomize(with_options(directory, component)))
 
     def _client(self, rendered: Mapping[str, Any]) -> dict[str, Any]:
         """How the API server finds and trusts us, from what the manifests say."""

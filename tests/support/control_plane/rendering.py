@@ -1,63 +1,60 @@
-"""The objects that the installs' kustomizations render to, and lookups in them."""
+"""The objects of the installs in manifests/, and lookups in them."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from support.control_plane.kustomizing import kustomize
+import yaml
 
 Object = dict[str, Any]
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 MANIFESTS: Final = ROOT / "manifests"
 NAME: Final = "kubevirt-coschedule"
-SHARED: Final = ROOT / "charts" / NAME / "files"
-"""What manifests/ and the chart both have."""
 CERTS: Final = f"{NAME}-certs"
 TLS: Final = f"{NAME}-tls"
 AUTHORITY: Final = f"{NAME}-certs-ca"  # the Secret of the authority
-DEFAULT: Final = "."
-CERT_MANAGER: Final = "overlays/cert-manager"
+DEFAULT: Final = "install.yaml"
+CERT_MANAGER: Final = "install-cert-manager.yaml"
 INSTALLS: Final = (DEFAULT, CERT_MANAGER)
-"""What can be applied, as folders of manifests/."""
+"""What can be applied, as files of manifests/."""
 
-AUDIT: Final = "components/audit"
-CLIENT_VERIFICATION: Final = "components/client-verification"
-EVENTS: Final = "components/events"
-HOST_NETWORK: Final = "components/host-network"
-MONITORING: Final = "components/monitoring"
-OPT_IN_ALL: Final = "components/opt-in-all"
-REUNITE: Final = "components/reunite"
+AUDIT: Final = "audit"
+CLIENT_VERIFICATION: Final = "client-verification"
+EVENTS: Final = "events"
+HOST_NETWORK: Final = "host-network"
+MONITORING: Final = "monitoring"
+OPT_IN_ALL: Final = "opt-in-all"
+REUNITE: Final = "reunite"
+OPTIONS: Final = (AUDIT, CLIENT_VERIFICATION, EVENTS, HOST_NETWORK, MONITORING, OPT_IN_ALL, REUNITE)
+"""What a line of the kustomization switches on: a file, a component, or both for Events."""
 
 
 @cache
 def installed(install: str = DEFAULT) -> Sequence[Mapping[str, Any]]:
     """The objects of an install. One list for all tests: change a copy."""
-    return tuple(kustomize(MANIFESTS / install))
+    return tuple(yaml.load_all((MANIFESTS / install).read_text(encoding="utf-8"), yaml.CSafeLoader))
 
 
 def copied(directory: Path) -> Path:
-    """A copy of manifests/ to change, in a directory of its own, beside what it shares with the chart."""
-    shutil.copytree(SHARED, directory / SHARED.relative_to(ROOT), dirs_exist_ok=True)
+    """A copy of manifests/ to change, in a directory of its own."""
     return shutil.copytree(MANIFESTS, directory / "manifests")
 
 
-def with_client_verification(directory: Path, install: str = DEFAULT) -> Path:
-    """An install where only the API server may call."""
-    return with_component(CLIENT_VERIFICATION, directory, install)
-
-
-def with_component(component: str, directory: Path, install: str = DEFAULT) -> Path:
-    """An install with a component, as a user gets it: from a copy in which its line is no comment any more."""
-    folder = copied(directory) / install
+def with_options(directory: Path, *options: str, install: str = DEFAULT) -> Path:
+    """An install with options, as a user gets it: from a copy in which their lines are no comments any more."""
+    folder = copied(directory)
     kustomization = folder / "kustomization.yaml"
-    text = kustomization.read_text(encoding="utf-8")
-    (line,) = (line for line in text.splitlines() if component in line)
-    kustomization.write_text(text.replace(line, line.replace("# ", "", 1)), encoding="utf-8")
+    text = kustomization.read_text(encoding="utf-8").replace(f"  - {DEFAULT}\n", f"  - {install}\n")
+    for option in options:
+        text, count = re.subn(rf"^  # (- (?:components/{option}|{option}\.yaml) )", r"  \1", text, flags=re.MULTILINE)
+        assert count, option
+    kustomization.write_text(text, encoding="utf-8")
     return folder
 
 

@@ -17,7 +17,7 @@ from support.drivers.serving import Serving
 from support.fakes.proxy import Address, Proxy
 from support.waits import MAX_WAIT_SECONDS
 
-REPLICAS: Final = 2  # of manifests/base/deployment.yaml
+REPLICAS: Final = 2  # of manifests/install.yaml
 SEED: Final = int(os.environ.get("REPLICAS_SEED", "1"))
 _HOST: Final = "127.0.0.2"
 _PROBE_SECONDS: Final = 0.5

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Final
 
+from support.control_plane import rendering
 from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_api import Api, Object
-from support.control_plane.kustomizing import kustomize
-from support.control_plane.rendering import EVENTS, with_component
 from support.drivers.scraping import scrape
 from support.drivers.serving import Serving
 from support.objects.builders import NAMESPACE
 
-_ROLE: Final = f"{NAME}-events"
-
 
 @contextmanager
-def granted(installed: Installed, directory: Path) -> Iterator[list[Object]]:
-    """What the component adds to the install, beside an option; taken away afterwards: others have it exact."""
-    rendered = kustomize(with_component(EVENTS, directory))
-    added = [each for each in rendered if each["metadata"]["name"] == _ROLE]
+def granted(installed: Installed) -> Iterator[list[Object]]:
+    """What events.yaml adds to the install; taken away afterwards: others have it exact."""
+    added = [dict(each) for each in rendering.installed("events.yaml")]
     installed.plane.install(added)
     yield added
     for each in added:

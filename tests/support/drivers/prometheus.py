@@ -12,11 +12,12 @@ from xml.etree import ElementTree as ET
 
 import yaml
 from controlplane import build
-from support.control_plane.rendering import ROOT, SHARED
+from support.control_plane.rendering import NAME, ROOT
 from support.waits import MAX_WAIT_SECONDS
 
-ALERTS: Final = SHARED / "monitoring" / "prometheus-rule.yaml"
-DASHBOARD: Final = SHARED / "monitoring" / "kubevirt-coschedule.json"
+_FOLDER: Final = ROOT / "charts" / NAME / "files" / "monitoring"
+ALERTS: Final = _FOLDER / "prometheus-rule.yaml"
+DASHBOARD: Final = _FOLDER / "kubevirt-coschedule.json"
 
 RUNBOOK: Final = ROOT / "docs" / "operate" / "runbook.md"
 

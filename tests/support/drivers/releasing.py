@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -34,3 +35,12 @@ def release(to: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {"PYTHONPATH": str(ROOT / "tests"), "SOURCE_DATE_EPOCH": str(SECONDS)}
     command = (sys.executable, ROOT / ".ci/release", "--unreleased=1", "--to", to)
     return run(*command, *words, directory=to.parent, **environment)
+
+
+def manifests() -> dict[str, str]:
+    """What `make manifests` writes: the name of each file of manifests/, and its text."""
+    with tempfile.TemporaryDirectory() as directory:
+        command = (sys.executable, ROOT / ".ci/release/install_files.py", directory)
+        done = run(*command, directory=ROOT, PYTHONPATH=f"{ROOT / 'tests'}:{ROOT}")
+        assert done.returncode == 0, done.stderr
+        return {path.name: path.read_text(encoding="utf-8") for path in Path(directory).iterdir()}

@@ -11,6 +11,7 @@ DAY: Final = 86_400
 HOOK: Final = "virt-launcher.kubevirt-coschedule.io"
 POD: Final = 'pod="kubevirt-coschedule-7d9-x"'
 FAIL_OPEN: Final = "apiserver_admission_webhook_fail_open_count"
+DURATION: Final = "apiserver_admission_webhook_admission_duration_seconds"
 
 
 class Case(NamedTuple):
@@ -34,6 +35,12 @@ def ours(name: str, labels: str = "") -> str:
 def hook(name: str = HOOK) -> str:
     """Return the API server's count for a webhook."""
     return f'{FAIL_OPEN}{{name="{name}",type="admit",instance="a"}}'
+
+
+def calls(fast: str, every: str, name: str = HOOK) -> dict[str, str]:
+    """Return the API server's counts of calls for a webhook: those within half a second, and all."""
+    labels = f'name="{name}",type="admit",instance="a"'
+    return {f'{DURATION}_bucket{{{labels},le="0.5"}}': fast, f"{DURATION}_count{{{labels}}}": every}
 
 
 NOT_BEFORE: Final = ours("certificate_not_before_timestamp_seconds", POD)
@@ -72,6 +79,11 @@ CASES: Final = {
     "a count that went up long ago": Case("FailOpen", {hook(): "3x10 4x30"}, "30m"),
     "a count that stays": Case("FailOpen", {hook(): "3x30"}, "20m"),
     "another's webhook": Case("FailOpen", {hook("x.example.io"): "0 5x20"}, "12m"),
+    "two calls of 100 over half a second": Case("Slow", calls("0+98x60", "0+100x60"), "50m", {"name": HOOK}, "2%"),
+    "one call of 200 over half a second": Case("Slow", calls("0+199x60", "0+200x60"), "50m"),
+    "slow calls for a moment": Case("Slow", calls("0+100x50 4950+50x10", "0+100x60"), "52m"),
+    "slow calls of another's webhook": Case("Slow", calls("0+50x60", "0+100x60", "x.example.io"), "50m"),
+    "no call": Case("Slow", calls("7x60", "7x60"), "50m"),
     # Starts without calls.
     "a start that nobody was asked about": Case("NotAsked", {STARTS: "0x10 1x30", CALLS: "7x40"}, "20m", {}),
     "the same of one replica, while the other is new": Case("NotAsked", {STARTS: "0x10 1x30"}, "20m", {}),

@@ -10,7 +10,6 @@ import gzip
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from support.control_plane.cluster_state import ClusterState
@@ -79,14 +78,14 @@ class Story(NamedTuple):
 
 
 @contextmanager
-def happened(installed: Installed, directory: Path) -> Iterator[Story]:
+def happened(installed: Installed) -> Iterator[Story]:
     """The four, as they came to be what they are; the cluster is empty again afterwards."""
     api = installed.plane.api
     clear(api)
     definitions = [crd(kind) for kind in KINDS]
     installed.plane.install(definitions)
     with ExitStack() as here:
-        here.enter_context(granted(installed, directory))
+        here.enter_context(granted(installed))
         here.callback(clear, api)
         here.callback(installed.plane.install_kubevirt)
         for each in definitions:

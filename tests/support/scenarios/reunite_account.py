@@ -1,4 +1,4 @@
-"""The account of components/reunite, in a cluster with a VM that is apart."""
+"""The account of reunite.yaml, in a cluster with a VM that is apart."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from support.control_plane import rendering
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.kubevirt_kinds import crd
-from support.control_plane.kustomizing import kustomize
-from support.control_plane.rendering import REUNITE, with_component
 from support.drivers.status_runs import instance
 from support.objects import builders
 from support.scenarios.admitting import until
@@ -35,8 +34,7 @@ KUBEVIRT: Final = {
 def reunite_account(installed: Installed, directory: Path) -> Iterator[Path]:
     """A cluster with a VM that is apart, the component, and the kubeconfig of the component's account."""
     plane = installed.plane
-    rendered = kustomize(with_component(REUNITE, directory / "manifests"))
-    component = [each for each in rendered if each["metadata"]["name"] == ACCOUNT]
+    component = [dict(each) for each in rendering.installed("reunite.yaml")]
     plane.install([*map(crd, KINDS), *component])
     vmi = instance("moved")
     vmi["status"]["phase"] = "Running"

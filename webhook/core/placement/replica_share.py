@@ -37,7 +37,7 @@ from webhook.core.scheduler.state.pod_requests import is_over
 from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
 
 REPLICA_LABELS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
-"""The labels of the webhook's own pods. The Service of manifests/base selects them, so the API server may call each."""
+"""The labels of the webhook's own pods. The Service of manifests/ selects them, so the API server may call each."""
 OWN_NAMESPACE: Final = "kubevirt-coschedule"  # of manifests/, where nothing says another one
 
 

@@ -9,9 +9,9 @@ from msgspec import Struct
 from webhook.core.api.meta import ObjectMeta, Present
 
 CONFIGURATION: Final = "kubevirt-coschedule"
-"""The name of the MutatingWebhookConfiguration (manifests/base/webhook.yaml)."""
+"""The name of the MutatingWebhookConfiguration (manifests/install.yaml)."""
 POD_LABELS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
-"""The labels of the webhook's pods (manifests/base/deployment.yaml)."""
+"""The labels of the webhook's pods (manifests/install.yaml)."""
 
 
 class Service(Struct, frozen=True):

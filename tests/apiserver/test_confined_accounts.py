@@ -1,0 +1,209 @@
+"""Whatever names and namespaces our accounts get, policies confine what they write: a stolen token can do no more.
+
+Here each account has every right, so that only a policy can refuse it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+from support.control_plane.chart import render, switch
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api, Object
+from support.control_plane.kubevirt_kinds import with_any_fields
+from support.control_plane.kustomizing import kustomize
+from support.control_plane.rendering import EVENTS, NAME, REUNITE, with_options
+from support.scenarios.admitting import until
+
+from webhook.core.live_migration.migration import migration_object
+
+KINDS: Final = ("ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+OTHERS: Final = "vms"  # a namespace
+KUSTOMIZED: Final = {
+    "as it is": "",
+    "a prefix": "namePrefix: team-a-\n",
+    "a suffix": "nameSuffix: -blue\n",
+    "another namespace": "namespace: elsewhere\n",
+    "all of them": "namePrefix: team-a-\nnameSuffix: -blue\nnamespace: elsewhere\n",
+}
+ACCOUNTS: Final = ("webhook", "certificates.controller", "reunite")
+BY_HELM: Final = {
+    "the chart": [],
+    "the chart in another namespace": ["--set=namespaceOverride=elsewhere"],
+    "other names of the chart": ["--set=fullnameOverride=other"],
+    "accounts of one's own": [f"--set={each}.serviceAccount.name=own-{i}" for i, each in enumerate(ACCOUNTS)],
+}
+
+
+def event(**fields: Any) -> Object:
+    """An Event as the program writes it, with other fields."""
+    about = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "db01", "namespace": OTHERS}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "db01.1", "namespace": OTHERS},
+        "involvedObject": about,
+        "reason": "CoScheduled",
+        "message": "x",
+        "type": "Normal",
+        "source": {"component": NAME},
+        "reportingComponent": NAME,
+        "reportingInstance": "x",
+        **fields,
+    }
+
+
+def migration(**metadata: Any) -> Object:
+    """A migration as `reunite` creates it, as other webhooks change it."""
+    made = migration_object(OTHERS, "db01", "node-a", name="db01-reunite-1")
+    for key, value in metadata.items():
+        made["metadata"][key] = {**made["metadata"].get(key, {}), **value}
+    return made
+
+
+SECRET: Final = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x", "namespace": OTHERS}}
+CONFIGURATION: Final = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "MutatingWebhookConfiguration",
+    "metadata": {"name": "of-others"},
+}
+NODE: Final = {"apiVersion": "v1", "kind": "Node", "name": "control-plane"}
+OWNER: Final = {**NODE, "uid": "x"}
+META: Final = event()["metadata"]
+OF_KUBEVIRT: Final = {"kubevirt.io/func-test-migration-target-image-override": "x"}
+WRONG_EVENTS: Final = {
+    "about a node": event(involvedObject={**NODE, "namespace": OTHERS}),
+    "as the kubelet": event(source={"component": "kubelet"}),
+    "on a node": event(source={"component": NAME, "host": "control-plane"}),
+    "reported by the kubelet": event(reportingComponent="kubelet"),
+    "with a finalizer": event(metadata={**META, "finalizers": ["example.com/x"]}),
+    "with an owner": event(metadata={**META, "ownerReferences": [OWNER]}),
+}
+WRONG_MIGRATIONS: Final = {
+    "to another cluster": {**migration(), "spec": {"sendTo": {"connectURL": "x", "migrationID": "x"}}},
+    "with another image": migration(annotations=OF_KUBEVIRT),
+    "with a label of KubeVirt's": migration(labels={"kubevirt.io/nodeName": "x"}),
+    "with a label of a part of KubeVirt's": migration(labels={"vm.kubevirt.io/name": "x"}),
+}
+OF_A_TOKEN: Final = {"kubernetes.io/service-account.name": "default"}
+WRONG_SECRETS: Final = {
+    "a token": {
+        **SECRET,
+        "type": "kubernetes.io/service-account-token",
+        "metadata": {**SECRET["metadata"], "annotations": OF_A_TOKEN},
+    }
+}
+
+
+class Confined(NamedTuple):
+    """The accounts of an install, each with every right, as the API server sees them."""
+
+    webhook: Api
+    certs: Api
+    reunite: Api
+
+
+def rendered(way: str, directory: Path) -> list[Mapping[str, Any]]:
+    """The accounts and the policies of an install."""
+    if way in BY_HELM:
+        return [item for item in render(*map(switch, (EVENTS, REUNITE)), *BY_HELM[way]) if item["kind"] in KINDS]
+    with_options(directory, EVENTS, REUNITE)
+    (directory / "kustomization.yaml").write_text(f"resources: [manifests]\n{KUSTOMIZED[way]}", encoding="utf-8")
+    return [item for item in kustomize(directory) if item["kind"] in KINDS]
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane of one's own, with migrations and the namespaces that are used."""
+    with ControlPlane(tmp_path_factory.mktemp("own"), scheduler=False) as own:
+        own.install([with_any_fields("VirtualMachineInstanceMigration", "kubevirt.io", "v1")])
+        for name in (NAME, "elsewhere", OTHERS):
+            own.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        own.api.create({**CONFIGURATION, "webhooks": []})
+        yield own
+
+
+@pytest.fixture(scope="module", params=[*KUSTOMIZED, *BY_HELM])
+def confined(
+    request: pytest.FixtureRequest, plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Confined]:
+    """The accounts of an install that was made in this way; afterwards nothing of it is left."""
+    objects = rendered(request.param, tmp_path_factory.mktemp("install"))
+    accounts = [item["metadata"] for item in objects if item["kind"] == "ServiceAccount"]
+    names = {each["name"]: each["namespace"] for each in accounts}
+    certs, reunite = (
+        next(name for name in names if sign in name or name == f"own-{number}")
+        for sign, number in (("-certs", 1), ("-reunite", 2))
+    )
+    (webhook,) = names.keys() - {certs, reunite}
+    ours = (webhook, certs, reunite)
+    rights = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "everything"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": names[name]} for name in ours],
+    }
+    made = [*map(dict, objects), rights]
+    plane.install(made)
+    found = Confined(*(plane.as_user(plane.service_account(names[name], name)) for name in ours))
+    for api, wrong in (
+        (found.webhook, WRONG_EVENTS["about a node"]),
+        (found.reunite, WRONG_EVENTS["about a node"]),
+        (found.reunite, WRONG_MIGRATIONS["with another image"]),
+        (found.certs, WRONG_SECRETS["a token"]),
+    ):
+        until(lambda api=api, wrong=wrong: "denied request" in refusal(api, wrong), "the policy to be in force")
+    yield found
+    for each in made:
+        plane.api.delete(each)
+
+
+def refusal(api: Api, wanted: Object) -> str:
+    """What the API server says against an object, which it only tries; empty where it takes it."""
+    try:
+        api.create(wanted, dryRun="All")
+    except ApiError as error:
+        return error.message
+    return ""
+
+
+def test_an_event_is_our_own_and_about_a_vm(confined: Confined, plane: ControlPlane) -> None:
+    """Of both accounts that may write some; the other accounts of the cluster may write any."""
+    for api in (confined.webhook, confined.reunite):
+        assert refusal(api, event()) == ""
+        assert [which for which, each in WRONG_EVENTS.items() if "denied request" not in refusal(api, each)] == []
+    assert [refusal(plane.api, each) for each in WRONG_EVENTS.values()] == [""] * len(WRONG_EVENTS)
+
+
+def test_a_migration_has_nothing_else_of_kubevirt_s(confined: Confined, plane: ControlPlane) -> None:
+    """What another webhook adds to every object is no reason to refuse one."""
+    marked = {"policies.kyverno.io/last-applied-patches": "x", "team": "storage", "notkubevirt.io/x": "x"}
+    for taken in (migration(), migration(labels=marked, annotations=marked)):
+        assert refusal(confined.reunite, taken) == ""
+    denied = {which: "denied request" in refusal(confined.reunite, each) for which, each in WRONG_MIGRATIONS.items()}
+    assert denied == dict.fromkeys(WRONG_MIGRATIONS, True)
+    assert [refusal(plane.api, each) for each in WRONG_MIGRATIONS.values()] == [""] * len(WRONG_MIGRATIONS)
+
+
+def test_the_certificate_controller_writes_certificates(confined: Confined, plane: ControlPlane) -> None:
+    """Neither a token of another account, nor an entry of a webhook configuration, whatever the names are."""
+    assert (
+        refusal(confined.certs, {**SECRET, "type": "kubernetes.io/tls", "data": {"tls.crt": "", "tls.key": ""}}) == ""
+    )
+    assert refusal(plane.api, WRONG_SECRETS["a token"]) == ""
+    assert "may write only Secrets" in refusal(confined.certs, WRONG_SECRETS["a token"])
+    with pytest.raises(ApiError, match="may not change labels, annotations"):
+        confined.certs.patch(CONFIGURATION, {"metadata": {"labels": {"changed": "true"}}})
+
+
+def test_no_account_is_confined_by_the_rules_of_another(confined: Confined) -> None:
+    """The name of the webhook's account is in the names of the other two."""
+    assert refusal(confined.certs, WRONG_EVENTS["about a node"]) == ""
+    for api in (confined.webhook, confined.reunite):
+        assert refusal(api, WRONG_SECRETS["a token"]) == ""
+    assert refusal(confined.webhook, WRONG_MIGRATIONS["with another image"]) == ""
