@@ -1,5 +1,6 @@
 # `make image` builds this with docker, podman or buildah.
-# The base image can be a mirror, or pinned by digest: --build-arg PYTHON_IMAGE=... The release workflow pins it.
+# The base image can be a mirror, or pinned by digest: --build-arg PYTHON_IMAGE=... `make pin-base` pins it here, and the release
+# workflow takes the digest that the tag has at that time.
 ARG PYTHON_IMAGE=python:3.13-slim
 
 FROM ${PYTHON_IMAGE} AS build
@@ -36,7 +37,7 @@ ARG SOURCE=unknown
 ARG BASE_DIGEST=unknown
 LABEL org.opencontainers.image.title="kubevirt-coschedule" \
       org.opencontainers.image.description="Starts a KubeVirt VM on the node of its Longhorn share-manager" \
-      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.version="0.2.0-dev" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.source="${SOURCE}" \

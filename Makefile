@@ -169,6 +169,12 @@ image: ## Build the image with docker, podman or buildah (BUILDER=buildah choose
 		--build-arg "REVISION=$$(git describe --always --abbrev=40 --dirty --exclude='*' || echo unknown)" \
 		--tag '$(IMAGE_NAME)' .
 
+.PHONY: pin-base
+pin-base: ## Pin the base image in the Dockerfile by the digest that its tag has now (needs docker and the internet)
+	@base=$$(sed -n 's/^ARG PYTHON_IMAGE=\([^@]*\).*/\1/p' Dockerfile); \
+		digest=$$(docker buildx imagetools inspect "$$base" --format '{{.Manifest.Digest}}'); \
+		sed -i "s|^ARG PYTHON_IMAGE=.*|ARG PYTHON_IMAGE=$$base@$$digest|" Dockerfile
+
 .PHONY: clean
 clean: ## Remove what was made
 	rm -rf $(VENV) $(VENV)-docs $(VENV)-audit dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -197,13 +197,11 @@ def test_the_controller_may_change_what_it_keeps(confined: Confined) -> None:
             {"type": SERVICE_ACCOUNT_TYPE, "metadata": {"annotations": ACCOUNT_OF_A_TOKEN}},
             "only Secrets of the types Opaque",
         ),
-        ({"metadata": {"annotations": ACCOUNT_OF_A_TOKEN}}, "labels and annotations of a Secret"),
-        ({"metadata": {"labels": {"changed": "true"}}}, "labels and annotations of a Secret"),
         ({"metadata": {"ownerReferences": [OWNER]}}, "ownerReferences or finalizers of a Secret"),
         ({"metadata": {"finalizers": ["example.com/for-a-test"]}}, "ownerReferences or finalizers of a Secret"),
         ({"immutable": True}, "may not make a Secret immutable"),
     ],
-    ids=["token", "annotations", "labels", "ownerReferences", "finalizers", "immutable"],
+    ids=["token", "ownerReferences", "finalizers", "immutable"],
 )
 def test_the_controller_may_write_only_certificates_into_a_secret(
     secret: Object, fields: Object, reason: str, confined: Confined

@@ -135,25 +135,3 @@ def test_longhorn_can_come_later(plane: ControlPlane, helm: Helm) -> None:
     helm.upgrade("--install")
     assert grown(plane, before) == {*map(identity, installed()), identity(longhorn)}
     helm("uninstall", NAME)
-
-
-def test_an_api_server_takes_what_the_values_ask_for(plane: ControlPlane, helm: Helm) -> None:
-    """On ports of the nodes, with an account and a Secret of one's own, and peers that may connect."""
-    peers = '[{"ipBlock": {"cidr": "10.0.0.0/28"}}]'
-    helm.install(
-        "--set=hostNetwork.enabled=true,webhook.port=10443,webhook.healthPort=18080",
-        "--set=priorityClassName=system-cluster-critical,webhook.serviceAccount.name=own",
-        "--set=webhook.service.ipFamilyPolicy=PreferDualStack,webhook.podDisruptionBudget.enabled=false",
-        "--set=certificates.issuer=existing,certificates.existing.secret=own",
-        f"--set-json=networkPolicy.webhookFrom={peers}",
-        f"--set-json=networkPolicy.metricsFrom={peers}",
-    )
-    pod = plane.api.get(DEPLOYMENT)["spec"]["template"]["spec"]
-    assert [port["containerPort"] for port in pod["containers"][0]["ports"]] == [10443, 18080]
-    assert (pod["serviceAccountName"], pod["dnsPolicy"]) == ("own", "ClusterFirstWithHostNet")
-    policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"}
-    written = plane.api.get({**policy, "metadata": {"name": f"{NAME}-webhook", "namespace": NAME}})
-    assert written["spec"]["ingress"] == [
-        {"ports": [{"port": 10443, "protocol": "TCP"}], "from": [{"ipBlock": {"cidr": "10.0.0.0/28"}}]}
-    ]
-    helm("uninstall", NAME)

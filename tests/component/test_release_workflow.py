@@ -24,6 +24,7 @@ echo "${0##*/} $*" >>"$CALLS"
 [ "${0##*/} $1" != "$FAILS" ] || exit 1
 case "${0##*/} $1" in
   "helm push") echo "Digest: $PUSHED" >&2 ;;
+  "docker buildx") [ "$3" != inspect ] || echo "$PUSHED" ;;
   "cosign sign-blob") touch "$4" ;;
 esac
 """
@@ -51,6 +52,7 @@ class Runner:
             "GITHUB_ACTOR": "somebody",
             "GITHUB_OUTPUT": str(directory / "output"),
             "GITHUB_REF_NAME": f"v{__version__}",
+            "GITHUB_REPOSITORY": "Owner/Name",
             "GITHUB_REPOSITORY_OWNER": "Owner",
             "IMAGE": f"registry.example/owner/kubevirt-coschedule@{DIGEST}",
             "REGISTRY": "registry.example",
@@ -125,7 +127,21 @@ def test_the_release_page_gets_each_file_with_its_signature_and_the_provenance(r
     assert set(created[-7:]) == signed | {f"{name}.sigstore.json" for name in signed} | {f"dist/{PROVENANCE}"}
     assert all((runner.directory / name).is_file() for name in created[-7:])
     output = (runner.directory / "output").read_text()
-    assert output == f"name={runner.environment['CHART']}\n", "what the next step signs"
+    name, digest = runner.environment["CHART"].split("@")
+    assert f"name={name}\ndigest={digest}\n" in output, "what the next steps sign"
+
+
+def test_both_architectures_are_pushed_under_one_name(runner: Runner) -> None:
+    """As they were built. The digest of both is what the next jobs name."""
+    assert runner.run("image").returncode == 0
+    name = f"registry.example/owner/name:{__version__}"
+    calls = runner.calls.read_text().splitlines()
+    for arch in ("amd64", "arm64"):
+        assert f"docker load --input image-{arch}.tar" in calls
+        assert f"docker push {name}-{arch}" in calls
+    assert f"docker buildx imagetools create --tag {name} {name}-amd64 {name}-arm64" in calls
+    output = (runner.directory / "output").read_text()
+    assert output == f"name={name.rpartition(':')[0]}\ndigest={DIGEST}\n"
 
 
 @pytest.mark.parametrize("fails", ["docker login", "helm push", "cosign sign", "cosign sign-blob"])

@@ -16,6 +16,7 @@ PAGE: Final = TESTS.parent / "docs/security.md"
 
 INSTALL_RIGHTS: Final = "apiserver/test_install_rights.py"
 CERTS_POLICY: Final = "apiserver/test_certs_policy.py"
+CONFINED: Final = "apiserver/test_confined_accounts.py"
 CERTS_RIGHTS: Final = "apiserver/test_certs_rights.py"
 REUNITE_POLICY: Final = "apiserver/test_reunite_policy.py"
 INSTALL_POD: Final = "manifests/test_install_pod.py"
@@ -36,10 +37,25 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     "that of `reunite`": ("manifests/test_reunite.py::test_the_account_may_do_what_a_run_does_and_nothing_else",),
     "The webhook can read no Secret": (
         f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",
+        f"{CONFINED}::test_an_event_is_our_own_and_about_a_vm",
         f"{CERTS_RIGHTS}::test_the_account_may_write_three_objects_and_nothing_else",
         f"{CERTS_POLICY}::test_the_controller_may_change_no_field_of_a_webhook",
         f"{CERTS_POLICY}::test_the_controller_may_write_only_certificates_into_a_secret",
+        f"{CERTS_POLICY}::test_the_controller_may_take_no_field_from_a_field_manager",
+        f"{CONFINED}::test_the_certificate_controller_writes_certificates",
+        f"{INSTALL_POD}::test_the_pod_has_one_container_whose_user_can_read_and_nobody_write",
         f"{INSTALL_POD}::test_the_namespace_enforces_the_restricted_standard",
+    ),
+    "**A stolen token reads more": (
+        "unit/objects/test_kept.py::test_cloud_init_and_keys_of_a_vm_are_left_out",
+        f"{INSTALL_RIGHTS}::test_the_webhook_may_do_this_and_nothing_else",
+        "manifests/test_install.py::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
+        f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",
+    ),
+    "The pods may connect": (
+        f"{INSTALL_POD}::test_a_network_policy_leaves_the_way_to_the_api_server",
+        "manifests/test_chart_values.py::test_the_suites_of_the_chart_pass",
+        f"{INSTALL_POD}::test_the_install_stands_in_nobodys_way",
     ),
     # The key of the authority.
     "One authority issues": (
@@ -78,7 +94,6 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     "A text or a list without end": (
         f"{LIMITS}::test_nothing_of_a_long_text_is_stored_or_repeated",
         "unit/core/api/test_admission_review.py::test_another_body_is_rejected_with_the_field_and_the_reason",
-        "unit/core/test_bounds.py::test_answer_log_line_annotations_and_events_are_bounded",
         "component/telemetry/test_log_calls.py::test_bad_reviews_are_logged_once_a_minute",
     ),
     "A large object, or one that changes": (
@@ -113,12 +128,53 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     "A changed dependency": (
         "manifests/test_image.py::test_packages_are_installed_by_hash_from_the_lock_and_never_built",
         f"{SUPPLY}::test_a_workflow_names_each_action_by_its_commit",
-        f"{SUPPLY}::test_a_license_that_is_not_on_the_list_is_refused",
         f"{SUPPLY}::test_make_audit_asks_about_each_locked_package",
         "image/test_image.py::test_two_builds_of_one_commit_are_equal",
     ),
 }
 """The words with which a part of the page begins, and a test for each of its sentences, in their order."""
+
+REMAINS: Final[dict[str, Sequence[str]]] = {
+    "The webhook fails, is slow, or gives nonsense": ("apiserver/test_fail_open.py::test_the_pod_is_created_as_it_is",),
+    "Somebody takes over the webhook's pod": (
+        f"{INSTALL_RIGHTS}::test_the_webhook_may_do_this_and_nothing_else",
+        "apiserver/test_fail_open.py::test_a_webhook_server_that_answers_changes_the_pod",
+    ),
+    "Somebody takes over the certificate controller's pod": (
+        f"{INSTALL_RIGHTS}::test_the_controller_keeps_its_three_objects",
+    ),
+    "Somebody takes over `reunite`": (f"{REUNITE_POLICY}::test_the_account_may_create_only_what_the_program_creates",),
+    "Another pod calls the webhook": (
+        "component/kube/scheduler_cache/test_vms_that_exist.py::test_a_pod_of_no_vm_costs_one_read_and_leaves_nothing",
+        "component/kube/scheduler_cache/test_vms_that_exist.py::test_a_pod_of_a_vm_is_assumed_told_and_shown",
+        "component/kube/scheduler_cache/test_vms_that_exist.py::test_a_pod_of_a_vm_is_assumed_told_and_shown",
+    ),
+    "A text or a list without end": ("unit/kube/records/test_large_pods.py::test_a_long_field_is_left_out_and_named",),
+    "Another pod reads the page or `/metrics`": (
+        "unit/telemetry/test_vm_metrics.py::test_a_vm_in_trouble_has_a_sample_with_its_name",
+    ),
+    "A user creates pods that nobody schedules": (
+        "component/kube/scheduler_cache/test_vms_that_exist.py::test_an_unbound_pod_counts_while_its_vm_exists",
+    ),
+    "A user writes a wrong or hostile annotation": (
+        "component/test_cases.py::test_a_row_is_decided_as_it_says",
+        "unit/core/patch/test_unpatch.py::test_only_a_record_of_this_pod_removes_a_term",
+        "unit/core/patch/test_unpatch.py::test_what_the_record_counts_is_taken_out",
+    ),
+    "A wrong or hostile object": (
+        "component/test_cases.py::test_a_row_is_decided_as_it_says",
+        "component/test_reports.py::test_a_share_that_a_deployment_uses_keeps_no_vm_apart",
+    ),
+    "A large object, or one that changes": (
+        "unit/kube/records/test_bounded.py::test_a_cache_holds_what_its_records_keep_and_nothing_of_what_was_before",
+        "unit/kube/records/test_large_pods.py::test_a_bound_pod_with_a_long_field_takes_its_requests_and_its_node_is_not_required",
+    ),
+    "Secrets leak into logs or documents": (
+        "unit/objects/test_kept.py::test_cloud_init_and_keys_of_a_vm_are_left_out",
+    ),
+    "A changed dependency": ("image/test_image.py::test_two_builds_of_one_commit_are_equal",),
+}
+"""The same for what remains, the last column."""
 
 
 def sentences(text: str) -> list[str]:
@@ -152,6 +208,24 @@ def test_each_sentence_has_a_test(start: str) -> None:
     for named in CLAIMS[start]:
         module, _, test = named.partition("::")
         assert test in functions_of(module), named
+
+
+@pytest.mark.parametrize("start", REMAINS)
+def test_what_remains_has_a_test(start: str) -> None:
+    """Each threat tells it, and each sentence has one."""
+    rows = re.findall(r"^\| (.+?) \| .+? \| (.+?) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    (text,) = [last for first, last in rows if first.startswith(start)]
+    assert len(sentences(text)) == len(REMAINS[start]), sentences(text)
+    for named in REMAINS[start]:
+        module, _, test = named.partition("::")
+        assert test in functions_of(module), named
+
+
+def test_each_threat_is_looked_at() -> None:
+    """A new one needs its tests in both columns."""
+    threats = re.findall(r"^\| (.+?) \| .+? \| .+? \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(threats) == len(REMAINS) + 1  # the heading
+    assert REMAINS.keys() <= CLAIMS.keys()
 
 
 def test_each_row_is_looked_at() -> None:

@@ -57,6 +57,19 @@ def test_a_workflow_names_each_action_by_its_commit(workflow: Path) -> None:
     assert [action for action in used if not re.search(r"^\./|@[0-9a-f]{40}$", action)] == []
 
 
+BUILDS: Final = re.compile(r"docker (?:build|run|pull)\b|buildx (?:build|create)|apt-get|\bpip\b|\bmake\b|--sbom")
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda workflow: workflow.name)
+def test_a_job_that_may_write_packages_builds_and_installs_nothing(workflow: Path) -> None:
+    """What a builder, an emulator or a scanner brings with it is pinned by nobody."""
+    jobs = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"].values()
+    writing = [job for job in jobs if "write" in (job.get("permissions") or {}).get("packages", "")]
+    assert bool(writing) is (workflow.name == "release.yml")
+    scripts = [step.get("run", "") for job in writing for step in job["steps"]]
+    assert [found for script in scripts for found in BUILDS.findall(script)] == []
+
+
 @pytest.mark.parametrize("requirement", shipped(), ids=lambda requirement: requirement.name)
 def test_a_shipped_package_has_the_text_of_its_license(requirement: Requirement) -> None:
     """The image copies it with the package; the licenses ask for that."""
