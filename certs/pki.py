@@ -1,6 +1,6 @@
-"""Makes an authority and issues pairs of it, and reads certificates from PEM of any origin.
+"""Makes an authority and issues pairs of it, and checks pairs of any origin. The first problem is one sentence.
 
-No I/O, no clock; randomness is OpenSSL's.
+No I/O, no clock; randomness is OpenSSL's. What servers would refuse is a flaw here: both ask `pem.check_pair`.
 """
 
 from __future__ import annotations
@@ -9,18 +9,24 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 from msgspec import Struct
+
+from webhook.component_base.pem import BadCertificate, check_pair
 
 BACKDATED: Final = timedelta(hours=1)  # for API servers with slow clocks; kubeadm allows 5 minutes
 _COMMON_NAME_CHARS: Final = 64  # RFC 5280: ub-common-name
 _SHOWN_HEX: Final = 16  # of a fingerprint: enough to distinguish certificates
+_FILES: Final = (Path("tls.crt"), Path("tls.key"))
 _CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----\s.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
@@ -51,6 +57,19 @@ class Authority(Struct, frozen=True):
     def pair(self) -> Pair:
         """Both as PEM. The authority verifies itself."""
         return Pair(pem([self.certificate]), _key_pem(self.key), pem([self.certificate]))
+
+
+class Servable(Struct, frozen=True):
+    """A pair that servers can serve, and that callers accept if they trust its authority."""
+
+    certificate: x509.Certificate
+    authority: x509.Certificate
+
+
+class Flaw(Struct, frozen=True):
+    """Why a pair can't be served."""
+
+    sentence: str
 
 
 def service_names(service: str, namespace: str, cluster_domain: str) -> tuple[str, ...]:
@@ -111,6 +130,33 @@ def read_certificates(text: bytes) -> list[x509.Certificate]:
     return found
 
 
+def examine(pair: Pair, names: Sequence[str], now: datetime) -> Servable | Flaw:
+    """Check a pair for these names; callers ask for the first."""
+    if not pair:
+        return Flaw("there is no certificate")
+    try:
+        chain, _ = check_pair((pair.certificate, pair.key), _FILES, names, now)
+    except BadCertificate as problem:
+        return Flaw(str(problem))
+    for authority in read_certificates(pair.authority):
+        if _verifies(authority, chain, names[0], now):
+            return Servable(chain[0], authority)
+    return Flaw("ca.crt: no authority in it verifies tls.crt")
+
+
+def examine_authority(pair: Pair, now: datetime) -> Authority | Flaw:
+    """Check that an authority can issue pairs now."""
+    if not pair:
+        return Flaw("there is no authority")
+    try:
+        (certificate, *_), key = check_pair((pair.certificate, pair.key), _FILES, (), now)
+    except BadCertificate as problem:
+        return Flaw(str(problem))
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or not _signs_certificates(certificate):
+        return Flaw("tls.crt: not an authority with an elliptic curve key")
+    return Authority(certificate, key)
+
+
 def pem(certificates: Iterable[x509.Certificate]) -> bytes:
     """Return the certificates as one PEM text."""
     return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in certificates)
@@ -137,7 +183,7 @@ def _name(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
-def _general_name(name: str) -> x509.GeneralName:
+def _general_name(name: str) -> x509.DNSName | x509.IPAddress:
     try:
         return x509.IPAddress(ip_address(name))
     except ValueError:
@@ -156,3 +202,22 @@ def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
+
+
+def _verifies(authority: x509.Certificate, chain: Sequence[x509.Certificate], name: str, now: datetime) -> bool:
+    """Whether a caller that trusts `authority` accepts the first certificate of `chain` for `name`."""
+    try:
+        verifier = PolicyBuilder().store(Store([authority])).time(now).build_server_verifier(_general_name(name))
+        verifier.verify(chain[0], list(chain[1:]))
+    except (VerificationError, ValueError, UnsupportedAlgorithm):
+        return False
+    return True
+
+
+def _signs_certificates(certificate: x509.Certificate) -> bool:
+    try:
+        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
+        usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
+    except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError):
+        return False
+    return constraints.ca and usage.key_cert_sign

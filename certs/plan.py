@@ -30,10 +30,9 @@ from typing import Final
 from cryptography import x509
 from msgspec import Struct
 
-from certs import pki, verify
-from certs.pki import Authority, Pair
+from certs import pki
+from certs.pki import Authority, Flaw, Pair, Servable
 from certs.state import ClusterState
-from certs.verify import Flaw, Servable
 from webhook.component_base.pem import rfc3339
 
 AUTHORITY_LIFETIME: Final = timedelta(days=3650)
@@ -142,7 +141,7 @@ def next_step(state: ClusterState, history: RotationHistory, policy: RotationPol
     authority = _examine_authority(state, policy, now)
     if isinstance(authority, Flaw):
         return NewAuthority(authority.sentence)
-    issuing, current = authority.certificate, verify.examine(state.served.pair, policy.names, now)
+    issuing, current = authority.certificate, pki.examine(state.served.pair, policy.names, now)
     bundles = [pki.read_certificates(bundle) for bundle in state.configuration.bundles]
     published = issuing if all(issuing in bundle for bundle in bundles) else None
     published_at, served_at = history.note(published, current, policy, now)
@@ -175,7 +174,7 @@ def new_pair(step: NewAuthority | Issue, policy: RotationPolicy, now: datetime) 
 
 
 def _examine_authority(state: ClusterState, policy: RotationPolicy, now: datetime) -> Authority | Flaw:
-    authority = verify.examine_authority(state.authority.pair, now)
+    authority = pki.examine_authority(state.authority.pair, now)
     if isinstance(authority, Flaw) or now < _replaced_at(authority, policy):
         return authority
     end = rfc3339(authority.certificate.not_valid_after_utc)

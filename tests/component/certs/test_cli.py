@@ -16,7 +16,7 @@ import pytest
 from support.drivers.serving import port_of, spawned, until_logged
 from support.waits import MAX_WAIT_SECONDS
 
-from certs import cli, verify
+from certs import cli, pki
 from certs.pki import Pair
 
 pytestmark = pytest.mark.slow
@@ -84,7 +84,7 @@ def test_issue_writes_a_pair_whose_key_is_nobody_elses(tmp_path: Path, capsys: p
         words = ["issue", "--dir", str(directory), *(f"--name={name}" for name in names), "--lifetime", "1d"]
         assert cli.main(words) == 0
         pair = Pair(*((directory / file).read_bytes() for file in ("tls.crt", "tls.key", "ca.crt")))
-        assert isinstance(verify.examine(pair, names, datetime.now(UTC)), verify.Servable)
+        assert isinstance(pki.examine(pair, names, datetime.now(UTC)), pki.Servable)
         assert stat.S_IMODE((directory / "tls.key").stat().st_mode) == 0o600
         (directory / "tls.key").chmod(0o644)
     assert capsys.readouterr().out.count("ca.crt that verifies it") == 2

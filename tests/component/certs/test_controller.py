@@ -16,9 +16,9 @@ from support.fakes import certs_cluster
 from support.fakes.certs_cluster import NOW, POLICY, SECOND, MemoryCluster, configuration, secret
 from support.fakes.certs_controller import Killed, Objects, Said, controller, keep
 
-from certs import health, run, verify
+from certs import pki, run
 from certs.controller import READ_EVERY, Clock, Controller, ControllerStatus
-from certs.verify import Servable
+from certs.pki import Servable
 from webhook.component_base.health import Check
 from webhook.component_base.kubeconfig import BadKubeconfig
 from webhook.component_base.log_line import write_to_stderr
@@ -40,7 +40,7 @@ async def test_the_first_start_ends_with_a_good_pair_that_is_published() -> None
     objects.until = NOW + SECOND
     await keep(objects, said)
     assert said.messages == ["authority made", "authority published", "certificate issued", "waiting"]
-    assert isinstance(verify.examine(objects.cluster.served, POLICY.names, NOW), Servable)
+    assert isinstance(pki.examine(objects.cluster.served, POLICY.names, NOW), Servable)
     assert objects.cluster.bundles == [objects.cluster.served.authority] * 2
 
 
@@ -195,13 +195,13 @@ async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> Non
 def test_health_is_the_loop_and_readiness_is_the_cluster() -> None:
     """Liveness does not depend on the API server: a restart does not repair it. A stuck loop fails liveness."""
     status = controller(Objects(MemoryCluster(None, configuration()), NOW), Said()).status
-    assert health.liveness(status, NOW).ok
-    assert health.readiness(status) == Check("objects", ok=False, detail="the objects were not read yet")
+    assert run.liveness(status, NOW).ok
+    assert run.readiness(status) == Check("objects", ok=False, detail="the objects were not read yet")
     status = structs.replace(status, reconciled_at=NOW, problem=None)
-    assert health.liveness(status, NOW + health.STUCK_AFTER).ok
+    assert run.liveness(status, NOW + run.STUCK_AFTER).ok
     stuck = Check("controller", ok=False, detail="has not run since 2026-11-21T12:00:00Z")
-    assert health.liveness(status, NOW + health.STUCK_AFTER + SECOND) == stuck
-    assert health.readiness(status).ok
+    assert run.liveness(status, NOW + run.STUCK_AFTER + SECOND) == stuck
+    assert run.readiness(status).ok
 
 
 async def test_metrics_tell_the_expiry_and_what_was_done() -> None:
@@ -222,5 +222,5 @@ async def test_metrics_tell_the_expiry_and_what_was_done() -> None:
 
 def samples(status: ControllerStatus) -> dict[str, float]:
     """The values of /metrics, by name."""
-    told = (sample for family in health.families(status) for sample in family.samples)
+    told = (sample for family in run.families(status) for sample in family.samples)
     return {sample.name.removeprefix("kubevirt_coschedule_certs_"): sample.value for sample in told}

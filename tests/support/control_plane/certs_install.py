@@ -17,7 +17,7 @@ from support.control_plane.rendering import AUTHORITY, installed, the
 from support.drivers.serving import spawned, until_logged
 from support.waits import MAX_WAIT_SECONDS
 
-from certs import pki, state, verify
+from certs import pki, state
 from certs.state import ClusterState
 
 ACCOUNT: Final = f"{NAME}-certs"
@@ -71,8 +71,8 @@ class CertsInstall:
     def is_good(self) -> bool:
         """Whether there is a pair of the authority that can be served, and that authority is published alone."""
         seen = self.state()
-        current = verify.examine(seen.served.pair, NAMES, datetime.now(UTC))
-        return isinstance(current, verify.Servable) and all(
+        current = pki.examine(seen.served.pair, NAMES, datetime.now(UTC))
+        return isinstance(current, pki.Servable) and all(
             bundle == seen.served.pair.authority
             for bundle in (seen.authority.pair.certificate, *seen.configuration.bundles)
         )

@@ -19,11 +19,10 @@ from support.fakes import certs_cluster
 from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, Conflict, MemoryCluster
 from support.sizes import size
 
-from certs import plan, verify
-from certs.pki import Pair
+from certs import pki, plan
+from certs.pki import Pair, Servable
 from certs.plan import RotationHistory, WaitUntil
 from certs.state import ClusterState
-from certs.verify import Servable
 
 WATCH_SECONDS: Final = 10 * SECOND  # an older plan is made again
 TURNS_AT_MOST: Final = 12
@@ -196,7 +195,7 @@ class Rotations(RuleBasedStateMachine):
 
     def good(self, pair: Pair) -> bool:
         """Return whether a server can serve the pair now."""
-        return isinstance(verify.examine(pair, NAMES, self.now), Servable)
+        return isinstance(pki.examine(pair, NAMES, self.now), Servable)
 
     @invariant()
     def no_call_is_lost(self) -> None:

@@ -15,7 +15,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import DAY, NAMES, NOW, SECOND
 
-from certs import pki, verify
+from certs import pki
 from certs.pki import Pair
 
 MADE = certs_cluster.made()
@@ -71,7 +71,7 @@ def test_no_two_pairs_share_a_number_or_a_key_and_no_two_authorities_a_name() ->
 def test_a_pair_holds_one_key_the_leafs_and_does_not_show_it() -> None:
     """The private key of the authority is not in the pair."""
     assert (ISSUED.certificate + ISSUED.key + ISSUED.authority).count(b"PRIVATE KEY-----\n") == 2
-    assert isinstance(verify.examine(ISSUED, NAMES, NOW), verify.Servable)
+    assert isinstance(pki.examine(ISSUED, NAMES, NOW), pki.Servable)
     assert "BEGIN" not in repr(ISSUED) + repr(MADE)
 
 
@@ -99,7 +99,7 @@ def test_the_longest_names_of_kubernetes_fit() -> None:
     """A common name has 64 characters; a Service and its namespace can have 63 each."""
     names = pki.service_names("s" * 63, "n" * 63, "cluster.local")
     issued = certs_cluster.pair(names=names)
-    assert isinstance(verify.examine(issued, names, NOW), verify.Servable)
+    assert isinstance(pki.examine(issued, names, NOW), pki.Servable)
 
 
 def test_openssl_takes_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from support.fakes import certs_cluster
 from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, configuration, secret
 from support.fakes.certs_watched import EXPIRED, FRESH, OLD, OURS, STRANGER, WRONG_KEY, Watched, published
 
-from certs import verify
+from certs import pki
 from certs.pki import Authority, Pair
 from certs.plan import Issue, Publish, RotationHistory
 
@@ -126,7 +126,7 @@ def test_what_somebody_did_is_repaired_and_then_nothing_is_left_to_do(
             if wait.until > waited + POLICY.retire:
                 break
             waited = wait.until
-        assert isinstance(verify.examine(watched.cluster.served, NAMES, waited), verify.Servable)
+        assert isinstance(pki.examine(watched.cluster.served, NAMES, waited), pki.Servable)
         assert watched.cluster.bundles == [watched.cluster.served.authority]
         assert watched.cluster.state().authority.pair.certificate == watched.cluster.served.authority
         assert waited <= now + POLICY.propagation + POLICY.retire

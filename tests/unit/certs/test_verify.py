@@ -15,9 +15,8 @@ from cryptography.hazmat.primitives.serialization import (
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import DAY, NAMES, NOW, SECOND
 
-from certs import pki, verify
-from certs.pki import NO_PAIR, Pair
-from certs.verify import Flaw, Servable
+from certs import pki
+from certs.pki import NO_PAIR, Flaw, Pair, Servable
 from webhook.component_base.pem import BadCertificate
 from webhook.serving.tls import TLSFiles, load
 
@@ -30,7 +29,7 @@ ENCRYPTED = load_pem_private_key(GOOD.key, None).private_bytes(
 def test_a_good_pair_can_be_served() -> None:
     """The authority in ca.crt that verifies it is found at any position."""
     crowded = Pair(GOOD.certificate, GOOD.key, OTHER.authority + b"garbage" + GOOD.authority)
-    found = verify.examine(crowded, NAMES, NOW)
+    found = pki.examine(crowded, NAMES, NOW)
     assert found == Servable(pki.read_certificates(GOOD.certificate)[0], pki.read_certificates(GOOD.authority)[0])
 
 
@@ -68,7 +67,7 @@ SERVED_NOWHERE = [
 )
 def test_what_is_wrong_is_said_in_one_sentence(pair: Pair, sentence: str) -> None:
     """The first problem is named."""
-    assert verify.examine(pair, NAMES, NOW) == Flaw(sentence)
+    assert pki.examine(pair, NAMES, NOW) == Flaw(sentence)
 
 
 @pytest.mark.parametrize(("pair", "sentence"), SERVED_NOWHERE)
@@ -97,5 +96,5 @@ def test_a_server_refuses_the_same_with_the_same_words(pair: Pair, sentence: str
 )
 def test_dates_count_to_the_second(now: object, sentence: str | None) -> None:
     """From the first moment until the last."""
-    found = verify.examine(GOOD, NAMES, now)
+    found = pki.examine(GOOD, NAMES, now)
     assert found == Flaw(sentence) if sentence else isinstance(found, Servable)
