@@ -16,7 +16,7 @@ from simulation.scenes import SCENES
 from support.sizes import size
 
 FIRST_SEED = int(os.environ.get("SIMULATED_FROM", "1"))
-SEEDS = 8
+SEEDS = 12
 
 
 def _migrations(run: Run) -> int:
