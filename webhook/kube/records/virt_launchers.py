@@ -119,9 +119,10 @@ def share_manager_pod(wire: Pod) -> Pod:
 
 def decision_of(meta: ObjectMeta) -> PastDecision | None:
     """Return what the pod records of its decision; None if it records none."""
-    if meta.label(LABEL_MIGRATION_JOB_UID) is not None:
+    written = meta.annotation(ANNOTATION_APPLIED_PATCH)
+    if written is None or meta.label(LABEL_MIGRATION_JOB_UID) is not None:
         return None
-    return recorded_decision(meta.annotation(ANNOTATION_APPLIED_PATCH), meta.owner_references)
+    return recorded_decision(written, meta.owner_references)
 
 
 # Many share-manager pods have one of these parts: a cache keeps it once.
