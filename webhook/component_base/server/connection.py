@@ -58,7 +58,17 @@ class Connection(web.RequestHandler):
         idle: nothing was received since its last answer was written.
     """
 
-    __slots__ = ("_accepted", "_allowed_bytes", "_behind_bytes", "_head", "_on_lost", "_send_seconds", "idle", "silent")
+    __slots__ = (
+        "_accepted",
+        "_allowed_bytes",
+        "_behind_bytes",
+        "_head_bytes",
+        "_on_lost",
+        "_send_seconds",
+        "_tail",
+        "idle",
+        "silent",
+    )
 
     def __init__(
         self, server: web.Server, accepted: socket.socket, limits: Limits, on_lost: Callable[[Connection], object]
@@ -78,13 +88,14 @@ class Connection(web.RequestHandler):
         self._expect_head()
 
     def _expect_head(self) -> None:
-        self._head: bytes | None = b""  # what came of it; None if its end came
+        self._head_bytes: int | None = 0  # that came; None if its end came
+        self._tail = b""  # of them, where the end can begin
         self._behind_bytes, self._allowed_bytes = 0, inf  # those that came behind the head, and that may come
 
     def begin(self, request: web.BaseRequest) -> None:
         """Note that a call was read: its head, and perhaps a part of its body."""
         self.silent = self.idle = False
-        self._head, self._allowed_bytes = None, (request.content_length or 0) + MOST_HEAD_BYTES
+        self._head_bytes, self._allowed_bytes = None, (request.content_length or 0) + MOST_HEAD_BYTES
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
@@ -94,7 +105,7 @@ class Connection(web.RequestHandler):
             resp.force_close()
         self._expect_head()
         if resp.keep_alive is False:
-            self._head = None  # aiohttp drops what still comes
+            self._head_bytes = None  # aiohttp drops what still comes
         try:
             async with asyncio.timeout(self._send_seconds):  # a client that reads nothing must not hold a connection
                 return await super().finish_response(request, resp, start_time)
@@ -112,17 +123,20 @@ class Connection(web.RequestHandler):
     def data_received(self, data: bytes) -> None:
         """Note that a call may have begun. Close the connection if more comes than a head, or than a call."""
         self.idle = False
-        end = -1
-        if self._head is None:
+        end, head, came = -1, 0, data
+        if self._head_bytes is None:
             self._behind_bytes += len(data)
         else:
-            self._head = (self._head + data).lstrip(b"\r\n")  # empty lines before a head do not end it
-            end = self._head.find(_END_OF_HEAD)
-        if (len(self._head or b"") if end < 0 else end) > MOST_HEAD_BYTES or self._behind_bytes > self._allowed_bytes:
+            came = self._tail + data if self._head_bytes else data.lstrip(b"\r\n")  # empty lines do not end a head
+            end = came.find(_END_OF_HEAD)
+            self._head_bytes += len(came) - len(self._tail)
+            self._tail = came[1 - len(_END_OF_HEAD) :]
+            head = self._head_bytes if end < 0 else self._head_bytes - len(came) + end
+        if head > MOST_HEAD_BYTES or self._behind_bytes > self._allowed_bytes:
             self.abort()
             return
-        if self._head and end >= 0:
-            self._behind_bytes, self._head = len(self._head) - end - len(_END_OF_HEAD), None
+        if end >= 0:
+            self._behind_bytes, self._head_bytes = len(came) - end - len(_END_OF_HEAD), None
         super().data_received(data)
 
     def connection_lost(self, exc: BaseException | None) -> None:
