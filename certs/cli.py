@@ -30,7 +30,7 @@ _command: Final = partial(command_line.command, COMMANDS, prefix=ENVIRONMENT_PRE
 @_command(
     settings=ControllerSettings,
     examples=f"""\
-# The manifests run this (manifests/certs)
+# The manifests run this (manifests/install.yaml)
 {PROGRAM} keep
 
 # From a laptop, for the cluster of a kubeconfig's context

@@ -29,7 +29,7 @@ from webhook.reunite.writer import Result, Written
 if TYPE_CHECKING:
     from simulation.world import World
 
-EVERY_SECONDS: Final = 10 * MINUTE  # the schedule of manifests/components/reunite
+EVERY_SECONDS: Final = 10 * MINUTE  # the schedule of manifests/reunite.yaml
 _RUN_SECONDS: Final = (0.01, 5.0)  # from the first list to the first request
 _NO_ANSWER: Final = Written(Result.UNKNOWN, "no answer")
 _FINISHED: Final = ("Succeeded", "Failed")
