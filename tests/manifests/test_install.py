@@ -13,7 +13,7 @@ from support.drivers.command_lines import values
 from support.objects import builders
 
 from webhook import cli
-from webhook.app.lifecycle import SHUTDOWN_GRACE_SECONDS
+from webhook.app.run import SHUTDOWN_GRACE_SECONDS
 from webhook.app.settings import ServeSettings
 from webhook.core.admit import Entry
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER

@@ -1,45 +1,64 @@
-"""The life of the webhook's port: listen, drain after a signal, stop within a grace period."""
+"""The life of a process that serves: its background tasks, by name, and the signals that end it.
+
+No background task may end before `stop`. If a task returns, raises or is canceled, then the data that it updates
+becomes old. So the webhook logs and counts that, and ends the process. The kubelet then starts a new one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Coroutine
+from typing import Any
 
-from webhook.app.settings import ServeSettings
 from webhook.component_base.health import Check
-from webhook.component_base.server.listener import Listener
 from webhook.telemetry.record import LOGGER
 
-SHUTDOWN_GRACE_SECONDS: Final = 10.0  # an API server's default timeout for a call
 
+class Background:
+    """Tasks by name.
 
-async def serve_calls(
-    webhook: Listener,
-    settings: ServeSettings,
-    stopping: asyncio.Event,
-    interrupted: asyncio.Event,
-    log_fields: Mapping[str, Any],
-) -> None:
-    """Listen until `stopping` is set. Then drain for `drain_seconds`, and stop within SHUTDOWN_GRACE_SECONDS.
-
-    If `interrupted` is set too, a user at a terminal waits: with files for a cluster, no API server calls the webhook.
+    Attributes:
+        failures: how many tasks of each name ended before `stop`.
+        failed: set when the first task ends before `stop`.
     """
-    listen = await webhook.start(settings.listen)
-    try:
-        log_info("serving", listen=f"https://{listen}", mode=settings.mode, **log_fields)
-        await stopping.wait()
-        webhook.begin_drain()
-        drain_seconds = 0 if settings.manifests and interrupted.is_set() else settings.drain_seconds
-        log_info("draining", drain_seconds=drain_seconds)
-        # The whole time, even if no client is connected. The kube-proxy of a caller's node can learn seconds later
-        # that this replica stops, and sends new connections until then. The webhook can't see that.
-        await asyncio.sleep(drain_seconds)
-        log_info("stopping", grace_seconds=SHUTDOWN_GRACE_SECONDS)
-    finally:
-        await webhook.stop(SHUTDOWN_GRACE_SECONDS)
+
+    def __init__(self) -> None:
+        self.failures: Counter[str] = Counter()
+        self.failed = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopping = False
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the process: 0 if no task has failed, otherwise 1."""
+        return 1 if self.failures.total() else 0
+
+    def start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Run this coroutine in a task from now on."""
+        self.failures[name] += 0  # so that the metric exists before the first failure
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    async def stop(self) -> None:
+        """Cancel all tasks, and wait until they have ended."""
+        self._stopping = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if self._stopping:
+            return
+        self.failures[task.get_name()] += 1
+        because = "it was cancelled" if task.cancelled() else "it failed" if error else "it returned"
+        fields = {"task": task.get_name(), "because": because}
+        LOGGER.error("a background task ended, so the process ends", exc_info=error, extra={"fields": fields})
+        self.failed.set()
 
 
 def shutdown_check(stopping: asyncio.Event) -> Check:

@@ -13,7 +13,7 @@ from webhook.component_base.address import Address
 from webhook.component_base.options import ADDRESS, FILE, NAME, ON_OR_OFF, SECONDS, option
 
 if TYPE_CHECKING:
-    from webhook.core.opt_in import OptInAll
+    from webhook.core.opt_in import OptInAll, Policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,3 +122,16 @@ class ServeSettings(AnyClusterSettings):
                 f"got --client-name {self.client_name} without --client-ca-file: expected the authority that issues "
                 "callers' certificates, too"
             )
+
+    @property
+    def policy(self) -> Policy:
+        """The operator's choices, for all that decides, and all that shows decisions."""
+        from webhook.core.opt_in import Mode, Policy  # noqa: PLC0415 - help and completion do without
+
+        return Policy(
+            Mode(self.mode),
+            self.longhorn_namespace,
+            opt_in_all=self.opt_in_all,
+            audit=self.audit,
+            shortlist=self.shortlist == "auto",
+        )

@@ -19,7 +19,7 @@ from support.drivers.serving import ROOT, Client, Pair, Serving, cluster, issue,
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.app.lifecycle import SHUTDOWN_GRACE_SECONDS
+from webhook.app.run import SHUTDOWN_GRACE_SECONDS
 
 pytestmark = pytest.mark.slow
 

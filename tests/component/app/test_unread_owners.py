@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 from prometheus_client import CollectorRegistry
 
-from webhook.app.listeners import record_all
+from webhook.app.run import record_all
 from webhook.core.reasons import Reason
 from webhook.page.decisions import Decisions
 from webhook.telemetry.metrics import Admissions

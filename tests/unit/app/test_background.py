@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.app.background import Background
+from webhook.app.lifecycle import Background
 
 
 async def _returns() -> None:

@@ -12,7 +12,7 @@ from support.fakes.live import LONGHORN_NAMESPACE, PATHS, RESOURCES, answered, c
 from support.objects import builders
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
-from webhook.app.live_sources import _cache_check
+from webhook.app.live_cluster import _cache_check
 from webhook.component_base.client.api import Api
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind

@@ -27,7 +27,7 @@ from support.objects.builders_kubevirt import virtual_machine, virtual_machine_i
 from support.objects.builders_pods import pod
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.app.live_sources import _cache_check
+from webhook.app.live_cluster import _cache_check
 from webhook.component_base.client.api import Api
 from webhook.core import refs
 from webhook.core.api.meta import NamespacedName

@@ -1,4 +1,4 @@
-"""Sources from a live cluster: the caches that follow its API server, and the background tasks of these caches.
+"""A live cluster to serve: the caches that follow its API server, and the background tasks of these caches.
 
 Only `run` imports this module, and only for a live cluster: kubernetes-asyncio needs 66 MB.
 """
@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from webhook.app.background import Background
+from webhook.app.cluster import ServedCluster
+from webhook.app.lifecycle import Background
 from webhook.app.settings import ServeSettings
-from webhook.app.sources import Sources, policy_of
 from webhook.component_base.client.api import Api
 from webhook.component_base.health import Check
 from webhook.core.observe import restart
@@ -33,25 +33,30 @@ POD_SYNC_TIMEOUT_SECONDS: Final = 30.0  # the time to list every pod; after it t
 
 
 @asynccontextmanager
-async def live_sources(settings: ServeSettings, background: Background) -> AsyncIterator[Sources]:
-    """Connect to the cluster, start its caches in `background`, and stop everything at the end.
+async def live_cluster(settings: ServeSettings, background: Background) -> AsyncIterator[ServedCluster]:
+    """Connect to the cluster, start its caches in `background`, and stop what it started at the end.
 
     Raises:
         UserError: the kubeconfig can't be used; nothing was started.
     """
     api = await Api.connect(settings.client_config)
-    cache = _cluster_cache(settings, api)
+    policy = settings.policy
+    kinds = resources(
+        policy.longhorn_namespace,
+        (api.namespace if api.in_pod else None) or OWN_NAMESPACE,
+        autoscaler=policy.shortlist,
+    )
+    cache = ClusterCache(api, longhorn_namespace=policy.longhorn_namespace, kinds=kinds)
     gc.freeze()  # imported modules stay: without this each full collection visits them, which takes 50 ms
     for name, work in cache.reflectors().items():
         background.start(f"cache {name}", work)
-    policy = policy_of(settings)
     vm_statuses = VMStatusTracker(cache.caches, policy, on_stuck=_log_stuck)
     background.start("vms", vm_statuses.run())
     events = EventRecorder(api) if settings.events else None
     if events is not None:
         background.start("events", events.run())
     try:
-        yield Sources(
+        yield ServedCluster(
             cache,
             api.host,
             {"cluster": api.host},
@@ -70,19 +75,6 @@ async def live_sources(settings: ServeSettings, background: Background) -> Async
             await events.stop()
         await background.stop()
         await api.close()
-
-
-def _cluster_cache(settings: ServeSettings, api: Api) -> ClusterCache:
-    own_namespace = (api.namespace if api.in_pod else None) or OWN_NAMESPACE
-    return ClusterCache(
-        api,
-        longhorn_namespace=settings.longhorn_namespace,
-        kinds=resources(
-            settings.longhorn_namespace,
-            own_namespace,
-            autoscaler=settings.shortlist == "auto",
-        ),
-    )
 
 
 def _log_stuck(row: VMStatus) -> None:
