@@ -49,13 +49,13 @@ class ServedCluster(Struct, frozen=True):
     on_answer: OnAnswer | None = None
 
 
-def described_cluster(files: Path, policy: Policy) -> ServedCluster:
+def described_cluster(files: Path, longhorn_namespace: str, policy: Policy) -> ServedCluster:
     """Read the files. The states of their VMs never change.
 
     Raises:
         UserError: the files can't be read.
     """
-    cluster = Manifests.load(files, longhorn_namespace=policy.longhorn_namespace)
+    cluster = Manifests.load(files, longhorn_namespace=longhorn_namespace)
     rows = rows_from_manifests(cluster, policy)
     nodes = None  # files without nodes say nothing about nodes
     if cluster.node_names():

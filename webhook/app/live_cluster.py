@@ -42,11 +42,11 @@ async def live_cluster(settings: ServeSettings, background: Background) -> Async
     api = await Api.connect(settings.client_config)
     policy = settings.policy
     kinds = resources(
-        policy.longhorn_namespace,
+        settings.longhorn_namespace,
         (api.namespace if api.in_pod else None) or OWN_NAMESPACE,
         autoscaler=policy.shortlist,
     )
-    cache = ClusterCache(api, longhorn_namespace=policy.longhorn_namespace, kinds=kinds)
+    cache = ClusterCache(api, longhorn_namespace=settings.longhorn_namespace, kinds=kinds)
     gc.freeze()  # imported modules stay: without this each full collection visits them, which takes 50 ms
     for name, work in cache.reflectors().items():
         background.start(f"cache {name}", work)

@@ -55,7 +55,7 @@ async def run_until_stopped(settings: ServeSettings) -> int:
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(background.stop)
         if settings.manifests:
-            cluster = described_cluster(settings.manifests, settings.policy)
+            cluster = described_cluster(settings.manifests, settings.longhorn_namespace, settings.policy)
         else:
             from webhook.app.live_cluster import live_cluster  # noqa: PLC0415 - kubernetes-asyncio needs 66 MB
 

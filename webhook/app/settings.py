@@ -130,7 +130,6 @@ class ServeSettings(AnyClusterSettings):
 
         return Policy(
             Mode(self.mode),
-            self.longhorn_namespace,
             opt_in_all=self.opt_in_all,
             audit=self.audit,
             shortlist=self.shortlist == "auto",

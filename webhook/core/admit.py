@@ -70,7 +70,7 @@ class Answer(Struct, frozen=True):
     of_owner: PodCreation | None = None
 
 
-WhyOtherPod = Callable[[Pod, str, Policy], Why | None]
+WhyOtherPod = Callable[[Pod, str, ClusterView], Why | None]
 """Returns why the entry is not for a pod in this namespace; None if it is."""
 FindOwner = Callable[[Pod, str, ClusterView], str | Why]
 """Returns the uid of the object that owns a pod in this namespace; or why the cluster is not known to have it."""
@@ -160,7 +160,7 @@ def _pod_in(body: bytes) -> tuple[AdmissionRequest, Pod, Raw] | Answer:
 def answer(creation: PodCreation, view: ClusterView, policy: Policy) -> Answer:
     """Return the answer (rules 2 to 9). It does not count if `view.missing` has anything after that."""
     pod, entry = creation.pod, creation.entry
-    why = entry.why_other_pod(pod, creation.namespace, policy)
+    why = entry.why_other_pod(pod, creation.namespace, view)
     if why:
         return unchanged(creation.request, why, pod)
     uid = entry.find_owner(pod, creation.namespace, view)

@@ -59,13 +59,11 @@ class Policy(Struct, frozen=True):
     Attributes:
         mode: what the value `true` stands for.
         opt_in_all: opts in VMs about which neither annotation nor label says anything; off for none.
-        longhorn_namespace: the namespace of Longhorn's own objects.
         audit: the webhook writes each decision into the pod's annotation, and does not carry it out.
         shortlist: a preference in a large cluster can have a short list of nodes.
     """
 
     mode: Mode = Mode.REQUIRED
-    longhorn_namespace: str = "longhorn-system"
     opt_in_all: OptInAll = "off"
     audit: bool = False
     shortlist: bool = True
@@ -82,7 +80,7 @@ def not_a_pod_creation(request: AdmissionRequest) -> Why | None:
     return None
 
 
-def why_other_pod(pod: Pod, _: str, __: Policy) -> Why | None:
+def why_other_pod(pod: Pod, _: str, __: ClusterView) -> Why | None:
     """Rules 2 and 3: return why the entry is not for this pod, None if it is."""
     meta = pod.metadata
     if meta.label(LABEL_APP) != VIRT_LAUNCHER:

@@ -96,6 +96,10 @@ class ClusterView(Protocol):
     """What core can ask of a cluster. Every method returns at once; none raises."""
 
     @property
+    def longhorn_namespace(self) -> str:
+        """The namespace of Longhorn's own objects."""
+
+    @property
     def missing(self) -> Collection[Ref]:
         """The objects that core asked for and that were not read yet, in the order of the questions."""
 

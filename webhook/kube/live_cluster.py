@@ -56,7 +56,7 @@ class LiveCluster(Manifests):
         key = kind.title, namespace, selector
         if key not in self._lists:
             part = Part(kind=kind, namespace=namespace, selector=selector)
-            record, items = self._run(read_part(self._api, part, self._longhorn_namespace))
+            record, items = self._run(read_part(self._api, part, self.longhorn_namespace))
             self._lists[key] = record.problem
             for item in items:
                 self.objects.add(kind, item)
@@ -121,7 +121,7 @@ class LiveCluster(Manifests):
 
     async def _read_on_node(self, key: NamespacedName) -> None:
         part = Part(kind=VIRT_LAUNCHER_POD, namespace=key.namespace, fields=f"spec.nodeName={key.name}")
-        record, pods = await read_part(self._api, part, self._longhorn_namespace)
+        record, pods = await read_part(self._api, part, self.longhorn_namespace)
         self._reads[VIRT_LAUNCHER_POD.title, key] = record.problem
         self._on_node[key] = pods
 

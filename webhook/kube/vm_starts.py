@@ -37,7 +37,7 @@ class VMStarts:
 
     def _count(self, _: str, record: PodRecord) -> None:
         pod = record.virt_launcher
-        if pod is None or why_other_pod(pod, "", self._policy) is not None:
+        if pod is None or why_other_pod(pod, "", self._view) is not None:
             return
         if isinstance(opt_in_of(pod, pod.metadata.namespace or "", self._view, self._policy), OptIn):
             self._starts[past_decision(pod).decided] += 1

@@ -54,7 +54,7 @@ class Manifests:
     def __init__(self, objects: ObjectStore, *, longhorn_namespace: str) -> None:
         """Take what was read; `longhorn_namespace` is that of Longhorn's objects."""
         self.objects = objects
-        self._longhorn_namespace = longhorn_namespace
+        self.longhorn_namespace = longhorn_namespace
         self._snapshot: ListedSnapshot | SnapshotUnavailable | None = None
         self._virt_launchers: list[Pod] | None = None
         self._users: UserIndex | None = None
@@ -153,7 +153,7 @@ class Manifests:
         return not self.objects.bundle and bool(self.objects.problem(OF_CORE[kind]))
 
     def _namespace(self, kind: APIResource[Any], ref: Ref) -> str:
-        return self._longhorn_namespace if kind.of_longhorn else ref.key.namespace
+        return self.longhorn_namespace if kind.of_longhorn else ref.key.namespace
 
     def _virt_launchers_on(self, ref: Ref) -> Sequence[Pod] | NoObject:
         if self._unread(VIRT_LAUNCHER_POD):
@@ -180,12 +180,12 @@ class Manifests:
 
     def has_longhorn_nodes(self) -> bool:
         """Return whether any nodes.longhorn.io exist in Longhorn's namespace, or may exist."""
-        namespace = self._longhorn_namespace
+        namespace = self.longhorn_namespace
         return bool(self.objects.within(LONGHORN_NODE, namespace) or self._unread(LONGHORN_NODE))
 
     def all_longhorn_nodes_lack(self, need: Need) -> bool:
         """Return whether each nodes.longhorn.io says so; False if they could not all be read."""
-        nodes = self.objects.within(LONGHORN_NODE, self._longhorn_namespace).values()
+        nodes = self.objects.within(LONGHORN_NODE, self.longhorn_namespace).values()
         return not self._unread(LONGHORN_NODE) and all(node.certainly_lacks(need) for node in nodes)
 
     def node_names(self) -> list[str]:
@@ -212,7 +212,7 @@ class Manifests:
         unread = next(filter(None, map(self._unread, counted)), "")
         if unread:
             return SnapshotUnavailable(unread)
-        return count_pods(self.objects, partial(nodes_max, self, self._longhorn_namespace))
+        return count_pods(self.objects, partial(nodes_max, self, self.longhorn_namespace))
 
     def volume_claims(self, volume: str) -> list[NamespacedName] | NoObject:
         """Return the claims of the PersistentVolumes that have this CSI volume handle."""

@@ -23,7 +23,7 @@ class WebhookSettings(Struct, frozen=True, kw_only=True):
     """The settings, and what is known of them.
 
     Attributes:
-        policy: the settings as core takes them; the namespace is the one where the command reads Longhorn's objects.
+        policy: the settings as core takes them.
         assumed: the options whose value nobody states.
         problem: why it is not known whether the cluster opts in all VMs; empty if it is, or if no webhook is described.
         notes: what contradicts what, a sentence each.
@@ -74,7 +74,6 @@ def webhook_settings(cluster: Manifests, longhorn_namespace: str) -> WebhookSett
     return WebhookSettings(
         policy=Policy(
             mode=Mode(values["mode"]),
-            longhorn_namespace=longhorn_namespace,
             opt_in_all=cast("OptInAll", values["opt-in-all"]),
             audit=values["audit"] == "on",
             shortlist=values["shortlist"] == "auto",

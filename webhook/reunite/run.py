@@ -117,7 +117,7 @@ class Run:
             )
         settings, names = self._settings, vm_names(self._settings.names)
         require_share_managers(self._cluster, settings.longhorn_namespace)
-        policy = Policy(longhorn_namespace=settings.longhorn_namespace, opt_in_all=settings.opt_in_all)
+        policy = Policy(opt_in_all=settings.opt_in_all)
         self._rows = [
             row
             for row in rows_from_manifests(self._cluster, policy)

@@ -77,6 +77,11 @@ class ViewWithGaps:
         """Implement ClusterView."""
         return self._doubt
 
+    @property
+    def longhorn_namespace(self) -> str:
+        """Implement ClusterView."""
+        return self._whole.longhorn_namespace
+
     def has_longhorn_nodes(self) -> bool:
         """Implement ClusterView."""
         return self._whole.has_longhorn_nodes()

@@ -20,7 +20,7 @@ VM = [*disk("root"), *served("root", "node-b"), running_pod("db", "root")]
 def filed(directory: Path, *more: dict[str, object]) -> VMStatuses:
     """The rows of one VM that is apart."""
     files = write_cluster(directory / "cluster.json", [*VM, *more])
-    return described_cluster(files, Policy(longhorn_namespace=LONGHORN_NAMESPACE)).vm_statuses()
+    return described_cluster(files, LONGHORN_NAMESPACE, Policy()).vm_statuses()
 
 
 def test_the_rows_of_files_are_those_of_now(tmp_path: Path) -> None:

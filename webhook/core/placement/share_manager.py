@@ -26,10 +26,10 @@ from webhook.core.view import ClusterView
 _NODES_MAX: Final = 8  # of one volume; kube-scheduler compares a pod affinity term for each with every pod
 
 
-def why_not_share_manager(pod: Pod, namespace: str, policy: Policy) -> Why | None:
+def why_not_share_manager(pod: Pod, namespace: str, view: ClusterView) -> Why | None:
     """Rule 2: return why the entry is not for this pod, None if it is a share-manager pod of Longhorn."""
-    if namespace != policy.longhorn_namespace or not volume_of(pod):
-        return Reason.NOT_SHARE_MANAGER.why(namespace=policy.longhorn_namespace)
+    if namespace != view.longhorn_namespace or not volume_of(pod):
+        return Reason.NOT_SHARE_MANAGER.why(namespace=view.longhorn_namespace)
     return None
 
 

@@ -50,6 +50,11 @@ class CallView:
         self.reads = reads
         self.missing: dict[Ref, None] = {}
 
+    @property
+    def longhorn_namespace(self) -> str:
+        """Return the namespace in which Longhorn's kinds are watched."""
+        return self._caches[Kind.SHARE_MANAGER].resource.namespace
+
     def get(self, ref: ObjectRef[ObjectT]) -> ObjectT | NoObject:
         """Return this object, as it was read live or as a fresh cache has it. What neither has is `missing`."""
         known: ObjectT | NoObject | None = self._known(ref)
