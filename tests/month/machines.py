@@ -90,8 +90,8 @@ class Machines:
         return Place(name in self.wanted, node, self.homes(name), pinned and node is None)
 
     def is_apart(self) -> bool:
-        """Whether any VM is that is opted in."""
-        places = [place for name, place in self.places().items() if self.machines[name].opted_in]
+        """Whether any VM is that is opted in and on."""
+        places = [place for name, place in self.places().items() if self.machines[name].opted_in and place.wanted]
         return any(place.node and {*place.homes} != {place.node} for place in places)
 
     def migration_changed(self, migration: Object, *, gone: bool) -> None:

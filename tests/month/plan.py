@@ -95,7 +95,7 @@ def plan(seed: int, *, days: float, vms: int, nodes: int) -> Plan:
         for number in range(vms)
     ]
     events = [event for machine in machines for event in _of_machine(machine.name, hours, rng)]
-    cut = POWER_CUT_DAY * DAY_HOURS
+    cut = round(min(POWER_CUT_DAY * DAY_HOURS, 0.8 * hours))
     events += _of_nodes(names, hours, rng)
     whole = [event._replace(at=math.ceil(event.at)) for event in events]
     powered = [event for event in whole if not cut <= event.at <= cut + POWER_OFF_HOURS]

@@ -90,7 +90,6 @@ class Play:
             self._until(first.at)
             if self._reunites and not _MOVES_NOBODY.issuperset(event.what for event in group):
                 self._clock.until_next_second()
-                self._clock.set(first.at)
             acts = [self.acts.act(event) for event in group]
             if first.what is What.POWER_CUT:
                 self.account.see(self.machines.places(), first.what, {})
@@ -152,6 +151,7 @@ class Play:
             is_quiet = all(done() for done in acts) and not self.machines.restless()
             quiet_since = (quiet_since or time.monotonic()) if is_quiet else None
             if time.monotonic() > deadline:
+                assert self._nodes.failures == []
                 self.unsettled.append(f"{told or what}: {', '.join(self.machines.restless())}")
                 break
             time.sleep(0.02)

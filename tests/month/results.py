@@ -1,6 +1,6 @@
 """What came of the month: the file, and the tables that are made of it.
 
-Each figure is one for each seed in the file's order, or their mean where the table says so.
+A cell has a figure for each seed in the file's order, or one if they are equal.
 """
 
 from __future__ import annotations
@@ -123,28 +123,18 @@ def rolling(report: Mapping[str, Any]) -> str:
 
 
 def readme(report: Mapping[str, Any]) -> str:
-    """The share of local VM-hours, with each seed."""
-    seeds = [f"seed {seed}" for seed in report["seeds"]]
-    shares = ((title, *(f"{local_share(each):.1f} %" for each in months)) for title, months in _rows(report))
-    return _table(("", *seeds), shares, numbers=len(seeds))
-
-
-def modes(report: Mapping[str, Any]) -> str:
-    """Both modes: the share of local VM-hours, and what is apart since a start."""
-    header = ("Mode", "VM-hours on the share-manager's node", "Hours apart since a start")
-    rows = [row for row in _rows(report) if row[0] in (TITLES["required"], TITLES["preferred"])]
-    return _table(
-        header,
-        (
-            (title, _each(months, local_share, "{:.1f}", " %"), _each(months, apart_since_start, "{:.0f}"))
-            for title, months in rows
-        ),
+    """The share of local VM-hours."""
+    titles = {
+        "without the webhook": ("none",),
+        "with it, `--mode=required` and `--mode=preferred`": ("required", "preferred"),
+        "and with `reunite`": ("reunite",),
+    }
+    seeds = [*report["seeds"].values()]
+    rows = (
+        (title, *(" and ".join(f"{local_share(months[name]):.1f}" for name in names) + " %" for months in seeds))
+        for title, names in titles.items()
     )
-
-
-def apart_since_start(played: Played) -> float:
-    """Hours apart of VMs that nobody has moved since they started."""
-    return sum(played[_APART].get(what, 0.0) for what in (What.START, What.GUEST_RESTART, What.QUICK_RESTART))
+    return _table(("", *(f"seed {seed}" for seed in report["seeds"])), rows)
 
 
 def local_share(played: Played) -> float:
@@ -166,14 +156,14 @@ def _rows(report: Mapping[str, Any]) -> list[tuple[str, list[Played]]]:
 
 
 def _each(months: Sequence[Played], figure: Callable[[Played], float], form: str, unit: str = "") -> str:
-    return ", ".join(form.format(figure(played)) for played in months) + unit
+    figures = [form.format(figure(played)) for played in months]
+    return ", ".join(figures if len({*figures}) > 1 else figures[:1]) + unit
 
 
 def _mean(months: Sequence[Played], figure: Callable[[Played], float]) -> float:
     return sum(map(figure, months)) / len(months)
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int | None = None) -> str:
-    right = len(header) - 1 if numbers is None else numbers
-    lines = [f"| {' | '.join(header)} |".replace("|  |", "| |"), "|---" + "|---:" * right + "|"]
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(header)} |".replace("|  |", "| |"), "|---" + "|---:" * (len(header) - 1) + "|"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])

@@ -1,7 +1,7 @@
 """`reunite` on the plan's clock: it reads the cluster with the plan's times for the real ones, and has its defaults.
 
-An hour of the plan takes as long as its events do. So each time in an answer of the API server is replaced by the time
-of the plan at which it was written, and the run is told the plan's time of now. Its requests are its own.
+An hour of the plan takes as long as its events do. So a time in an answer of the API server is replaced by that of the
+plan at which it was written. The run gets the plan's time of now. Its requests are its own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import bisect
 import math
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -36,20 +36,21 @@ _TIME: Final = re.compile(rb'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?Z"')
 
 
 class PlanClock:
-    """At which hour of the plan each real second was."""
+    """At which hour of the plan each real second was. `now` is the real time, in seconds since 1970."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        self._real = now
         self._since: list[float] = []
         self._hours: list[float] = []
 
     def set(self, hour: float) -> None:
         """From now on it is this hour."""
-        self._since.append(time.time())
+        self._since.append(self._real())
         self._hours.append(hour)
 
     def until_next_second(self) -> None:
         """Wait, so that what is written from now on has another time than what was written before."""
-        now = time.time()
+        now = self._real()
         time.sleep(math.ceil(now) - now)
 
     def now(self) -> float:

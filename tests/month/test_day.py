@@ -1,4 +1,4 @@
-"""A day of 20 VMs on real controllers, with a drain, a node loss and restarts: what the webhook makes of them."""
+"""A day of 20 VMs on real controllers: restarts, a drain, a node loss and a power cut, then a drain of all nodes."""
 
 from __future__ import annotations
 
