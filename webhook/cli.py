@@ -109,8 +109,8 @@ def explain(settings: ExplainSettings) -> int:
 # Is this VM with its share-manager? The exit code says so
 {PROGRAM} status db01 -n prod-vms && echo yes""",
     exit_codes="0 when no VM is apart, stuck or not running; of named VMs, when every one is together. 1 when "
-    "one is not. 2 where something could not be read, for bad input, for a VM that does not exist, and for a "
-    "namespace of Longhorn without a ShareManager.",
+    "one is not, or does not run or ask. 2 where something could not be read, for bad input, for a VM that does not "
+    "exist, and for a namespace of Longhorn without a ShareManager.",
 )
 def status(settings: StatusSettings) -> int:
     """Show which VMs are with their share-manager.
@@ -143,8 +143,9 @@ def status(settings: StatusSettings) -> int:
 def candidates(settings: CandidatesSettings) -> int:
     """Show which VMs would gain by co-scheduling.
 
-    Show each VM that has a volume with a share-manager: running or stopped, opted in or not. The table shows whether
-    the VM is with its share-manager now, and for which node the webhook would ask at its next start. A column says
+    Show each VM that has a volume with a share-manager and does not ask for co-scheduling, running or stopped; status
+    shows those that ask. The table shows whether the VM is with its share-manager now, and for which node the webhook
+    would ask at its next start. A column says
     which VMs need no share-manager at all. Whether a VM can run on that node is not foretold: -o wide names the rules
     of the VM that are then checked. VMs that would gain come first, and of these the ones that are apart.
 
@@ -153,7 +154,7 @@ def candidates(settings: CandidatesSettings) -> int:
     """
     from webhook.candidates import run  # noqa: PLC0415 - see the module
 
-    return run.run(settings, stdout=sys.stdout, stderr=sys.stderr)
+    return run.run(settings, stdout=sys.stdout, stderr=sys.stderr, color=_color())
 
 
 @_command(

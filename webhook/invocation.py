@@ -5,10 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from webhook.core.observe.why_apart import Remedy
+from typing import Any, Final, NamedTuple
 
 PLUGIN: Final = "kubectl-coschedule"  # kubectl runs this file for `kubectl coschedule`
 EXECUTABLE: Final = PLUGIN if Path(sys.argv[0]).stem == PLUGIN else "kubevirt-coschedule"
@@ -31,12 +28,6 @@ class Invocation(NamedTuple):
     def line(self, arguments: str) -> str:
         """Return the command line that runs the program with these arguments on the same cluster."""
         return " ".join((self.program, arguments, *self.options))
-
-    def remedy_text(self, remedy: Remedy | None) -> str:
-        """Return what the user can do, with the command that prints how; empty for nothing."""
-        if remedy is None or not remedy.arguments:
-            return remedy.sentence if remedy else ""
-        return f"{remedy.sentence}: {self.line(remedy.arguments)}"
 
 
 def _typed(value: Path | str) -> str:

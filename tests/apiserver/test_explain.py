@@ -115,7 +115,11 @@ def test_a_vm_by_its_name(explain: Run, plane: ControlPlane) -> None:
     code, out, err = explain("vm/db")
     found = json.loads(out)
     assert (code, err) == (0, "")
-    assert (found["asksFor"], found["cluster"], found["running"]) == (["node-a"], origin(plane.url), [])
+    assert (found["vm"]["nextStart"]["nodes"], found["cluster"], found["running"]) == (
+        ["node-a"],
+        origin(plane.url),
+        [],
+    )
 
 
 @pytest.mark.usefixtures("with_vm")
@@ -139,8 +143,9 @@ def test_a_user_with_some_rights_gets_a_partial_answer(explain: Run, viewer: Use
     """Without the right to volumes nothing is known of the node; the reason and a note name the missing right."""
     code, out, _ = explain("vm/db", viewer)
     found = json.loads(out)
-    assert (code, found["asksFor"], found["reason"]) == (2, [], "ClaimLookupFailed")
-    assert f'User "{viewer.name}" cannot get resource "persistentvolumes"' in found["nextStart"]
+    start = found["vm"]["nextStart"]
+    assert (code, start["nodes"], start["reason"]) == (2, [], "ClaimLookupFailed")
+    assert f'User "{viewer.name}" cannot get resource "persistentvolumes"' in start["because"]
     assert any(note.startswith("who else uses the volumes is not known (403 Forbidden: ") for note in found["notes"])
 
 

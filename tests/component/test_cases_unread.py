@@ -15,7 +15,7 @@ from support.objects.embedded import embedded
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.view import ClusterView, Kind, NoObject, Ref
-from webhook.objects.manifests import Manifests
+from webhook.objects.cluster import Cluster
 
 CASES: Final = corpus.load()
 ROUNDS_MAX: Final = 9  # a share-manager pod whose VM is drained, with nothing cached: the way of both volumes
@@ -25,7 +25,7 @@ KINDS: Final = tuple(kind for kind in Kind if kind is not Kind.VIRT_LAUNCHER_POD
 class Unread(ViewWithGaps):
     """A cluster of which no object of these kinds is cached; `read` are those that were read."""
 
-    def __init__(self, whole: Manifests, kinds: Collection[Kind], read: Collection[Ref]) -> None:
+    def __init__(self, whole: Cluster, kinds: Collection[Kind], read: Collection[Ref]) -> None:
         super().__init__(whole, {})
         self._kinds = kinds
         self._read = read

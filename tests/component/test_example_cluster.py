@@ -54,8 +54,8 @@ def test_status_shows_a_vm_of_each_kind(capsys: pytest.CaptureFixture[str]) -> N
 def test_each_vm_is_explained_by_its_name(kind: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The VM asks for co-scheduling in both forms, as `status` says."""
     found = printed(capsys, "explain", f"{kind}/{name}")
-    assert found["optIn"]["optedIn"]
-    assert found["now"]["state"] == next(state for state, listed in STATES.items() if name in listed)
+    assert not found["vm"]["notAsked"]
+    assert found["vm"]["state"] == next(state for state, listed in STATES.items() if name in listed)
 
 
 def test_an_instance_has_the_annotation_of_its_machine() -> None:

@@ -21,7 +21,7 @@ from webhook.core.patch.json_patch import Operation
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.kube.records import pods as pod_records
 from webhook.kube.records.pods import DecodedPod, WirePod
-from webhook.objects.manifests import Manifests
+from webhook.objects.cluster import Cluster
 
 NAMESPACE: Final = "vms"
 PLACE_MILLICPU: Final = 100
@@ -68,7 +68,7 @@ def vmi_key(vm: int) -> str:
 
 
 @cache
-def facts(nodes: tuple[str, ...], without_places: int) -> Manifests:
+def facts(nodes: tuple[str, ...], without_places: int) -> Cluster:
     """Return a cluster in which each of `nodes` has the share-manager of one claim.
 
     `without_places` is the number of further nodes, on which no VM fits: kube-scheduler scores all nodes of a small

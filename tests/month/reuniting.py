@@ -23,7 +23,7 @@ from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.reunite.reports import VMReport
 from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
-from webhook.objects.manifests import Manifests
+from webhook.objects.cluster import Cluster as CollectedCluster
 from webhook.reunite.facts import parts
 from webhook.reunite.run import Run
 from webhook.reunite.settings import ReuniteSettings
@@ -87,7 +87,7 @@ def run(cluster: Cluster, clock: PlanClock) -> Sequence[VMReport]:
         reader: Any = _PlanTimes(api, clock)
         writer = Writer(api, dry_run=False)
         objects = runner.run(collect_objects(reader, origin, parts(), settings.longhorn_namespace))
-        found = Manifests(objects, longhorn_namespace=settings.longhorn_namespace)
+        found = CollectedCluster(objects, longhorn_namespace=settings.longhorn_namespace)
         one = Run(found, settings, clock.now(), writer)
         runner.run(one.decide(origin))
         assert runner.run(one.write_events(writer)) == ""

@@ -19,8 +19,8 @@ from webhook.core.live_migration.migration import ANNOTATION_EVACUATION, LABEL_R
 from webhook.core.reunite.reports import VMReport
 from webhook.core.view import Kind
 from webhook.objects import kinds
+from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import APIResource
-from webhook.objects.manifests import Manifests
 from webhook.objects.objects import ObjectStore
 from webhook.reunite.run import Run
 from webhook.reunite.settings import ReuniteSettings
@@ -123,7 +123,7 @@ class Reuniting:
 
     # What the cluster has.
 
-    def _read(self) -> Manifests:
+    def _read(self) -> Cluster:
         store = ObjectStore()
         for kind, resource in _STORED.items():
             for key, value in self.world.api.objects[kind].items():
@@ -134,7 +134,7 @@ class Reuniting:
         for vm in self.world.virt.vms.values():
             for resource, value in self._objects(vm):
                 _add(store, resource, value)
-        return Manifests(store, longhorn_namespace="longhorn-system")
+        return Cluster(store, longhorn_namespace="longhorn-system")
 
     def _convert(self, kind: Kind, key: str, value: Object, resource: APIResource[Any]) -> Any:
         version = value["metadata"]["resourceVersion"]

@@ -5,7 +5,6 @@ The page shows the VMs of files as the files have them. `live_cluster` makes the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,13 @@ from msgspec import Struct
 from webhook.app.handler import FactSource, OnAnswer
 from webhook.component_base.health import Check
 from webhook.component_base.metrics import MetricSource
-from webhook.core.api.meta import utc_text
+from webhook.core.observe.counts import count_states
 from webhook.core.observe.node_problem import nodes_of, why_no_vm_starts
 from webhook.core.observe.reunite_messages import Messages
-from webhook.core.observe.vm_status import count_states
 from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatuses
-from webhook.objects.manifests import Manifests
-from webhook.objects.vm_rows import rows_from_manifests
+from webhook.objects.cluster import Cluster
+from webhook.objects.vm_rows import asking, vm_rows
 
 
 class ServedCluster(Struct, frozen=True):
@@ -36,6 +34,7 @@ class ServedCluster(Struct, frozen=True):
         checks: returns the checks of the caches for /readyz.
         metrics: what /metrics also shows.
         reunite_messages: returns what `reunite` last said of VMs, for the page.
+        has_vm: whether the cluster has a VirtualMachineInstance of this namespace and name, or may have it.
         on_answer: called with each answer, to write Events; None if the process writes none.
     """
 
@@ -46,6 +45,7 @@ class ServedCluster(Struct, frozen=True):
     checks: Callable[[], Iterable[Check]] = tuple
     metrics: Sequence[MetricSource] = ()
     reunite_messages: Callable[[], Messages] = dict
+    has_vm: Callable[[str, str], bool] = lambda *_: True
     on_answer: OnAnswer | None = None
 
 
@@ -55,20 +55,21 @@ def described_cluster(files: Path, longhorn_namespace: str, policy: Policy) -> S
     Raises:
         UserError: the files can't be read.
     """
-    cluster = Manifests.load(files, longhorn_namespace=longhorn_namespace)
-    rows = rows_from_manifests(cluster, policy)
+    cluster = Cluster.load(files, longhorn_namespace=longhorn_namespace)
+    rows = asking(vm_rows(cluster, policy))
     nodes = None  # files without nodes say nothing about nodes
     if cluster.node_names():
         names = sorted({name for row in rows for name in nodes_of(row)})
         problems = ((name, why_no_vm_starts(name, cluster)) for name in names)
         nodes = {name: why.sentence for name, why in problems if why}
-    at = utc_text(time.time())
+    at = cluster.objects.at
     statuses = VMStatuses(at=at, rows=tuple(rows), counts=count_states(rows), as_of=at, nodes=nodes)
     messages = {(row.namespace, row.name): row.said_by_reunite for row in rows if row.said_by_reunite}
     return ServedCluster(
         cluster,
-        cluster.objects.origin(files.name),
+        cluster.origin,
         {"objects": cluster.objects.size, "ignored": dict(cluster.objects.ignored)},
         vm_statuses=lambda: statuses,
         reunite_messages=lambda: messages,
+        has_vm=cluster.has_vm,
     )

@@ -37,7 +37,7 @@ OnRecord = Callable[[AdmissionRecord], None]
 
 
 class FactSource(Protocol):
-    """The facts about the cluster: a live cluster's ClusterCache, or Manifests."""
+    """The facts about the cluster: a live cluster's ClusterCache, or Cluster."""
 
     def view(self) -> ClusterView:
         """Return the cluster as the source knows it now."""

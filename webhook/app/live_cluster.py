@@ -16,7 +16,6 @@ from webhook.app.lifecycle import Background
 from webhook.app.settings import ServeSettings
 from webhook.component_base.client.api import Api
 from webhook.component_base.health import Check
-from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.placement.replica_share import OWN_NAMESPACE
 from webhook.kube.cache.caches import CacheState
@@ -67,6 +66,7 @@ async def live_cluster(settings: ServeSettings, background: Background) -> Async
                 lambda: event_families(events.counts if events else {}),
             ),
             vm_statuses=lambda: vm_statuses.snapshot,
+            has_vm=vm_statuses.has_vm,
             reunite_messages=ReuniteMessages(lambda: read_messages(api, "")),
             on_answer=events.record if events else None,
         )
@@ -82,7 +82,7 @@ def _log_stuck(row: VMStatus) -> None:
     fields = {"namespace": row.namespace, "vmi": row.name, "pod": row.pod, "because": row.why.sentence}
     LOGGER.warning(
         "a pinned VM fits nowhere",
-        extra={"fields": {**fields, "to_free_it": restart.new_pod_command(row.pod, row.name, row.namespace)}},
+        extra={"fields": {**fields, "to_free_it": row.remedy.sentence if row.remedy else ""}},
     )
 
 

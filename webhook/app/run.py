@@ -95,6 +95,7 @@ async def _run_listeners(settings: ServeSettings, cluster: ServedCluster, backgr
             manifests=str(settings.manifests or ""),
             reunite_messages=cluster.reunite_messages,
             documents=published_documents(),
+            has_vm=cluster.has_vm,
         )
         health_app.add_routes(page_routes(Feed(cluster.vm_statuses, decisions, about)))
     health = Listener(health_app)

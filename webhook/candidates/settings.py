@@ -17,8 +17,8 @@ class CandidatesSettings(VMListSettings):
     output: str = option(
         "-o",
         default="table",
-        type=click.Choice(["table", "wide", "commands", "json", "yaml", "name"]),
-        help="Output format: table, wide (the table with all evidence), json, yaml, name "
+        type=click.Choice(["table", "wide", "commands", "json", "name"]),
+        help="Output format: table, wide (the table with all evidence), json, name "
         "(virtualmachineinstance.kubevirt.io/NAME, for a stopped VM virtualmachine.kubevirt.io/NAME) or commands "
         "(the lines that opt VMs in).",
     )

@@ -31,8 +31,8 @@ from webhook.component_base.start import interrupts_raised
 from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.opt_in import Policy
 from webhook.explain.pod import entry_of
+from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument, read_file
-from webhook.objects.manifests import Manifests
 from webhook.serving.routes import webhook_application
 from webhook.serving.tls import server_context
 
@@ -111,7 +111,7 @@ def trust() -> Trust:
         return Trust(server, ssl.create_default_context(cafile=str(files / "ca.crt")))
 
 
-async def ask_all(examples: Path, cluster: Manifests, tls: Trust) -> list[Exchange]:
+async def ask_all(examples: Path, cluster: Cluster, tls: Trust) -> list[Exchange]:
     """Serve the cluster, and post each review that expected.yaml names.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Final, TextIO
 from webhook.core.api.kubevirt import vm_name
 from webhook.demo import exchange
 from webhook.demo.story import Story
-from webhook.objects.manifests import Manifests
+from webhook.objects.cluster import Cluster
 
 _LONGHORN_NAMESPACE: Final = "longhorn-system"
 
@@ -22,7 +22,7 @@ def run(out: TextIO, *, color: bool) -> int:
         UserError: the examples can't be read, or no directory can be written.
     """
     examples = examples_directory()
-    cluster = Manifests.load(examples / "cluster", longhorn_namespace=_LONGHORN_NAMESPACE)
+    cluster = Cluster.load(examples / "cluster", longhorn_namespace=_LONGHORN_NAMESPACE)
     exchanges = asyncio.run(exchange.ask_all(examples, cluster, exchange.trust()))
     before = {f"VM {vm_name(pod)}": node for pod in cluster.all_virt_launchers() if (node := pod.spec.node_name)}
     print(*Story(color=color).lines(exchanges, before, _shown(examples)), sep="\n", file=out)

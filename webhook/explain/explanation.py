@@ -1,4 +1,4 @@
-"""What `-o yaml` and `-o json` print as it is: the explanation of one pod, or of one VM."""
+"""What `-o json` prints as it is: the explanation of one pod, or of one VM."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from webhook.core.decision import WeightedNode
-from webhook.core.observe.vm_item import VolumeItem
-from webhook.core.observe.vm_status import State
+from webhook.core.observe.vm_item import VMItem
 
 
 class Subject(Struct, rename="camel", frozen=True, kw_only=True):
@@ -30,25 +29,6 @@ class RunningPod(Struct, rename="camel", frozen=True, kw_only=True):
     decision: str | None
 
 
-class VMNow(Struct, rename="camel", frozen=True, kw_only=True):
-    """Where a VM is that runs and asks for co-scheduling, as `status` shows it. `remedy`: empty for nothing to do."""
-
-    state: State
-    since: str | None
-    reason: str
-    because: str
-    remedy: str
-
-
-class AskedBy(Struct, rename="camel", frozen=True, kw_only=True):
-    """Whether a VM asks for co-scheduling: the value that says so and whose it is, else `because` it does not."""
-
-    opted_in: bool
-    value: str | None
-    by: str | None
-    because: str
-
-
 class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
     """What both kinds have. Each key is always present; a key that does not apply is null or empty.
 
@@ -59,8 +39,7 @@ class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
         notes: what could not be read.
         hints: what the user can do.
         running: the pods that the object has now.
-        now: where the VM is now; None if it does not run or does not ask for co-scheduling.
-        opt_in: whether it asks for co-scheduling; None for a share-manager pod, whose VMs ask.
+        vm: the VM as `status` and `candidates` have it; None if a pod has none that is known.
     """
 
     object: Subject
@@ -69,8 +48,7 @@ class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
     notes: Sequence[str]
     hints: Sequence[str]
     running: Sequence[RunningPod]
-    now: VMNow | None
-    opt_in: AskedBy | None
+    vm: VMItem | None
 
 
 class Evidence(Struct, rename="camel", frozen=True, kw_only=True):
@@ -102,6 +80,8 @@ class PodExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
     """The decision of core for a pod.
 
     Attributes:
+        asked: the value that asks for co-scheduling, or does not, and whose it is; empty for none.
+        opted_in: whether the VM of the pod asks; None for a share-manager pod, whose VMs ask.
         entry: the entry of the webhook configuration that selects the pod; it decides which rules apply.
         evidence: of each claim, or of each VM that uses the volume.
         nodes: each node that the evidence names.
@@ -116,6 +96,8 @@ class PodExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
         affinity: the pod's affinity before and after the patch.
     """
 
+    asked: str
+    opted_in: bool | None
     entry: str
     evidence: Sequence[Evidence]
     nodes: Sequence[NodeResult]
@@ -131,20 +113,6 @@ class PodExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
 
 
 class VMExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
-    """What decides about the next start of a VM. The pod does not exist yet, so nothing says where it can run.
+    """What decides about the next start of a VM. The pod does not exist yet, so nothing says where it can run."""
 
-    Attributes:
-        claims: each claim of the VM with its share-manager.
-        asks_for: the nodes for which the webhook would ask, best first.
-        checks: the VM's own rules, by which kube-scheduler and the webhook then check these nodes.
-        gains: whether the webhook would ask for a node, or a new share-manager would follow the VM.
-        reason: the code of the reason.
-        next_start: the whole in words.
-    """
-
-    claims: Sequence[VolumeItem]
-    asks_for: Sequence[str]
-    checks: Sequence[str]
-    gains: bool
-    reason: str
-    next_start: str
+    vm: VMItem

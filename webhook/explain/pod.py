@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import jsonpatch
 import msgspec
@@ -23,18 +23,19 @@ from webhook.core.decision import Decision, Leave
 from webhook.core.evidence import consumers, share_managers
 from webhook.core.evidence.finding import Finding
 from webhook.core.listed_snapshot import ListedSnapshot
-from webhook.core.observe.vm_status import VMStatus, vm_status_of
+from webhook.core.observe.vm_item import VMItem, vm_item
+from webhook.core.observe.vm_status import vm_status_of
 from webhook.core.opt_in import asked_value, label_of
 from webhook.core.placement import share_manager
 from webhook.core.placement.shortlist import SCORED_WHOLE_NODES
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
 from webhook.core.view import ClusterView, Kind, NoObject
-from webhook.explain.cluster import Cluster
-from webhook.explain.explanation import AffinityChange, AskedBy, Evidence, NodeResult, PodExplanation
+from webhook.explain.explanation import AffinityChange, Evidence, NodeResult, PodExplanation
 from webhook.explain.request import PodRequest
-from webhook.explain.vm import running_pods, vm_now
+from webhook.explain.vm import running_pods
 from webhook.invocation import Invocation
 from webhook.objects.api.webhooks import CONFIGURATION
+from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument
 from webhook.objects.fields import field_at
 from webhook.objects.kinds import (
@@ -83,7 +84,7 @@ def explain_pod(
         raise BadDocument(f"{subject.source}: {subject.kind}: {problem}") from None
     decision = answer.decision
     kind = Kind.SHARE_MANAGER if entry is Entry.SHARE_MANAGER else Kind.VIRTUAL_MACHINE_INSTANCE
-    if answer.of_owner and cluster.view.assumes(kind):
+    if answer.of_owner and cluster.assumes(kind):
         notes.append(_ASSUMED.format(kind=kind))
     placed = None if isinstance(decision, Leave) else decision
     before = field_at(request.review, "request", "object") if answer.pod else None
@@ -95,8 +96,9 @@ def explain_pod(
         notes=[*settings.notes, *notes, *(_NOT_READ.format(problem=problem) for problem in unread)],
         hints=[_NEXT_START] if decision.why.reason is Reason.NODE_ALREADY_SET else [],
         running=running_pods([request.existing] if request.existing else []),
-        now=vm_now(_row(request.existing, cluster, settings), invocation),
-        opt_in=_opt_in(answer, subject.namespace, cluster.view, settings),
+        vm=_vm(request.existing, cluster, settings, invocation),
+        asked=_asked(answer, subject.namespace, cluster, settings),
+        opted_in=_opted_in(decision) if _is_of_vm(answer.pod) else None,
         entry=entry.title,
         evidence=[
             Evidence(
@@ -143,10 +145,10 @@ def _answer(
         "pods and nodes": cluster.want(NODE, LONGHORN_NODE, UNFINISHED_POD, CSI_NODE, VIRTUAL_MACHINE_INSTANCE),
         "who else uses the volumes": "" if entry is Entry.SHARE_MANAGER else cluster.want_users(namespace),
     }
-    cluster.view.look_up(WEBHOOK_CONFIGURATION, CONFIGURATION)
-    if settings.policy.shortlist and len(cluster.view.node_names()) > SCORED_WHOLE_NODES:
+    cluster.look_up(WEBHOOK_CONFIGURATION, CONFIGURATION)
+    if settings.policy.shortlist and len(cluster.node_names()) > SCORED_WHOLE_NODES:
         lists["whether cluster-autoscaler runs"] = cluster.want(CONFIG_MAP)
-    snapshot = cluster.view.snapshot()
+    snapshot = cluster.snapshot()
     if isinstance(snapshot, ListedSnapshot):
         snapshot.leave_out(_gone_before(answer.pod, namespace))
     return cluster.ask(ask), [*unread, *(f"{what} ({problem})" for what, problem in lists.items() if problem)]
@@ -195,7 +197,7 @@ def _share_manager_lists(body: bytes, cluster: Cluster) -> list[str]:
         found = cluster.ask(lambda view: view.volume_claims(volume))
         return () if isinstance(found, NoObject) else found
 
-    if not claims() and not cluster.view.has_all(PERSISTENT_VOLUME):
+    if not claims() and not cluster.has_all(PERSISTENT_VOLUME):
         unlisted = cluster.want(PERSISTENT_VOLUME)  # that of a restored volume has another name
         if unlisted:
             return [f"a PersistentVolume with another name than {volume} ({unlisted})"]
@@ -204,24 +206,27 @@ def _share_manager_lists(body: bytes, cluster: Cluster) -> list[str]:
     return [f"the VMs of namespace {where} ({problem})" for where, problem in problems if problem]
 
 
-def _row(pod: Pod | None, cluster: Cluster, settings: WebhookSettings) -> VMStatus | None:
-    """Return where the VM of this existing pod is; None for any other pod."""
-    if pod is None or pod.metadata.label(LABEL_APP) != VIRT_LAUNCHER:
+def _vm(pod: Pod | None, cluster: Cluster, settings: WebhookSettings, invocation: Invocation) -> VMItem | None:
+    """Return where the VM of this existing pod is, if it asks for co-scheduling; None for any other pod."""
+    if not _is_of_vm(pod):
         return None
-    return cluster.ask(lambda view: vm_status_of([pod], view, settings.policy, cluster.view.objects.at))
+    row = cluster.ask(lambda view: vm_status_of([pod], view, settings.policy, cluster.objects.at))
+    arguments = row.remedy.arguments if row and row.remedy else ""
+    return vm_item(row, command=invocation.line(arguments) if arguments else "") if row else None
 
 
-def _opt_in(answer: Answer, namespace: str, view: ClusterView, settings: WebhookSettings) -> AskedBy | None:
-    """Return what the VM of the pod asks for, and who asks for it; None for any other pod."""
-    meta = answer.pod.metadata if answer.pod else None
-    if meta is None or meta.label(LABEL_APP) != VIRT_LAUNCHER:
-        return None
-    annotation = meta.annotation(ANNOTATION_CO_SCHEDULE)
+def _is_of_vm(pod: Pod | None) -> TypeGuard[Pod]:
+    return pod is not None and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER
+
+
+def _asked(answer: Answer, namespace: str, view: ClusterView, settings: WebhookSettings) -> str:
+    """Return the value that asks for the VM of the pod, or does not ask, and whose it is; empty for none."""
+    if not _is_of_vm(answer.pod):
+        return ""
+    annotation = answer.pod.metadata.annotation(ANNOTATION_CO_SCHEDULE)
     label = label_of(view.get(refs.namespace(namespace))) if annotation is None else None
     value, by = asked_value(annotation, label, settings.policy)
-    opted_in = _opted_in(answer.decision)
-    because = "" if opted_in else str(answer.decision.why)
-    return AskedBy(opted_in=opted_in, value=value, by=by.value if value else None, because=because)
+    return "" if value is None else f"{by.value} is {value}"
 
 
 def _opted_in(decision: Decision) -> bool:

@@ -12,15 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TextIO
 
-import msgspec
-
 from webhook.cluster_options import opt_in_all_unknown
 from webhook.component_base.errors import UserError
 from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
 from webhook.core.reasons import Reason
 from webhook.explain import names, text
-from webhook.explain.cluster import Cluster, open_cluster
 from webhook.explain.explanation import PodExplanation, Subject, VMExplanation
 from webhook.explain.names import Named
 from webhook.explain.pod import explain_pod
@@ -35,14 +32,13 @@ from webhook.explain.settings import ExplainSettings
 from webhook.explain.vm import explain_vm
 from webhook.invocation import Invocation
 from webhook.objects import documents
+from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument, Document
 from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.webhook_settings import WebhookSettings, webhook_settings
-from webhook.terminal import to_json, to_yaml
+from webhook.terminal import to_json
+from webhook.vms.collected import exit_code, open_cluster
 
-EXIT_NODE: Final = 0
-EXIT_NO_NODE: Final = 1
-EXIT_NOT_KNOWN: Final = 2
 _STDIN: Final = "-"
 _KUBEVIRT_VERSIONS: Final = (KUBEVIRT_API_VERSION, "kubevirt.io/v1alpha3")
 _EXPLAINED: Final = frozenset(
@@ -83,7 +79,7 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
     Raises:
         UserError: an object can't be read, or there is nothing to explain. The others were printed to `stdout`.
     """
-    found = webhook_settings(cluster.view, settings.longhorn_namespace)
+    found = webhook_settings(cluster, settings.longhorn_namespace)
     asked, left_out = _questions(cluster, settings, found, stdin)
     explanations, problems = _explain_all(asked)
     if left_out:
@@ -96,26 +92,30 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
         stdout.flush()
     if problems:
         raise BadDocument(*problems)
-    if unknown or any(_is_unread(explained) for explained in explanations):
-        return EXIT_NOT_KNOWN
-    return EXIT_NODE if all(map(_asks_for_a_node, explanations)) else EXIT_NO_NODE
+    return exit_code(
+        unknown=unknown or any(map(_is_unread, explanations)), no=not all(map(_asks_for_a_node, explanations))
+    )
 
 
 def _may_be_opted_in(explained: AnyExplanation) -> bool:
     """Whether the cluster's setting decides: neither annotation nor label says anything."""
-    asked = explained.opt_in
-    return asked is not None and not asked.opted_in and asked.value is None
+    if isinstance(explained, PodExplanation):
+        return explained.opted_in is False and not explained.asked
+    return bool(explained.vm.not_asked) and not explained.vm.asked
 
 
 def _is_unread(explained: AnyExplanation) -> bool:
-    because = explained.opt_in.because.partition(":")[0] if explained.opt_in else ""
-    return bool({explained.reason, because} & _UNREAD)
+    if isinstance(explained, PodExplanation):
+        return explained.reason in _UNREAD
+    start = explained.vm.next_start
+    return bool({start.reason if start else "", explained.vm.not_asked.partition(":")[0]} & _UNREAD)
 
 
 def _asks_for_a_node(explained: AnyExplanation) -> bool:
     if isinstance(explained, PodExplanation):
         return bool(explained.required or explained.preferred)
-    return bool(explained.opt_in and explained.opt_in.opted_in and explained.gains)
+    start = explained.vm.next_start
+    return bool(start and start.gains and not explained.vm.not_asked)
 
 
 Question = Callable[[], AnyExplanation]
@@ -154,7 +154,7 @@ def _of_document(
 def _of_name(
     named: Named, cluster: Cluster, namespace: str, settings: WebhookSettings, invocation: Invocation
 ) -> AnyExplanation:
-    found = cluster.find(named, namespace)
+    found = cluster.find(named.kind, named.name, namespace, str(named))
     if named.kind is POD:
         return explain_pod(request_for_existing(found, namespace, str(named)), cluster, settings, invocation)
     subject = Subject(kind=named.kind.kind, namespace=namespace, name=named.name, source=str(named))
@@ -216,8 +216,4 @@ def _render(explanations: Sequence[AnyExplanation], output: str, *, color: bool,
         return ""
     if output == "text":
         return "\n\n".join(text.render_explanation(explained, color=color) for explained in explanations)
-    values = msgspec.to_builtins(explanations)
-    if output == "yaml":
-        return to_yaml(*values)
-    body = {"items": values} if several else values[0]
-    return to_json(body)
+    return to_json({"items": explanations} if several else explanations[0])

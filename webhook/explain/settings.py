@@ -39,7 +39,7 @@ class ExplainSettings(AnyClusterSettings):
     output: str = option(
         "-o",
         default="text",
-        type=click.Choice(["text", "yaml", "json"]),
+        type=click.Choice(["text", "json"]),
         help="Output format.",
     )
 

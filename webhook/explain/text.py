@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from webhook.core.admit import Entry
-from webhook.core.opt_in import Mode
+from webhook.core.observe.vm_item import VMItem
+from webhook.core.opt_in import Mode, OptedInBy
 from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.explain.explanation import AskedBy, Explanation, PodExplanation, VMExplanation, VMNow
+from webhook.explain.explanation import Explanation, PodExplanation, VMExplanation
 from webhook.terminal import DIFF_COLOR, GREEN, RESET, YELLOW, affinity_diff, columns, printable
 
 _INDENT: Final = "  "
@@ -43,10 +44,8 @@ def _common(explained: Explanation) -> Iterator[str]:
             for pod in explained.running
         ]
         yield from _section("Pods now", columns([("POD", "PHASE", "NODE", "DECISION AT CREATION"), *rows]))
-    if explained.now:
-        yield from _section("VM now", _now(explained.now))
-    if explained.opt_in:
-        yield from _section("Opt-in", [_opt_in(explained.opt_in)])
+    if explained.vm and explained.vm.pod:
+        yield from _section("VM now", _now(explained.vm))
 
 
 def _section(title: str, lines: Iterable[str], colors: Mapping[str, str] | None = None) -> Iterator[str]:
@@ -58,27 +57,32 @@ def _section(title: str, lines: Iterable[str], colors: Mapping[str, str] | None 
         yield f"{_INDENT}{color}{line}{RESET if color else ''}"
 
 
-def _now(now: VMNow) -> list[str]:
-    rows = [("State:", now.state.value), ("Since:", now.since or "-"), ("Because:", f"{now.reason}: {now.because}")]
-    return columns([*rows, ("To do:", now.remedy)] if now.remedy else rows)
+def _now(vm: VMItem) -> list[str]:
+    rows = [("State:", str(vm.state)), ("Since:", vm.since or "-"), ("Because:", vm.why)]
+    return columns([*rows, ("To do:", vm.to_do)] if vm.remedy else rows)
 
 
-def _opt_in(asked: AskedBy) -> str:
-    return f"yes: {asked.by} is {asked.value}" if asked.opted_in else f"no: {asked.because}"
+def _who(vm: VMItem) -> str:
+    return OptedInBy[vm.asked_by.upper()].value
 
 
 def _vm(explained: VMExplanation) -> Iterator[str]:
+    vm = explained.vm
+    yield from _section("Opt-in", [f"no: {vm.not_asked}" if vm.not_asked else f"yes: {_who(vm)} is {vm.asked}"])
     rows = [
         (each.claim, each.volume or "-", each.share_manager or "-", each.node or "-", f"{each.reason}: {each.because}")
-        for each in explained.claims
+        for each in vm.volumes
     ]
     head = ("CLAIM", "VOLUME", "SHARE-MANAGER", "NODE", "WHY")
     yield from _section("Claims", columns([head, *rows]) if rows else ["none"])
-    asked = not explained.opt_in or explained.opt_in.opted_in
-    yield from _section("Next start", [explained.next_start if asked else f"with an opt-in: {explained.next_start}"])
+    said = vm.next_start.sentence if vm.next_start else "not known"
+    yield from _section("Next start", [f"with an opt-in: {said}" if vm.not_asked else said])
 
 
 def _pod(explained: PodExplanation, *, color: bool) -> Iterator[str]:
+    if explained.opted_in is not None:
+        because = f"{explained.reason}: {explained.sentence}"
+        yield from _section("Opt-in", [f"yes: {explained.asked}" if explained.opted_in else f"no: {because}"])
     if explained.evidence:
         vms = explained.entry == Entry.SHARE_MANAGER.title
         rows = [(each.claim or "-", each.node or "-", f"{each.reason}: {each.sentence}") for each in explained.evidence]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from webhook.component_base.client.api import Api
 from webhook.component_base.client.transport import ApiError
+from webhook.component_base.errors import UserError
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.listed_snapshot import ListedSnapshot
@@ -23,39 +24,64 @@ from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import KINDS_OF_VMS, ClusterView, Kind, NoObject, Ref
 from webhook.kube import reader
 from webhook.kube.collect import read_part
+from webhook.objects.cluster import Cluster, Listed
 from webhook.objects.documents import Document
 from webhook.objects.kinds import OF_CORE, POD, UNFINISHED_POD, VIRT_LAUNCHER_POD, APIResource
-from webhook.objects.manifests import Listed, Manifests
 from webhook.objects.objects import ObjectStore
 from webhook.objects.parts import Part
 
 _T = TypeVar("_T")
 _NOT_READ = "it was not read"
+_ROUNDS_MAX = 16  # 5 are enough: claim, PersistentVolume, ShareManager and its pod, node, Longhorn's node
 
 
-class LiveCluster(Manifests):
+class LiveCluster(Cluster):
     """A live cluster behind one API client."""
 
     def __init__(
         self,
         runner: asyncio.Runner,
         api: Api,
+        origin: str,
         *,
         longhorn_namespace: str,
     ) -> None:
         super().__init__(ObjectStore(), longhorn_namespace=longhorn_namespace)
-        self._api = api
+        self._api, self._origin = api, origin
         self._run = runner.run
-        self._lists: dict[tuple[str, str, str], str] = {}  # title, namespace and selector -> problem, empty for none
+        self._lists: dict[tuple[str, str], str] = {}  # title and namespace -> problem, empty for none
         self._reads: dict[tuple[str, NamespacedName], str] = {}  # title and name -> as in _lists
         self._on_node: dict[NamespacedName, Sequence[Pod]] = {}
         self._missing: dict[Ref, None] | None = {}
 
-    def want(self, kind: APIResource[Any], namespace: str = "", *, selector: str = "") -> str:
-        """List the objects of a kind, once. Returns why they can't be listed; empty if they were."""
-        key = kind.title, namespace, selector
+    @property
+    def origin(self) -> str:
+        """The API server's name for the user."""
+        return self._origin
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the kubeconfig's context."""
+        return self._api.namespace or "default"
+
+    def ask(self, question: Callable[[ClusterView], _T]) -> _T:
+        """Return the answer of core: read what it lacks, and ask again, until nothing is missing."""
+        for _ in range(_ROUNDS_MAX):
+            answer = question(self)
+            if not self._missing:
+                return answer
+            missing, self._missing = list(self._missing), {}
+            self._run(self._read_all(missing))
+        raise AssertionError(f"core still needs objects after {_ROUNDS_MAX} rounds of reads; please report this")
+
+    def want(self, *kinds: APIResource[Any], namespace: str = "") -> str:
+        """List the objects of these kinds, once. Returns why they can't be listed; empty if they were."""
+        return next((problem for kind in kinds if (problem := self._want(kind, namespace))), "")
+
+    def _want(self, kind: APIResource[Any], namespace: str) -> str:
+        key = kind.title, namespace
         if key not in self._lists:
-            part = Part(kind=kind, namespace=namespace, selector=selector)
+            part = Part(kind=kind, namespace=namespace)
             record, items = self._run(read_part(self._api, part, self.longhorn_namespace))
             self._lists[key] = record.problem
             for item in items:
@@ -77,25 +103,28 @@ class LiveCluster(Manifests):
         """Read this cluster-wide object. Returns why it can't be read; empty if it was, or if there is none."""
         return self.look_up(kind, name).problem
 
-    def find(self, kind: APIResource[_T], name: str, namespace: str, source: str) -> _T:
-        """Return the object of that name; by a list of its name if the user may list and not get it.
-
-        Raises:
-            ApiError: the object does not exist or can't be read.
-            BadDocument: it has a field of a wrong type. `source` is what the error calls the object.
-        """
-        value = self._run(reader.get_or_list(self._api, kind.path(reader.within(namespace), name)))
+    def find(self, kind: APIResource[_T], name: str, namespace: str, named: str) -> _T:
+        """Return the object of that name; by a list of its name if the user may list and not get it."""
+        try:
+            value = self._run(reader.get_or_list(self._api, kind.path(reader.within(namespace), name)))
+        except reader.Missing as missing:
+            if not missing.installed:
+                expected = f"expected a cluster with {kind.product}"
+                raise UserError(f"{named}: {self.origin} has no {kind.title}; {expected}") from None
+            raise UserError(
+                f"{named}: no {kind.kind} {name} in namespace {namespace} of {self.origin}; check the name, "
+                "--namespace and --context"
+            ) from None
+        except ApiError as problem:
+            raise UserError(
+                f"{named}: {problem} ({self.origin}, namespace {namespace}); expected the object: check your "
+                "permissions, --namespace and --context"
+            ) from None
         stated = {"apiVersion": kind.api_version, "kind": kind.kind, **value}
-        found = Document(source, stated).read(kind.type)
+        found = Document(named, stated).read(kind.type)
         self.objects.add(kind, found)
         self.forget_indexes()
         return found
-
-    def read_missing(self) -> None:
-        """GET each object that is missing."""
-        missing = list(self._missing or ())
-        self._missing = {}
-        self._run(self._read_all(missing))
 
     async def _read_all(self, missing: Sequence[Ref]) -> None:
         async with asyncio.TaskGroup() as group:
@@ -133,7 +162,7 @@ class LiveCluster(Manifests):
         return tuple(self._missing or ())
 
     def why_no_owner(self, ref: Ref, uid: str) -> NoObject | None:
-        """As Manifests do, but the object is missing if it was not read."""
+        """As a Cluster does, but the object is missing if it was not read."""
         kind = OF_CORE[ref.kind]
         key = NamespacedName(self._namespace(kind, ref), ref.name)
         known = self.objects.get(kind, key.name, key.namespace) is not None
@@ -171,7 +200,7 @@ class LiveCluster(Manifests):
 
     def _unread(self, kind: APIResource[Any], namespace: str = "") -> str:
         kinds = (kind, UNFINISHED_POD) if kind.kind == POD.kind else (kind,)
-        lists = [(each.title, where, "") for each in kinds for where in {namespace, ""}]
+        lists = [(each.title, where) for each in kinds for where in {namespace, ""}]
         problems = [self._lists[key] for key in lists if key in self._lists]
         return "" if "" in problems else next(iter(problems), _NOT_READ)
 
@@ -185,7 +214,7 @@ class LiveCluster(Manifests):
 
     def snapshot(self) -> ListedSnapshot | SnapshotUnavailable:
         """Return the snapshot of pods and nodes; SnapshotUnavailable until the pods were listed."""
-        listed = (UNFINISHED_POD.title, "", "") in self._lists
+        listed = (UNFINISHED_POD.title, "") in self._lists
         return super().snapshot() if listed else SnapshotUnavailable("the pods were not listed")
 
     def _vms_unread(self, kind: APIResource[Any], namespace: str) -> str:

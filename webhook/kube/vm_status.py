@@ -15,10 +15,13 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from webhook.core.api.meta import utc_text
+from webhook.core import refs
+from webhook.core.api.meta import NamespacedName, utc_text
 from webhook.core.observe import vm_status
+from webhook.core.observe.counts import count_states
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.opt_in import Policy
+from webhook.core.view import NoObject
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.caches import Caches
 from webhook.kube.node_problems import node_problems
@@ -97,7 +100,7 @@ class VMStatusTracker:
         self.snapshot = VMStatuses(
             at=at,
             rows=tuple(rows.values()),
-            counts=vm_status.count_states(rows.values()),
+            counts=count_states(rows.values()),
             late=late,
             known=self._view.knows_pods(),
             as_of=utc_text(self._wall() - self._view.age(now)) if late else at,
@@ -105,6 +108,10 @@ class VMStatusTracker:
         )
         self.seconds.add(self.snapshot.counts, late=bool(late), at=now)
         return self.snapshot
+
+    def has_vm(self, namespace: str, name: str) -> bool:
+        """Whether the cluster has a VirtualMachineInstance of this name, or may have it."""
+        return self._view.get(refs.virtual_machine_instance(NamespacedName(namespace, name))) is not NoObject.NOT_FOUND
 
     async def _groups(self, slices: Slices) -> dict[str, tuple[str, ...]]:
         """Return NAMESPACE/NAME of each VM -> the cache keys of its pods."""

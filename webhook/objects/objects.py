@@ -53,11 +53,13 @@ class ObjectStore:
         bundle: where, when and how completely the objects were read; None for files that the command bundle did not
             make.
         ignored: how many objects of files nothing reads, by kind.
+        files: the file or directory from which they were read; empty for an API server.
         unreadable: the error of each object that has a field of a wrong type, of kinds that core can do without.
     """
 
     def __init__(self, bundle: ClusterBundle | None = None) -> None:
         self.bundle = bundle
+        self.files = ""
         self.ignored: Counter[str] = Counter()
         self.unreadable: dict[tuple[str, NamespacedName], BadDocument] = {}
         self._found: dict[str, dict[NamespacedName, Any]] = defaultdict(dict)
@@ -111,9 +113,12 @@ class ObjectStore:
         known = any(map(self._found.get, keys)) or any(key in keys for key, _ in self.unreadable)
         return "" if known else f"no {kind.kind} is described"
 
-    def origin(self, files: str) -> str:
-        """Return the cluster of files in words: the files, and for a bundle from which cluster and when."""
-        return f"{files}, made of {self.bundle.cluster} at {self.bundle.at}" if self.bundle else files
+    @property
+    def origin(self) -> str:
+        """The cluster in words: its API server; or the files, and for a bundle from which cluster and when."""
+        if self.bundle is None:
+            return self.files
+        return f"{self.files}, made of {self.bundle.cluster} at {self.bundle.at}" if self.files else self.bundle.cluster
 
 
 def load_objects(path: Path) -> ObjectStore:
@@ -137,6 +142,7 @@ def load_objects(path: Path) -> ObjectStore:
         raise BadDocument(*problems, *error.problems) from None
     if problems:
         raise BadDocument(*problems)
+    objects.files = str(path)
     return objects
 
 

@@ -36,7 +36,7 @@ def parts_of_all() -> list[Part]:
 
 
 def parts_of_rows(namespace: str, *, others: bool = True) -> list[Part]:
-    """Return what the rows of the VMs in a namespace are made of, in all namespaces if it is empty; no nodes.
+    """Return what the rows of the VMs in a namespace are made of, in all namespaces if it is empty.
 
     `others`: whether pods of no VM are in it. They can use a VM's volume, too.
     """
@@ -52,6 +52,7 @@ def parts_of_rows(namespace: str, *, others: bool = True) -> list[Part]:
         *([pods] if others else []),
         *(Part(kind=kind, namespace=namespace) for kind in in_namespace),
         *(Part(kind=kind) for kind in (kinds.SHARE_MANAGER_POD, kinds.PERSISTENT_VOLUME, kinds.SHARE_MANAGER)),
+        Part(kind=kinds.NODE),
         Part(kind=kinds.NAMESPACE, name=namespace),
         Part(kind=kinds.WEBHOOK_CONFIGURATION, name=CONFIGURATION),
         Part(kind=kinds.WEBHOOK_POD),
@@ -59,6 +60,6 @@ def parts_of_rows(namespace: str, *, others: bool = True) -> list[Part]:
 
 
 def parts_of_nodes() -> list[Part]:
-    """Return what the nodes of a cluster are evaluated by, and which KubeVirt runs."""
-    found = (kinds.NODE, kinds.LONGHORN_NODE, kinds.CSI_NODE, kinds.UNFINISHED_POD, kinds.KUBEVIRT)
+    """Return what else the nodes of a cluster are evaluated by, and which KubeVirt runs."""
+    found = (kinds.LONGHORN_NODE, kinds.CSI_NODE, kinds.UNFINISHED_POD, kinds.KUBEVIRT)
     return [Part(kind=kind) for kind in found]

@@ -15,8 +15,8 @@ from webhook.core.opt_in import Mode, OptInAll, Policy, opt_in_all_of
 from webhook.core.reasons import ANNOTATION_OPT_IN_ALL
 from webhook.objects.api.serve_options import UNKNOWN, VALUES, stated_options
 from webhook.objects.api.webhooks import CONFIGURATION
+from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import WEBHOOK_CONFIGURATION, WEBHOOK_POD
-from webhook.objects.manifests import Manifests
 
 
 class WebhookSettings(Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class WebhookSettings(Struct, frozen=True, kw_only=True):
         return ", ".join(f"{name} {value}{assumed.get(name, '')}" for name, value in values.items())
 
 
-def webhook_settings(cluster: Manifests, longhorn_namespace: str) -> WebhookSettings:
+def webhook_settings(cluster: Cluster, longhorn_namespace: str) -> WebhookSettings:
     """Return the settings of the cluster's webhook. `longhorn_namespace`: where Longhorn's objects are read."""
     pods = [] if cluster.want(WEBHOOK_POD) else list(cluster.objects.of(WEBHOOK_POD).values())
     stated = [stated_options(container) for pod in pods if pod.runs for container in pod.containers]

@@ -7,6 +7,7 @@ process makes one body at a time, and a new one only after a change; it sends it
 from __future__ import annotations
 
 import asyncio
+import shlex
 import zlib
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, metadata
@@ -16,9 +17,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from webhook import __version__
+from webhook.core.admit import Entry
+from webhook.core.observe.counts import percent_together
 from webhook.core.observe.reunite_messages import Messages
 from webhook.core.observe.vm_item import VMItem, vm_item
 from webhook.core.observe.vm_status import State, VMStatus
+from webhook.invocation import Invocation
 from webhook.page.decisions import KEPT, Decisions
 from webhook.telemetry.record import AdmissionRecord
 
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 _SLICE_ROWS: Final = 64  # a row takes about 15 us
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _LEVEL: Final = 1  # a tenth of the size, in a third of the time of level 6
+_OF_VMS: Final = Entry.VIRT_LAUNCHER.title
 _encoder: Final = msgspec.json.Encoder()
 
 
@@ -40,6 +45,7 @@ class About(NamedTuple):
         manifests: the value of --manifests; empty for a live cluster.
         reunite_messages: returns what `reunite` last said of VMs.
         documents: the address of the documents; empty if nobody publishes them.
+        has_vm: whether the cluster has a VirtualMachineInstance of this namespace and name, or may have it.
     """
 
     replica: str
@@ -47,6 +53,7 @@ class About(NamedTuple):
     manifests: str = ""
     reunite_messages: Callable[[], Messages] = dict
     documents: str = ""
+    has_vm: Callable[[str, str], bool] = lambda *_: True
 
 
 def published_documents() -> str:
@@ -82,6 +89,8 @@ class Feed:
         self._vm_statuses = vm_statuses
         self._decisions = decisions
         self._about = about
+        options = (f"--manifests {shlex.quote(about.manifests)}",) if about.manifests else ()
+        self._commands = Invocation("kubevirt-coschedule", options)
         self._process = token_hex(4)  # a page can ask another process next
         self._making = asyncio.Lock()
         self._bodies = 0
@@ -107,10 +116,18 @@ class Feed:
         for number, start in enumerate(range(0, len(rows), _SLICE_ROWS)):
             if number:
                 await asyncio.sleep(0)
-            items = [_item(row, now.messages) for row in rows[start : start + _SLICE_ROWS]]
+            items = [_item(row, now.messages, self._commands) for row in rows[start : start + _SLICE_ROWS]]
             parts.append(packed.compress((b"," if number else b"") + _encoder.encode(items)[1:-1]))
         parts += [packed.compress(b"]}"), packed.flush()]
         return b"".join(parts)
+
+    def _last_decisions(self) -> list[dict[str, Any]]:
+        """The last decisions, without those on VMs that the cluster does not have, or no longer has."""
+        return [
+            _decision(each)
+            for each in self._decisions.last()
+            if each.entry != _OF_VMS or self._about.has_vm(each.namespace or "", each.vmi or "")
+        ]
 
     def _head(self, now: _Made) -> dict[str, Any]:
         snapshot = now.vm_statuses
@@ -126,7 +143,8 @@ class Feed:
             "nodes": snapshot.nodes,
             "late": snapshot.late,
             "counts": snapshot.counts,
-            "decided": {"total": now.decided, "kept": KEPT, "last": list(map(_decision, self._decisions.last()))},
+            "together": percent_together(snapshot.counts),
+            "decided": {"total": now.decided, "kept": KEPT, "last": self._last_decisions()},
         }
 
 
@@ -135,10 +153,11 @@ def _same(before: _Made, now: _Made) -> bool:
     return before.vm_statuses is now.vm_statuses and before[1:] == now[1:]
 
 
-def _item(row: VMStatus, messages: Messages) -> VMItem:
-    """Return the row as the page gets it. Its remedy is a sentence only: the open row has the commands."""
+def _item(row: VMStatus, messages: Messages, commands: Invocation) -> VMItem:
+    """Return the row as the page gets it. `commands` begins and ends the command that prints how."""
     message = messages.get((row.namespace, row.name), "") if row.state is State.APART else ""
-    return vm_item(row, row.remedy.sentence if row.remedy else "", message)
+    arguments = row.remedy.arguments if row.remedy else ""
+    return vm_item(row, command=commands.line(arguments) if arguments else "", reunite=message)
 
 
 def _decision(record: AdmissionRecord) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.waits import ReuniteLimits
 from webhook.objects import kinds
 from webhook.objects.api.kubevirt import VirtualMachine, VMISpec
+from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import APIResource
-from webhook.objects.manifests import Manifests
 from webhook.objects.parts import Part, parts_of_nodes, parts_of_rows
 from webhook.objects.vm_rows import owner_of_vm
 
@@ -31,7 +31,7 @@ def parts() -> list[Part]:
     return [*rows, *parts_of_nodes(), Part(kind=kinds.MIGRATION)]
 
 
-def first_unread(cluster: Manifests) -> tuple[APIResource[Any], str] | None:
+def first_unread(cluster: Cluster) -> tuple[APIResource[Any], str] | None:
     """Return the first kind that could not be read, and why; None if everything was read."""
     for part in parts():
         if problem := cluster.objects.unread(part.kind):
@@ -39,7 +39,7 @@ def first_unread(cluster: Manifests) -> tuple[APIResource[Any], str] | None:
     return None
 
 
-def situation_of(cluster: Manifests, rows: Iterable[VMStatus], limits: ReuniteLimits, now: float) -> Situation:
+def situation_of(cluster: Cluster, rows: Iterable[VMStatus], limits: ReuniteLimits, now: float) -> Situation:
     """Return the situation of these VMs at `now` (seconds since 1970)."""
     objects = cluster.objects
     oldest: dict[str, str] = {}
@@ -59,13 +59,13 @@ def situation_of(cluster: Manifests, rows: Iterable[VMStatus], limits: ReuniteLi
     )
 
 
-def is_terminating(cluster: Manifests, namespace: str) -> bool:
+def is_terminating(cluster: Cluster, namespace: str) -> bool:
     """Whether the namespace is being deleted: the API server takes no new object in it."""
     found = cluster.objects.get(kinds.NAMESPACE, namespace)
     return found is not None and found.metadata.deletion_timestamp is not None
 
 
-def vm_from(cluster: Manifests, row: VMStatus) -> VM:
+def vm_from(cluster: Cluster, row: VMStatus) -> VM:
     """Return the VM of a row."""
     objects = cluster.objects
     owner = owner_of_vm(cluster, NamespacedName(row.namespace, row.name))

@@ -19,14 +19,14 @@ from webhook.core.scheduler.never_required import why_never_required
 from webhook.core.scheduler.plugins.taint_toleration import taint_text, tolerates
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import NoObject
-from webhook.objects.manifests import Manifests
+from webhook.objects.cluster import Cluster
 
 _MEDIK8S: Final = "medik8s.io/"  # its operators taint a node that they remediate or take into maintenance
 _SERVES: Final = (None, "running")
 _NOT_READY: Final = ("Ready", "False")  # of a share-manager that starts, or that ends again and again
 
 
-def why_not_home(vm: VM, cluster: Manifests) -> NotYet | None:
+def why_not_home(vm: VM, cluster: Cluster) -> NotYet | None:
     """Return why the VM can't be migrated to its share-managers now; None if it can, as far as is known.
 
     kube-scheduler judges what is not evaluated here: rules between pods and the like. It places the target on that node
@@ -45,13 +45,13 @@ def why_not_home(vm: VM, cluster: Manifests) -> NotYet | None:
     return Rule.NOT_PLACEABLE.says_no(why)
 
 
-def hostname_of(name: str, cluster: Manifests) -> str:
+def hostname_of(name: str, cluster: Cluster) -> str:
     """Return the label kubernetes.io/hostname of a node; empty if it has none."""
     node = cluster.get(refs.node(name))
     return "" if isinstance(node, NoObject) else node.metadata.label(HOSTNAME) or ""
 
 
-def _against(vm: VM, pod: Pod, cluster: Manifests) -> Iterator[str]:
+def _against(vm: VM, pod: Pod, cluster: Cluster) -> Iterator[str]:
     """Yield what is against the pod on the node of the share-managers, the first thing first."""
     home, snapshot = cluster.get(refs.node(vm.home)), cluster.snapshot()
     yield from _not_served(vm, cluster)
@@ -71,7 +71,7 @@ def _against(vm: VM, pod: Pod, cluster: Manifests) -> Iterator[str]:
         yield f"only kube-scheduler can tell, and it may evict pods for {vm.placement.priority_class}: {ruled.sentence}"
 
 
-def _not_served(vm: VM, cluster: Manifests) -> Iterator[str]:
+def _not_served(vm: VM, cluster: Cluster) -> Iterator[str]:
     """Yield each share-manager that does not serve its volume."""
     for volume in vm.row.volumes:
         if volume.together is False and volume.state not in _SERVES:

@@ -25,9 +25,10 @@ from webhook.core.reunite.reports import EventReason, EventsBefore, VMReport
 from webhook.core.reunite.waits import unix_seconds
 from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
+from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import EVENT, MIGRATION, VIRTUAL_MACHINE_INSTANCE, APIResource
-from webhook.objects.manifests import Manifests
-from webhook.objects.vm_rows import require_pods, require_share_managers, rows_from_manifests
+from webhook.objects.unread import require_pods, require_share_managers
+from webhook.objects.vm_rows import asking, vm_rows
 from webhook.reunite import output
 from webhook.reunite.facts import first_unread, is_terminating, parts, situation_of
 from webhook.reunite.placing import hostname_of, why_not_home
@@ -46,12 +47,12 @@ def run(settings: ReuniteSettings, *, stdout: TextIO) -> int:
         UserError: no cluster can be reached, its objects can't be read, or a right is missing.
     """
     if settings.manifests:
-        described = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
-        require_pods(described, str(settings.manifests))
+        described = Cluster.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
+        require_pods(described)
         made = described.objects.bundle
         one = Run(described, settings, unix_seconds(made.at) if made else time.time(), None)
         asyncio.run(one.decide(str(settings.manifests)))
-        one.show(described.objects.origin(str(settings.manifests)), stdout)
+        one.show(described.origin, stdout)
         return 0
     logging.getLogger("webhook").addHandler(logging.NullHandler())
     with connect_for_terminal(settings.client_config) as (runner, api, origin):
@@ -63,7 +64,7 @@ async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: Te
     writes_events = api.in_pod or settings.dry_run == "none"
     await _check_rights(writer, origin, settings, events=writes_events)
     objects = await collect_objects(api, origin, parts(), settings.longhorn_namespace)
-    cluster = Manifests(objects, longhorn_namespace=settings.longhorn_namespace)
+    cluster = Cluster(objects, longhorn_namespace=settings.longhorn_namespace)
     one = Run(cluster, settings, time.time(), None if settings.dry_run == "client" else writer)
     await one.decide(origin)
     if api.in_pod:
@@ -95,7 +96,7 @@ async def _check_rights(writer: Writer, origin: str, settings: ReuniteSettings, 
 class Run:
     """One run. `reports` has what came of it, in order: what ended, then each VM that is apart."""
 
-    def __init__(self, cluster: Manifests, settings: ReuniteSettings, now: float, writer: Writer | None) -> None:
+    def __init__(self, cluster: Cluster, settings: ReuniteSettings, now: float, writer: Writer | None) -> None:
         """`now`: seconds since 1970. Without a `writer` nothing is done."""
         self.reports: list[VMReport] = []
         self._cluster, self._settings, self._now, self._writer = cluster, settings, now, writer
@@ -120,7 +121,7 @@ class Run:
         policy = Policy(opt_in_all=settings.opt_in_all)
         self._rows = [
             row
-            for row in rows_from_manifests(self._cluster, policy)
+            for row in asking(vm_rows(self._cluster, policy))
             if settings.namespace in {None, row.namespace} and (not names or row.name in names)
         ]
         situation = situation_of(self._cluster, self._rows, settings.limits(), self._now)

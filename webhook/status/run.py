@@ -1,108 +1,135 @@
-"""The command status: read a cluster once, and print the rows of its VMs."""
+"""The command status: read a cluster once, and print the VMs that ask for co-scheduling."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, TextIO
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TextIO
 
-from msgspec.structs import replace
-
-from webhook.cluster_options import opt_in_all_unknown, vm_names
-from webhook.component_base.errors import UserError
-from webhook.core.opt_in import OptedInBy
-from webhook.objects.kinds import VIRT_LAUNCHER_POD
-from webhook.objects.manifests import Manifests
+from webhook.component_base.errors import did_you_mean
+from webhook.core.observe.counts import COMPARED, count_causes, count_states, percent_together
+from webhook.core.observe.vm_item import VMItem
+from webhook.core.observe.vm_status import SEVERITY, TROUBLED, State, VMStatus
+from webhook.invocation import Invocation
 from webhook.objects.parts import parts_of_rows
-from webhook.objects.vm_rows import (
-    existing_vms,
-    misplaced_opt_ins,
-    of_other_versions,
-    old_share_managers,
-    require_pods,
-    require_share_managers,
-    rows_from_manifests,
-    unread,
-)
-from webhook.objects.webhook_settings import webhook_settings
-from webhook.status.output import Output
-from webhook.status.report import Selection
+from webhook.objects.vm_rows import VMRow
+from webhook.objects.vm_rules import hints_of
 from webhook.status.settings import StatusSettings
-
-if TYPE_CHECKING:
-    from webhook.objects.parts import Part
-
-_DEFAULT_NAMESPACE: Final = "default"
-
-
-class NotReadable(UserError):
-    """The pods of the VMs can't be read, so there is nothing to show."""
+from webhook.vms.collected import Collected, collect, exit_code
+from webhook.vms.item import item_of, report_of
+from webhook.vms.output import as_lines, show, unread_lines
+from webhook.vms.table import Cell, age, asked
 
 
 def run(settings: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) -> int:
     """Run the command with these settings. `color`: whether `stdout` takes ANSI colors. Returns the exit code.
 
+    Returns:
+        2 if something could not be read, or a VM does not exist. 1 if a VM is in trouble; of named VMs if one is not
+        together. Else 0.
+
     Raises:
         UserError: no cluster can be reached, or the pods of its VMs can't be read.
     """
-    out = Output(settings, stdout, stderr, color=color)
-    names = vm_names(settings.names)  # A word that is not a name is an error before a cluster is asked.
-    cluster, origin = _cluster(settings)
-    out.existing = existing_vms(cluster)
-    made, problems = cluster.objects.bundle, unread(cluster)
-    require_share_managers(cluster, settings.longhorn_namespace)
-    webhook = webhook_settings(cluster, settings.longhorn_namespace)
-    policy = webhook.policy
-    rows = rows_from_manifests(cluster, policy, selector=settings.selector)
-    selection = _selection(settings, names, _namespace(settings, made.namespace if made else _DEFAULT_NAMESPACE))
-    if webhook.problem:
-        all_in = rows_from_manifests(cluster, replace(policy, opt_in_all="true"), selector=settings.selector)
-        if any(row.by is OptedInBy.CLUSTER for row in selection.rows(all_in)):
-            problems.append(opt_in_all_unknown(webhook.problem))
-    out.tell(
-        *([f"the cluster as it was at {made.at}"] if made and settings.manifests else []),
-        *of_other_versions(cluster),
-        *webhook.notes,
-        *selection.hints(misplaced_opt_ins(cluster)),
-        *old_share_managers(cluster, settings.longhorn_namespace),
+    found, invocation = collect(settings, parts_of_rows), Invocation.of(settings)
+    pairs = [(row, row.status) for row in found.rows if row.status and row.not_asked is None]
+    pairs.sort(key=lambda pair: (SEVERITY[pair[1].state], pair[0].vm))
+    statuses = [status for _, status in pairs]
+    names, existing = {row.vm.name for row, _ in pairs}, {row.vm.name for row in found.rows}
+    missing = [name for name in found.names if name not in names]
+    shown = [row for row, status in pairs if not settings.apart or status.state in TROUBLED]
+    items = [item_of(row, found.cluster, invocation) for row in shown]
+    report = report_of(found, (each.state for each in statuses), found.problems, missing, items)
+    show(report, settings, settings.output, _columns(settings, report.at), stdout, color=color)
+    counted = summary(statuses, apart=settings.apart) if statuses else _nobody(found)
+    lines = [*found.remarks, *_hints(found.rows), *unread_lines(found.problems)]
+    absent = [_absence(name, found, invocation) for name in missing]
+    stderr.write(found.first + as_lines([counted, *lines, *absent]))
+    return exit_code(
+        unknown=found.problems
+        or any(name not in existing for name in missing)
+        or any(each.state is State.UNKNOWN for each in statuses),
+        no=missing
+        or any(each.state in TROUBLED or (found.names and each.state is not State.TOGETHER) for each in statuses),
     )
-    at = cluster.objects.at
-    return out.show(selection, rows, origin=origin, at=at, settings=webhook.sentence, problems=problems)
 
 
-def _cluster(settings: StatusSettings) -> tuple[Manifests, str]:
-    """The cluster that files describe, or a live one; and its name for the user."""
-    if settings.manifests:
-        described = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
-        require_pods(described, str(settings.manifests))
-        return described, described.objects.origin(str(settings.manifests))
-    from webhook.kube.collect import collect_at_terminal  # noqa: PLC0415 - the API client takes 1 s to import
+def summary(statuses: Sequence[VMStatus], *, apart: bool) -> str:
+    """Return how many VMs there are, in each state, and those in trouble by cause; for at least one VM.
 
-    def parts(namespace: str) -> Sequence[Part]:
-        return parts_of_rows(_namespace(settings, namespace))
-
-    found = collect_at_terminal(settings.client_config, settings.longhorn_namespace, parts)
-    origin = found.bundle.cluster if found.bundle else ""
-    problem = found.unread(VIRT_LAUNCHER_POD)
-    if problem:
-        hint = (
-            "your permissions, or choose a --namespace" if settings.all_namespaces else "your permissions, --namespace"
-        )
-        raise NotReadable(
-            f"{origin}: {VIRT_LAUNCHER_POD.title}: {problem}; expected to list them: check {hint} and --context"
-        )
-    return Manifests(found, longhorn_namespace=settings.longhorn_namespace), origin
+    `apart`: whether these alone are shown.
+    """
+    counts, causes = count_states(statuses), count_causes(statuses)
+    states = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
+    percent, compared = percent_together(counts), sum(counts[state] for state in COMPARED)
+    of = "" if compared == len(statuses) else f" of the {compared} that can be compared"
+    share = "" if percent is None else f"; {percent} % together{of}"
+    counted = f"{len(statuses)} VM{'s' if len(statuses) > 1 else ''}: {states}{share}"
+    if not causes:
+        return counted
+    hint = "" if apart or sum(causes.values()) == len(statuses) else "; these alone: --apart"
+    return f"{counted}\nwhy: {', '.join(f'{cause} ({count})' for cause, count in causes.items())}{hint}"
 
 
-def _namespace(settings: StatusSettings, usual: str) -> str:
-    """The namespace of the VMs, empty for all."""
-    return "" if settings.all_namespaces else settings.namespace or usual
+def _columns(settings: StatusSettings, at: str) -> Mapping[str, Cell]:
+    """The columns of this table; ages count until `at`."""
+    since: dict[str, Cell] = {"SINCE": lambda item: age(item.since, at)}
+    return since | (_WIDE if settings.output == "wide" else {"WHY": lambda item: item.cause or "-"})
 
 
-def _selection(settings: StatusSettings, names: tuple[str, ...], namespace: str) -> Selection:
-    labels = settings.selector.requirements if settings.selector else ()
-    return Selection(
-        namespace=namespace,
-        names=names,
-        labels=",".join(map(str, labels)),
-        apart=settings.apart,
-    )
+def _evidence(item: VMItem) -> str:
+    """The evidence, what to do, and what `reunite` last said."""
+    if item.state is State.TOGETHER:
+        return "-"
+    to_do = f"; to do: {item.to_do}" if item.remedy else ""
+    return f"{item.why}{to_do}{f'; reunite: {item.reunite}' if item.reunite else ''}"
+
+
+def _volumes(item: VMItem) -> str:
+    named = (f"{each.volume} ({each.share_manager or 'no ShareManager'})" for each in item.volumes if each.volume)
+    return ", ".join(named) or "-"
+
+
+_WIDE: Final[dict[str, Cell]] = {
+    "SINCE-TIME": lambda item: item.since or "-",
+    "POD": lambda item: item.pod or "-",
+    "ASKED": asked,
+    "DECIDED": lambda item: str(item.decided),
+    "VOLUMES": _volumes,
+    "WHY": _evidence,
+}
+
+
+def _hints(rows: Sequence[VMRow]) -> Iterator[str]:
+    for row in sorted(rows, key=lambda row: row.vm):
+        for hint in hints_of(row.described) if row.described else ():
+            yield f"{row.vm.namespace}/{row.vm.name}: {hint}"
+
+
+def _nobody(found: Collected) -> str:
+    """The sentence for an empty result: where the program looked, and how to see other VMs."""
+    if found.names:
+        return f"none of these VMs runs and asks for co-scheduling in {found.where}"
+    sentence = f"no running VM{found.whose} asks for co-scheduling in {found.where}"
+    if not found.namespace:
+        return sentence
+    asking = [row for row in found.all_rows if row.status and row.not_asked is None]
+    elsewhere = sum(row.vm.namespace != found.namespace for row in asking)
+    others = f"{elsewhere} in other namespaces" if elsewhere else "VMs of other namespaces"
+    return f"{sentence}; to see {others}: --all-namespaces"
+
+
+def _absence(name: str, found: Collected, invocation: Invocation) -> str:
+    """Why a named VM is not shown, and what to type next."""
+    here = next((row for row in found.rows if row.vm.name == name), None)
+    if here:
+        why = f"does not ask for co-scheduling: {here.not_asked}" if here.not_asked else "does not run"
+        kind = "vm" if here.owner else "vmi"
+        explained = invocation.line(f"explain {kind}/{name} -n {here.vm.namespace}")
+        return f"{name}: the VM in namespace {here.vm.namespace} {why}; {explained}"
+    sentence = f"{name}: no VM of this name runs and asks for co-scheduling in {found.where}"
+    elsewhere = sorted(row.vm.namespace for row in found.all_rows if row.vm.name == name)
+    if elsewhere:
+        return f"{sentence}; there is one in namespace {elsewhere[0]}: -n {elsewhere[0]}"
+    known = {row.vm.name for row in found.all_rows if found.namespace in ("", row.vm.namespace)}
+    explained = invocation.line(f"explain vm/{name} -n {found.namespace or 'NAMESPACE'}")
+    return f"{sentence}{did_you_mean(name, known) or f'; try: {explained}'}"

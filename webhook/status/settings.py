@@ -17,8 +17,8 @@ class StatusSettings(VMListSettings):
     output: str = option(
         "-o",
         default="table",
-        type=click.Choice(["table", "wide", "json", "yaml", "name"]),
-        help="Output format: table, wide (the table with all evidence), json, yaml or name "
+        type=click.Choice(["table", "wide", "json", "name"]),
+        help="Output format: table, wide (the table with all evidence), json or name "
         "(virtualmachineinstance.kubevirt.io/NAME).",
     )
     apart: bool = option(

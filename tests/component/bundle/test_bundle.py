@@ -66,7 +66,7 @@ def test_without_its_pods_a_bundle_has_no_rows(run: Callable[..., Ran], api: Sta
     assert "not everything could be read: pods: 403 Forbidden: you may not list pods\n" in told.err
     told = run("status", "-A", "--manifests", str(file))
     assert (told.code, told.out) == (2, "")
-    assert told.err.startswith("Error: pods: 403 Forbidden: you may not list pods; expected the right to list")
+    assert "virt-launcher pods: 403 Forbidden: you may not list pods; expected to list them" in told.err
 
 
 def test_no_kubeconfig_is_one_sentence(run: Callable[..., Ran], tmp_path: Path) -> None:

@@ -103,7 +103,8 @@ def test_a_cluster_without_longhorn_has_no_share_managers(tmp_path: Path, capsys
     there = [value for value in objects() if "longhorn" not in value["apiVersion"]]
     with StaticApi(there, installed=["kubevirt.io"]) as api:
         found = Explain(api, tmp_path, capsys)("vm/db").found
-    assert (found["asksFor"], found["reason"]) == ([], "ShareManagerNotFound")
+    start = found["vm"]["nextStart"]
+    assert (start["nodes"], start["reason"]) == ([], "ShareManagerNotFound")
 
 
 def test_who_may_read_one_vm_and_list_nothing_gets_an_explanation(explain: Explain, api: StaticApi) -> None:
@@ -117,8 +118,7 @@ def test_who_may_read_one_vm_and_list_nothing_gets_an_explanation(explain: Expla
     ):
         api.refuse(path, 403, "you may not")
     found = explain("vm/db").found
-    assert found["asksFor"] == ["node-a"]
-    assert found["nextStart"].startswith("would ask for node-a; kube-scheduler and the webhook's rules then check: ")
+    assert found["vm"]["nextStart"]["nodes"] == ["node-a"]
     assert "(assumed)" in found["settings"]
     unread = " ".join(found["notes"])
     for what in (

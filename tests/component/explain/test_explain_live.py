@@ -19,9 +19,9 @@ def test_a_file_is_explained_in_the_live_cluster(explain: Explain, api: StaticAp
     """An object that does not exist yet; without a namespace of its own it is in the namespace of the context."""
     file = write_cluster(tmp_path / "new.json", [a_vm("data", name="new")])
     ran = explain(f"-f {file}")
-    assert (ran.found["object"]["namespace"], ran.found["asksFor"]) == ("vms", ["node-b"])
+    assert (ran.found["object"]["namespace"], ran.found["vm"]["nextStart"]["nodes"]) == ("vms", ["node-b"])
     assert ran.found["cluster"] == api.origin
-    assert explain(f"-f {file} -n other").found["claims"][0]["reason"] == "ClaimNotFound"
+    assert explain(f"-f {file} -n other").found["vm"]["volumes"][0]["reason"] == "ClaimNotFound"
 
 
 def test_several_are_explained_at_once(explain: Explain, api: StaticApi) -> None:

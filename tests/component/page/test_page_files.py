@@ -23,8 +23,6 @@ PATHS: Final = {
     "/dom.js": "text/javascript; charset=utf-8",
     "/feed.js": "text/javascript; charset=utf-8",
     "/model.js": "text/javascript; charset=utf-8",
-    "/nodes.js": "text/javascript; charset=utf-8",
-    "/lines.js": "text/javascript; charset=utf-8",
     "/lists.js": "text/javascript; charset=utf-8",
     "/trust.js": "text/javascript; charset=utf-8",
     "/icon.svg": "image/svg+xml",

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 from support.drivers.browser import WIDE, Size, Tab
-from support.drivers.paging import LINES, Paged, vms
+from support.drivers.paging import Paged, vms
 from support.objects.fleets import LATEST, served
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ _FOCUSED: Final = "(document.activeElement.innerText || document.activeElement.i
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 async def test_it_fits_at_every_size_in_light_and_in_dark(tab: Tab, tmp_path: Path, size: str, scheme: str) -> None:
-    """Nothing is wider than the window, all text has enough contrast, and a line leads between cards."""
+    """Nothing is wider than the window, and all text has enough contrast."""
     await tab.size(SIZES[size])
     await tab.media(prefers_color_scheme=scheme, prefers_reduced_motion="reduce")
     assert (await tab.shoot(tmp_path / f"page-{size}-{scheme}.png")).stat().st_size > 10_000
@@ -28,8 +28,6 @@ async def test_it_fits_at_every_size_in_light_and_in_dark(tab: Tab, tmp_path: Pa
     dark = await tab.value("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, dark[4:-1].split(","))) < 3 * 64) == (scheme == "dark")
     assert await tab.value(_CONTRAST) == []
-    box = "document.querySelector('#lines .link path').getBoundingClientRect()"
-    assert await tab.value(f"{box}.width + {box}.height") > 10
 
 
 # Each text whose contrast with its ground is below 4.5 to 1 (WCAG 2.2, 1.4.3).
@@ -61,14 +59,14 @@ _CONTRAST: Final = """(() => {
 async def test_everything_can_be_done_with_the_keyboard(tab: Tab) -> None:
     """In reading order, with a ring around the focus; the first stop skips to the list."""
     stops = []
-    for _ in range(16):
+    for _ in range(15):
         await tab.press(*_TAB)
         stops.append(await tab.value(_FOCUSED))
         assert await tab.value("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     assert stops[:4] == ["Skip to the list of VMs", "Pause", "all namespaces (2)", "text"]
     assert [stop[1:].rstrip("0123456789 ") for stop in stops[4:7]] == ["stuck", "apart", "together"]
     causes = ["fits none of the nodes that its affinity names 1", "webhook not asked 1"]
-    assert stops[7:] == ["VMs", "Nodes", "Decisions", "Documents", *causes, "State", "VM", "Node"]
+    assert stops[7:] == ["VMs", "Decisions", "Documents", *causes, "State", "VM", "Node"]
     await tab.press(*_TAB, shift=True)
     await tab.press(*_ENTER)
     assert (await vms(tab))[0] == "office/mail"
@@ -78,7 +76,7 @@ async def test_the_focus_stays_while_the_page_changes(page: Paged, tab: Tab) -> 
     """An update does not move the focus."""
     await tab.value("document.querySelector('[data-state=apart]').focus()")
     await page.put(served("db1-root", "node-c", LATEST)[1])
-    await tab.until(f"{LINES}.length === 2")
+    await tab.until_text("#summary", "2 apart")
     assert await tab.value("document.activeElement.dataset.state") == "apart"
 
 
@@ -87,12 +85,11 @@ async def test_a_screen_reader_finds_its_way(tab: Tab) -> None:
     tree = (await tab.call("Accessibility.getFullAXTree"))["nodes"]
     heard = {(role(each), name(each)) for each in tree if not each["ignored"]}
     for expected in (
-        ("banner", ""), ("search", "Filter"), ("main", ""), ("region", "Nodes"), ("region", "Last decisions"),
-        ("heading", "VMs and their share-managers"), ("heading", "Nodes"), ("heading", "VMs"), ("heading", "node-a"),
+        ("banner", ""), ("search", "Filter"), ("main", ""), ("region", "Last decisions"),
+        ("heading", "VMs"),
         ("status", ""), ("combobox", "Namespace"), ("searchbox", "Name or node"), ("group", "State"),
         ("button", "apart 1"), ("button", "Pause"), ("table", "VMs"), ("columnheader", "Share-managers"),
-        ("rowheader", "vms/web"), ("log", "Last decisions"), ("list", "VMs on node-a"),
-        ("image", "1 apart, 1 together"), ("list", "Share-managers on node-b without their VM"),
+        ("rowheader", "vms/web"), ("log", "Last decisions"),
     ):  # fmt: skip
         assert expected in heard, sorted(heard)
     unnamed = [each for each in heard if each[0] in ("button", "link", "combobox", "searchbox") and not each[1]]

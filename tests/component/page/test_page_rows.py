@@ -163,6 +163,6 @@ async def test_a_row_that_is_apart_shows_what_reunite_said(page: Paged, tab: Tab
     """The words come with the next answer, into the open row. A VM that is together shows none."""
     await tab.value("document.querySelectorAll('#rows .opener').forEach((each) => each.click())")
     page.words.update({("vms", "web"): "comes home by migration reunite-web", ("vms", "db1"): "comes home, too"})
-    page.decisions.note(record(1))
+    page.decisions.note(record(1, vmi="web"))
     await tab.until("document.querySelector('#rows').textContent.includes('comes home by migration')")
     assert "comes home, too" not in await tab.text("#rows")

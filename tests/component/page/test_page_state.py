@@ -59,7 +59,7 @@ def test_the_documents_are_where_the_package_says(
 
 async def test_a_page_gets_everything(page: Paged) -> None:
     """Rows with their reasons, the counts, the last decisions, and whether all of it is up to date."""
-    page.decisions.note(record(7))
+    page.decisions.note(record(7, vmi="db"))
     asked = len(page.server.reads)
     body = await state(page)
     assert len(page.server.reads) == asked
@@ -76,8 +76,16 @@ async def test_a_page_gets_everything(page: Paged) -> None:
     assert rows["web"]["remedy"] == "live-migrate the VM to node node-b, if it can run there"
     assert rows["db"]["remedy"] == ""
     assert (body["known"], body["late"]) == (True, [])
-    assert (body["counts"]["apart"], body["replica"]) == (1, REPLICA)
-    assert (body["decided"]["total"], [each["name"] for each in body["decided"]["last"]]) == (1, ["db07"])
+    assert (body["counts"]["apart"], body["together"], body["replica"]) == (1, 50, REPLICA)
+    assert (body["decided"]["total"], [each["name"] for each in body["decided"]["last"]]) == (1, ["db"])
+
+
+async def test_a_decision_on_a_vm_that_the_cluster_does_not_have_is_not_shown(page: Paged) -> None:
+    """Anybody can send a pod for a VM that never existed, and a VM can be deleted. A share-manager pod has none."""
+    for number, fields in enumerate(({"vmi": "db"}, {"vmi": "gone"}, {"vmi": "pvc-root", "entry": "share-manager"})):
+        page.decisions.note(record(number, **fields))
+    shown = (await state(page))["decided"]["last"]
+    assert [each["name"] for each in shown] == ["pvc-root", "db"]
 
 
 async def test_a_page_that_has_the_state_gets_no_body(page: Paged) -> None:
@@ -134,10 +142,10 @@ async def test_before_the_first_pass_the_vms_are_not_known(page: Paged) -> None:
 async def test_of_a_storm_the_last_decisions_are_kept(page: Paged) -> None:
     """All decisions are counted; a page gets those that are still stored, the newest first."""
     for number in range(KEPT + 50):
-        page.decisions.note(record(number))
+        page.decisions.note(record(number, vmi="db", duration_us=number))
     body = (await state(page))["decided"]
     assert (body["total"], body["kept"], len(body["last"])) == (KEPT + 50, KEPT, KEPT)
-    assert body["last"][0]["name"] == f"db{KEPT + 49}"
+    assert body["last"][0]["us"] == KEPT + 49
 
 
 # What it costs the others.

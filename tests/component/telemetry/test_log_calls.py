@@ -15,8 +15,8 @@ from support.objects import builders
 
 from webhook.app.handler import admit_functions
 from webhook.core.opt_in import Policy
+from webhook.objects.cluster import Cluster
 from webhook.objects.documents import read_documents
-from webhook.objects.manifests import Manifests
 from webhook.objects.objects import read_objects
 from webhook.serving.routes import webhook_application
 from webhook.telemetry import log
@@ -25,10 +25,10 @@ CONTENT: Final = "what-only-the-owner-of-a-pod-may-read"
 UID: Final = "705ab4f5-6393-11e8-b7cc-42010a800002"
 
 
-def manifests() -> Manifests:
+def manifests() -> Cluster:
     """The cluster of tests/support/drivers/serving.py."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": cluster()})
-    return Manifests(read_objects(read_documents(text, "cluster")), longhorn_namespace="longhorn-system")
+    return Cluster(read_objects(read_documents(text, "cluster")), longhorn_namespace="longhorn-system")
 
 
 def secretive(**described: Any) -> builders.Object:

@@ -15,27 +15,27 @@ from support.objects.records import RECORD
 from webhook.core import admit
 from webhook.core.admit import Answer
 from webhook.core.opt_in import Policy
+from webhook.objects.cluster import Cluster
 from webhook.objects.documents import read_documents
-from webhook.objects.manifests import Manifests
 from webhook.objects.objects import read_objects
 from webhook.telemetry.record import admission_record
 
 
 @pytest.fixture(scope="module")
-def view() -> Manifests:
+def view() -> Cluster:
     """The cluster of tests/support/drivers/serving.py."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": cluster()})
-    return Manifests(read_objects(read_documents(text, "cluster")), longhorn_namespace="longhorn-system")
+    return Cluster(read_objects(read_documents(text, "cluster")), longhorn_namespace="longhorn-system")
 
 
-def answer(view: Manifests, pod: builders.Object, **request: Any) -> Answer:
+def answer(view: Cluster, pod: builders.Object, **request: Any) -> Answer:
     """Return the answer for a pod."""
     answer = admit.admit(json.dumps(builders.review(pod, **request)).encode(), view, Policy())
     assert isinstance(answer, Answer)
     return answer
 
 
-def test_a_placed_pod_is_recorded_with_its_names(view: Manifests) -> None:
+def test_a_placed_pod_is_recorded_with_its_names(view: Cluster) -> None:
     """The request, the decision, its reason, and its duration."""
     pod = builders.virt_launcher_pod(claims=["disk"])
     found = admission_record(answer(view, pod, uid="u-1", dryRun=True), 123)
@@ -61,7 +61,7 @@ LEFT: Final = {
 
 @pytest.mark.parametrize(("pod", "asked", "told"), LEFT.values(), ids=LEFT.keys())
 def test_a_pod_left_alone_is_recorded_too(
-    view: Manifests, pod: builders.Object, asked: dict[str, Any], told: tuple[str, int, str | None]
+    view: Cluster, pod: builders.Object, asked: dict[str, Any], told: tuple[str, int, str | None]
 ) -> None:
     """Unchanged, with the reason, and no node."""
     found = admission_record(answer(view, pod, **asked), 1)
@@ -69,7 +69,7 @@ def test_a_pod_left_alone_is_recorded_too(
     assert (found.decision, found.nodes, found.dry_run) == ("unchanged", (), False)
 
 
-def test_a_pod_of_another_owner_is_no_vmi(view: Manifests) -> None:
+def test_a_pod_of_another_owner_is_no_vmi(view: Cluster) -> None:
     """The VMI's name comes only from the owner of that kind."""
     pod = builders.virt_launcher_pod()
     pod["metadata"]["ownerReferences"][0]["kind"] = "ReplicaSet"

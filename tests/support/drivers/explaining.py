@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from webhook.explain.cluster import Cluster, of_files
 from webhook.explain.run import explain_in
 from webhook.explain.settings import ExplainSettings
 from webhook.objects import documents
-from webhook.objects.manifests import Manifests
+from webhook.objects.cluster import Cluster
 from webhook.objects.objects import read_objects
 
 OPT_IN = "kubevirt-scheduler/co-schedule"
@@ -102,10 +101,9 @@ class Ran(NamedTuple):
 
 def the_cluster(text: str = CLUSTER) -> Cluster:
     """The cluster that the YAML text describes."""
-    manifests = Manifests(
-        read_objects(documents.read_documents(text, "cluster.yaml")), longhorn_namespace="longhorn-system"
-    )
-    return of_files(manifests, "cluster.yaml")
+    objects = read_objects(documents.read_documents(text, "cluster.yaml"))
+    objects.files = "cluster.yaml"
+    return Cluster(objects, longhorn_namespace="longhorn-system")
 
 
 def settings(source: str, **flags: Any) -> ExplainSettings:

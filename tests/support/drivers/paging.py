@@ -34,7 +34,6 @@ from webhook.telemetry.record import AdmissionRecord
 
 REPLICA: Final = "kubevirt-coschedule-abcde"
 DOCUMENTS: Final = "https://documents.example/"
-LINES: Final = "[...document.querySelectorAll('#lines .link')].map(({ dataset: at }) => `${at.from} ${at.to}`)"
 Object = dict[str, Any]
 
 
@@ -82,7 +81,9 @@ class Paged:
         self.decisions = Decisions()
         self.fleet = fleet
         self.words: dict[tuple[str, str], str] = {}
-        about = About(REPLICA, "https://api.example", "my cluster" if files else "", lambda: self.words, DOCUMENTS)
+        about = About(
+            REPLICA, "https://api.example", "my cluster" if files else "", lambda: self.words, DOCUMENTS, fleet.has_vm
+        )
         self.feed = Feed(lambda: fleet.snapshot, self.decisions, about)
         self.listener: Listener
         self.port = 0

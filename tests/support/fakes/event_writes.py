@@ -23,8 +23,8 @@ from webhook.core.api.meta import UID_MAX_CHARS
 from webhook.core.observe.events import Outcome
 from webhook.core.opt_in import Policy
 from webhook.kube.events import DEFAULT_EVENT_LIMITS, EventLimits, EventRecorder
+from webhook.objects.cluster import Cluster as DescribedCluster
 from webhook.objects.documents import read_documents
-from webhook.objects.manifests import Manifests
 from webhook.objects.objects import read_objects
 
 PATH: Final = "/api/v1/namespaces/vms/events"
@@ -90,8 +90,8 @@ async def silent(_: Asked, line: Line) -> None:
     await line.silence()
 
 
-def manifests(*vms: dict[str, Any]) -> Manifests:
+def manifests(*vms: dict[str, Any]) -> DescribedCluster:
     """The cluster of tests/support/drivers/serving.py, with these objects of KubeVirt, if any, for its own."""
     others = (each for each in described() if not vms or each["apiVersion"] != API_VERSION)
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*others, *vms]})
-    return Manifests(read_objects(read_documents(text, "cluster")), longhorn_namespace="longhorn-system")
+    return DescribedCluster(read_objects(read_documents(text, "cluster")), longhorn_namespace="longhorn-system")

@@ -17,19 +17,19 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
 from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
+from webhook.objects.cluster import Cluster
 from webhook.objects.documents import Document
-from webhook.objects.manifests import Manifests
 from webhook.objects.objects import read_objects
 
 LONGHORN_NAMESPACE = "longhorn-system"
 _NOWHERE = yaml.compose("{}")
 
 
-def cluster(*objects: dict[str, Any], vms: bool = True) -> Manifests:
+def cluster(*objects: dict[str, Any], vms: bool = True) -> Cluster:
     """A cluster with these objects, and with VM db01, unless they have VMs; without `vms` with none in any case."""
     if vms and not any(each["apiVersion"] == KUBEVIRT_API_VERSION for each in objects):
         objects = (*objects, virtual_machine("db01", ()), virtual_machine_instance("db01", (), uid=OWNER_UID))
-    return Manifests(
+    return Cluster(
         read_objects(Document("-", value, _NOWHERE) for value in objects), longhorn_namespace=LONGHORN_NAMESPACE
     )
 
@@ -48,7 +48,7 @@ def missing_after(view: ClusterView, ask: Callable[[ClusterView], object]) -> li
 class ViewWithGaps:
     """A view of a complete cluster that lacks an object if `gaps` has it."""
 
-    def __init__(self, whole: Manifests, gaps: Mapping[Ref, Gap], *, staleness: str | None = None) -> None:
+    def __init__(self, whole: Cluster, gaps: Mapping[Ref, Gap], *, staleness: str | None = None) -> None:
         self._whole = whole
         self._gaps = gaps
         self._doubt = staleness
@@ -128,7 +128,7 @@ class ViewWithGaps:
 class Asked(ViewWithGaps):
     """Such a view that keeps which objects core asked for, except those that are worth no read."""
 
-    def __init__(self, whole: Manifests, gaps: Mapping[Ref, Gap]) -> None:
+    def __init__(self, whole: Cluster, gaps: Mapping[Ref, Gap]) -> None:
         super().__init__(whole, gaps)
         self.asked: set[Ref] = set()
 

@@ -13,8 +13,8 @@ from support.objects.builders import LONGHORN_NAMESPACE
 from support.objects.corpus import Case
 
 from webhook.core.opt_in import Mode, OptInAll, Policy
+from webhook.objects.cluster import Cluster
 from webhook.objects.documents import Document, read_documents
-from webhook.objects.manifests import Manifests
 from webhook.objects.objects import read_objects
 
 
@@ -24,10 +24,10 @@ def policy(case: Case, *, audit: bool = False) -> Policy:
 
 
 @cache
-def embedded(case: Case) -> Manifests:
+def embedded(case: Case) -> Cluster:
     """Return the embedded cluster of a row."""
     described = chain.from_iterable(map(_documents, map(json.dumps, case.objects)))
-    return Manifests(read_objects(described), longhorn_namespace=LONGHORN_NAMESPACE)
+    return Cluster(read_objects(described), longhorn_namespace=LONGHORN_NAMESPACE)
 
 
 @cache

@@ -14,7 +14,7 @@ from support.scenarios.vm_scenes import scenes
 from webhook.core.observe.events import Event
 from webhook.core.reunite.reports import EventReason, VMReport
 from webhook.core.reunite.waits import unix_seconds
-from webhook.objects.manifests import Manifests
+from webhook.objects.cluster import Cluster
 from webhook.reunite.run import Run
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Writer, Written
@@ -62,18 +62,18 @@ def vmi(name: str = "moved", **status: Any) -> Object:
     return made
 
 
-def of(*objects: Object) -> Manifests:
+def of(*objects: Object) -> Cluster:
     """The cluster of these objects; of two with one name the later one."""
     last = {(each["apiVersion"], each["kind"], each["metadata"]["name"]): each for each in objects}
     return cluster(*last.values())
 
 
-def moved(*more: Object) -> Manifests:
+def moved(*more: Object) -> Cluster:
     """The scenes, in which VM `moved` is apart."""
     return of(*scenes(), vmi(), KUBEVIRT, *more)
 
 
-def went(found: Manifests, writer: Writer | None = None, *, now: float = NOW, **settings: Any) -> Run:
+def went(found: Cluster, writer: Writer | None = None, *, now: float = NOW, **settings: Any) -> Run:
     """One run."""
     run = Run(
         found, ReuniteSettings(**{**DEFAULTS, "dry_run": "none" if writer else "client", **settings}), now, writer

@@ -21,7 +21,7 @@ from webhook.core.admit import Answer, admit
 from webhook.core.decision import Pin
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.opt_in import Policy
-from webhook.objects.manifests import Manifests
+from webhook.objects.cluster import Cluster
 
 Object = dict[str, Any]
 HOST: Final = "kubernetes.io/hostname"
@@ -86,7 +86,7 @@ class ZonedCluster:
         after: Object = jsonpatch.apply_patch(copy.deepcopy(self.pod), patch)
         return answer.decision, after
 
-    def view(self) -> Manifests:
+    def view(self) -> Cluster:
         """Return the cluster as the webhook sees it."""
         home = self.nodes[0]["metadata"]["name"]
         objects = [

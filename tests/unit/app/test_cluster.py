@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 from support.drivers.serving import write_cluster
-from support.fakes.views import LONGHORN_NAMESPACE
+from support.fakes.views import LONGHORN_NAMESPACE, cluster
 from support.objects import builders
+from support.objects.builders_kubevirt import virtual_machine_instance
 from support.objects.fleets import disk, running_pod, served
 
 from webhook.app.cluster import described_cluster
 from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatuses
+from webhook.objects.bundle import BUNDLE_API_VERSION, BUNDLE_KIND, BundleList, ClusterBundle
+from webhook.objects.kinds import KINDS
 
 VM = [*disk("root"), *served("root", "node-b"), running_pod("db", "root")]
 
@@ -28,6 +32,23 @@ def test_the_rows_of_files_are_those_of_now(tmp_path: Path) -> None:
     statuses = filed(tmp_path)
     assert ([row.name for row in statuses.rows], statuses.counts[State.APART]) == (["db"], 1)
     assert (statuses.known, statuses.late, statuses.as_of) == (True, (), statuses.at)
+
+
+def test_a_bundle_is_as_old_as_it_is(tmp_path: Path) -> None:
+    """Its objects are of the time at which they were read."""
+    lists = [BundleList(api_version=each.api_version, kind=each.kind, resource=each.title) for each in KINDS]
+    bundle = ClusterBundle(
+        cluster="c", at="2026-01-02T03:04:05Z", namespace="vms", longhorn_namespace=LONGHORN_NAMESPACE, lists=lists
+    )
+    statuses = filed(tmp_path, {"apiVersion": BUNDLE_API_VERSION, "kind": BUNDLE_KIND, **msgspec.to_builtins(bundle)})
+    assert (statuses.at, statuses.as_of) == ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z")
+
+
+def test_a_vm_of_files_is_one_that_they_describe() -> None:
+    """By its instance; where files have none, by its pod; and nobody knows of an instance that was not read."""
+    by_pod, by_instance = cluster(*VM, vms=False), cluster(*VM, virtual_machine_instance("mail"))
+    assert [by_pod.has_vm("vms", name) for name in ("db", "gone")] == [True, False]
+    assert [by_instance.has_vm("vms", name) for name in ("mail", "gone")] == [True, False]
 
 
 def test_files_without_nodes_say_nothing_about_nodes(tmp_path: Path) -> None:

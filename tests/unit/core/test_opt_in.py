@@ -27,7 +27,6 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Pin, decision_sentence
 from webhook.core.evidence.consumers import find_vms
-from webhook.core.observe.candidate import Candidate, candidate_of
 from webhook.core.observe.events import events_for
 from webhook.core.observe.vm_status import vm_status_of
 from webhook.core.opt_in import Mode, OptedInBy, OptIn, OptInAll, Policy, asked_value, opts_in, parse_opt_in
@@ -191,13 +190,13 @@ def test_a_label_that_can_not_count_is_an_event_as_a_wrong_annotation_is(
     assert warnings == ([answer.decision.why.sentence] if warns else [])
 
 
-def test_a_candidate_needs_its_namespace() -> None:
+def test_a_row_needs_its_namespace() -> None:
     """To know whether the VM is opted in already."""
     pods = [convert(vm_pod("x", claims=["a"], opt_in=None, node="n1"), Pod)]
     for objects, opted_in in ((LABELED, True), (SERVED, False)):
-        found = candidate_of(pods, cluster(*objects), Policy(), LATEST)
-        assert isinstance(found, Candidate)
-        assert found.opted_in is opted_in
+        found = vm_status_of(pods, cluster(*objects), Policy(), LATEST, even_unasked=True)
+        assert found is not None
+        assert (found.not_asked is None) is opted_in
 
 
 def test_a_wrong_annotation_value_is_shown_short_and_in_ascii() -> None:

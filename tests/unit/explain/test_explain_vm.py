@@ -42,11 +42,12 @@ def test_the_rules_of_a_stopped_vm_are_named_and_not_judged(vm: dict[str, Any], 
     """The pod was guessed before, and then said to be `required` on a node that it could not run on."""
     vm["metadata"]["name"] = "stopped"
     found = explained(vm)
-    assert (found["asksFor"], found["checks"]) == (["node-b"], [*rules, BESIDE_ALL])
+    start = found["vm"]["nextStart"]
+    assert (start["nodes"], start["checks"]) == (["node-b"], [*rules, BESIDE_ALL])
     text = run(as_yaml(vm)).out
     said = "; ".join([*rules, BESIDE_ALL])
     assert f"would ask for node-b; kube-scheduler and the webhook's rules then check: {said}\n" in text
-    assert not [word for word in FORETOLD if word in text.partition("Pods now")[2] or word in found["nextStart"]]
+    assert not [word for word in FORETOLD if word in text.partition("Next start")[2]]
 
 
 EXITS: dict[str, tuple[dict[str, Any], int]] = {
@@ -76,8 +77,10 @@ def test_a_vm_that_has_not_opted_in_shows_what_an_opt_in_would_do() -> None:
 
 def test_an_instance_without_a_pod_may_run() -> None:
     """The files have the instance `db` and no pod of it."""
-    (note,) = [each for each in explained(a_vm("root"))["notes"] if "VM runs" in each]
-    assert "its VirtualMachineInstance exists, and no pod of it was found" in note
+    found = explained(a_vm("root"))
+    (hint,) = found["hints"]
+    assert "its VirtualMachineInstance exists, and no pod of it was found" in hint
+    assert found["vm"]["state"] == "unknown"
 
 
 def test_a_running_vm_shows_its_pod_and_where_it_is() -> None:
@@ -90,7 +93,7 @@ def test_a_running_vm_shows_its_pod_and_where_it_is() -> None:
 """
     found = explained(a_vm("root"), cluster=CLUSTER + pod)
     assert [each["name"] for each in found["running"]] == ["virt-launcher-db-x"]
-    assert (found["now"]["state"], found["asksFor"]) == ("apart", ["node-b"])
+    assert (found["vm"]["state"], found["vm"]["nextStart"]["nodes"]) == ("apart", ["node-b"])
 
 
 def test_control_characters_are_shown_not_sent() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import jsonpatch
 import pytest
 from support.drivers.explaining import a_pod, as_yaml, explained, run, the_cluster
-from support.fakes.views import MISSING, ViewWithGaps, cluster
 
 from webhook.core import refs
 from webhook.core.opt_in import Policy
@@ -15,10 +15,9 @@ from webhook.explain.explanation import Subject
 from webhook.explain.pod import explain_pod
 from webhook.explain.request import PodRequest
 from webhook.invocation import AS_STARTED
+from webhook.kube.live_cluster import LiveCluster
 from webhook.objects.documents import BadDocument
 from webhook.objects.webhook_settings import WebhookSettings
-
-_NODE = refs.node("node-a")
 
 
 def test_the_patch_leads_from_before_to_after() -> None:
@@ -68,8 +67,8 @@ def test_colors_mark_the_outcome_and_the_diff(pod: dict[str, Any], painted: str)
 
 def test_a_core_that_needs_objects_without_end_is_an_error() -> None:
     """A core that always needs more objects would be a fault of the program, and not an endless loop."""
-    lacking = ViewWithGaps(cluster(), {_NODE: MISSING})
-    lacking.read_missing = lambda: None  # type: ignore[attr-defined]  # it reads nothing
-    endless = the_cluster()._replace(view=lacking)  # type: ignore[arg-type]  # a ClusterView is enough
-    with pytest.raises(AssertionError, match="core still needs objects after 16 rounds of reads"):
-        endless.ask(lambda view: view.get(_NODE))
+    runner = Mock()
+    runner.run = lambda reads: reads.close()  # it reads nothing
+    endless = LiveCluster(runner, Mock(), "a cluster", longhorn_namespace="longhorn-system")
+    with pytest.raises(AssertionError, match="please report this"):
+        endless.ask(lambda view: view.get(refs.node("node-a")))

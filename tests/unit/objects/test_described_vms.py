@@ -11,14 +11,14 @@ from support.objects.builders_kubevirt import virtual_machine, virtual_machine_i
 from webhook.core import refs
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import NoObject, VolumeUsers
-from webhook.objects.manifests import Manifests
+from webhook.objects.cluster import Cluster
 
 DB = NamespacedName(NAMESPACE, "db01")
 OF_DB = refs.virtual_machine(DB), refs.virtual_machine_instance(DB)
 DISK = NamespacedName(NAMESPACE, "disk")
 
 
-def vms_of(described: Manifests, claim: NamespacedName) -> Sequence[str]:
+def vms_of(described: Cluster, claim: NamespacedName) -> Sequence[str]:
     """Return the VMs that name a claim, of files that say which VMs exist."""
     users = described.users_of("pvc-disk", claim)
     assert not users.unknown

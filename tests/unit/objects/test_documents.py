@@ -132,7 +132,6 @@ def test_json_is_read_as_json(value: Any, *, ascii_only: bool) -> None:
         pytest.param("apiVersion: v1\nkind: List\nitems: [{}, {}]\n", ["f:3", "kind"], id="an item without a kind"),
         pytest.param(f"{HEAD}kind: Node\n", ["f:3", "key kind is used twice"], id="a key that stands twice"),
         pytest.param(f"{HEAD}x:\n  a: 1\n  a: 1\n", ["f:5", "key a is used twice"], id="twice, further in"),
-        pytest.param(f'{{{JSON_HEAD},\n"kind": "Node"}}', ["f:2", "key kind is used twice"], id="twice, in JSON"),
         pytest.param(f"{HEAD}? [a]\n: 1\n", ["f:3", "a key must be a string"], id="a list as a key"),
         pytest.param(f"{HEAD}x: [1\n", ["f:"], id="a bracket that stays open"),
         pytest.param(f"{HEAD}x:\n\t- a\n", ["f:4", "cannot start any token"], id="a tab in YAML"),
@@ -206,12 +205,6 @@ def test_a_deeply_nested_text_does_not_crash_the_interpreter(head: str, mark: st
             Node,
             ["f:6", "Node: status", "got a list, expected a mapping"],
             id="in an item of a List",
-        ),
-        pytest.param(
-            f'{{\n\t{JSON_HEAD},\n\t"metadata": {{}},\n\t"spec": {{\n\t\t"nodeName": 7}}}}',
-            Pod,
-            ["f:5", "spec.nodeName", "got a number"],
-            id="in JSON with tabs",
         ),
         pytest.param(
             f"{HEAD}metadata: {{}}\nspec: {{<<: {{nodeName: 1}}}}\n", Pod, ["f:4", "spec.nodeName"], id="by a merge"

@@ -18,8 +18,8 @@ from webhook.core import refs
 from webhook.core.api.longhorn import Need
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import NoObject
+from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument
-from webhook.objects.manifests import Manifests
 
 Object = dict[str, Any]
 WHOLE = [
@@ -42,9 +42,9 @@ def write(directory: Path, name: str, *objects: Object) -> Path:
     return path
 
 
-def load(path: Path) -> Manifests:
+def load(path: Path) -> Cluster:
     """The cluster in a path."""
-    return Manifests.load(path, longhorn_namespace="longhorn-system")
+    return Cluster.load(path, longhorn_namespace="longhorn-system")
 
 
 def problems(path: Path) -> tuple[str, ...]:

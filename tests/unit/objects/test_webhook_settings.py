@@ -11,8 +11,8 @@ from support.objects import builders
 from webhook.core.opt_in import Policy
 from webhook.objects.api.serve_options import stated_options
 from webhook.objects.api.webhooks import ServeContainer
+from webhook.objects.cluster import Cluster
 from webhook.objects.documents import Document
-from webhook.objects.manifests import Manifests
 from webhook.objects.objects import read_objects
 from webhook.objects.webhook_settings import WebhookSettings, webhook_settings
 
@@ -42,7 +42,7 @@ def configuration(value: str | None) -> Object:
 def told(*objects: Object) -> WebhookSettings:
     """The settings of a cluster of these objects."""
     found = read_objects(Document("f", each) for each in [builders.node("n"), *objects])
-    return webhook_settings(Manifests(found, longhorn_namespace="longhorn-system"), "longhorn-system")
+    return webhook_settings(Cluster(found, longhorn_namespace="longhorn-system"), "longhorn-system")
 
 
 def test_the_pods_tell_the_settings() -> None:

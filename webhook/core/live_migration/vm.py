@@ -11,7 +11,7 @@ from webhook.core.api.affinity import Affinity
 from webhook.core.api.kubevirt import ANNOTATION_MIGRATION, LABEL_MIGRATION_JOB_UID
 from webhook.core.api.pod import Pod, Toleration
 from webhook.core.api.virtual_machine import VMIStatus
-from webhook.core.observe.restart import restart_command, restart_without_owner
+from webhook.core.observe.remedy import restart_command, restart_without_owner
 from webhook.core.observe.vm_status import VMStatus
 
 PAUSED: Final = "Paused"

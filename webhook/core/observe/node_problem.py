@@ -7,13 +7,16 @@ them. Nothing unknown counts as a problem, and nothing unknown counts as none: a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from webhook.core import refs
 from webhook.core.api.longhorn import Need
-from webhook.core.observe.vm_status import VMStatus
 from webhook.core.placement import feasibility, longhorn_node
 from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, NoObject
+
+if TYPE_CHECKING:
+    from webhook.core.observe.vm_status import VMStatus
 
 
 def why_no_vm_starts(name: str, view: ClusterView) -> Why | None:

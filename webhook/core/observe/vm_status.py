@@ -6,8 +6,7 @@ state UNKNOWN if its objects could not be read. Times are RFC 3339 as the API se
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -18,14 +17,16 @@ from webhook.core import refs
 from webhook.core.api import kubevirt
 from webhook.core.api.affinity import named_nodes
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
-from webhook.core.causes import short_cause
 from webhook.core.evidence import vm_facts
-from webhook.core.observe import why_apart
+from webhook.core.evidence.finding import ClaimUse
+from webhook.core.observe import remedy, why_apart
 from webhook.core.observe.not_running import why_not_running
 from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
+from webhook.core.observe.remedy import Remedy
 from webhook.core.observe.vm_volumes import STARTING, VMVolumeStatus, bound_or_waiting_since, volumes_of
-from webhook.core.observe.why_apart import Apart, Remedy
+from webhook.core.observe.why_apart import Apart
 from webhook.core.opt_in import Mode, OptedInBy, OptIn, Policy, opt_in_of
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why
 from webhook.core.view import ClusterView, NoObject
@@ -52,6 +53,7 @@ class State(StrEnum):
 
 TROUBLED: Final = (State.STUCK, State.NOT_RUNNING, State.APART)
 SEVERITY: Final = {state: rank for rank, state in enumerate(State)}
+_AS_IF_ASKED: Final = OptIn(Mode.REQUIRED, "", OptedInBy.VM)
 _MEANINGS: Final = {
     State.TOGETHER: "every share-manager that is on a node is on the VM's. Only disks of the VM's own count: no claim "
     "whose volume another VM, pod or PersistentVolume uses, no CD-ROM, and not KubeVirt's own claim (TPM, EFI)",
@@ -82,6 +84,7 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
         held: why KubeVirt can move a VM that is apart nowhere; None if no reason is known.
         remedy: what the user can do about a VM that is apart, stuck or not running; None for another VM.
         said_by_reunite: what `reunite` last said of a VM that is apart; empty where that is not read.
+        not_asked: why the VM does not ask; it is then shown as if it asked. None if it asks.
     """
 
     namespace: str
@@ -102,6 +105,7 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
     remedy: Remedy | None = None
     said_by_reunite: str = ""
     by: OptedInBy = OptedInBy.VM
+    not_asked: Why | None = None
 
     @property
     def share_manager_nodes(self) -> tuple[str, ...]:
@@ -109,18 +113,26 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
         return tuple(sorted({volume.node for volume in self.volumes if volume.node and volume.together is not None}))
 
 
-def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy, at: str) -> VMStatus | None:
+def vm_status_of(
+    pods: Sequence[Pod], view: ClusterView, policy: Policy, at: str, *, even_unasked: bool = False
+) -> VMStatus | None:
     """Return the status of the VM that these pods belong to; None if no pod runs it, or if it does not opt in.
 
-    `at`: the time for which the pods were read (RFC 3339).
+    Args:
+        pods: all pods of one VM.
+        view: the cluster.
+        policy: the settings of the webhook.
+        at: the time for which the pods were read (RFC 3339).
+        even_unasked: whether a VM that does not opt in has a status, too: as if it asked.
     """
     unfinished = [pod for pod in pods if not kubevirt.is_finished(pod)]
     if not unfinished:
         return None
     pod = vm_facts.running_pod(unfinished, unfinished[0].metadata.namespace or "", view)
-    opt_in = opt_in_of(pod, pod.metadata.namespace or "", view, policy)
-    if not isinstance(opt_in, OptIn):
+    found = opt_in_of(pod, pod.metadata.namespace or "", view, policy)
+    if not (even_unasked or isinstance(found, OptIn)):
         return None
+    opt_in, not_asked = (found, None) if isinstance(found, OptIn) else (_AS_IF_ASKED, found)
     volumes = volumes_of(pod, view)
     named = frozenset() if pod.spec.node_name else named_nodes(pod.spec.required_node_affinity)
     past = past_decision(pod)
@@ -142,18 +154,20 @@ def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy, at: str
         state=state,
         why=why,
         since=since,
+        not_asked=not_asked,
     )
     return _with_remedy(row, pod, past, view)
 
 
 def _with_remedy(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView) -> VMStatus:
     """Return the row of a VM that is apart with the cause, and of one in trouble with the remedy."""
+    vm, node = NamespacedName(row.namespace, row.name), row.node or ""
     if row.state is State.STUCK:
-        return replace(row, remedy=why_apart.remedy_of_stuck(row.pod, row.name, row.namespace))
+        return replace(row, remedy=remedy.remedy_of_stuck(row.pod, vm, view))
+    held = remedy.why_held(pod, view) if row.state in TROUBLED else None
     if row.state is State.NOT_RUNNING:
-        held, node = why_apart.why_held(pod, view), row.node or ""
-        mend = why_apart.remedy_of_not_running(row.pod, row.name, row.namespace, node)
-        return replace(row, remedy=why_apart.remedy_of_held(held, node) if held else mend)
+        mend = remedy.remedy_of_not_running(row.pod, vm, node, view)
+        return replace(row, remedy=remedy.remedy_of_held(held, node) if held else mend)
     if row.state is not State.APART:
         return row
     volume = next(each for each in row.volumes if each.together is False)
@@ -168,9 +182,9 @@ def _with_remedy(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView)
         nodes=row.share_manager_nodes,
     )
     why = why_apart.why_apart(apart)
-    row = replace(row, why=why, remedy=why_apart.remedy_of_apart(why, row.name, row.namespace, apart))
-    held = why_apart.why_held(pod, view)
-    return replace(row, held=held, remedy=why_apart.remedy_of_held(held, row.node or "")) if held else row
+    if held:
+        return replace(row, why=why, held=held, remedy=remedy.remedy_of_held(held, node))
+    return replace(row, why=why, remedy=remedy.remedy_of_apart(why, pod, vm, apart, view))
 
 
 def _is_on_a_node(pod: Pod) -> bool:
@@ -191,10 +205,11 @@ def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], at: str, *, pinned: bool
     unread = [volume for volume in own if volume.unread]
     if unread:
         return State.UNKNOWN, unread[0].why, pod_since
-    starting = [volume for volume in own if _is_starting(volume)]
+    together = [volume for volume in volumes if volume.together]
+    # A claim that is plugged in later says nothing of the disks with which the VM already runs.
+    starting = [each for each in own if _is_starting(each) and not (together and each.use is ClaimUse.HOTPLUGGED)]
     if starting:
         return State.PENDING, starting[0].why, pod_since
-    together = [volume for volume in volumes if volume.together]
     if together:
         return State.TOGETHER, together[0].why, max(_later(pod_since, volume.since) for volume in together) or None
     furthest = max(own or volumes, key=lambda volume: CHAIN_ORDER[volume.why.reason], default=None)
@@ -222,17 +237,3 @@ def _is_starting(volume: VMVolumeStatus) -> bool:
 
 def _later(one: str | None, other: str | None) -> str:
     return max(one or "", other or "")
-
-
-def count_causes(statuses: Iterable[VMStatus]) -> dict[str, int]:
-    """Return the number of VMs in trouble by each cause, the most frequent first."""
-    counts = Counter(short_cause(each.why) for each in statuses if each.state in TROUBLED)
-    return dict(sorted(counts.items(), key=lambda counted: (-counted[1], counted[0])))
-
-
-def count_states(statuses: Iterable[VMStatus]) -> dict[State, int]:
-    """Return the number of VMs in each state, with 0 for a state that no VM is in."""
-    counts = dict.fromkeys(State, 0)
-    for each in statuses:
-        counts[each.state] += 1
-    return counts

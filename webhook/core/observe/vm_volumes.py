@@ -5,6 +5,7 @@ Nothing unknown is guessed: a share-manager whose node is not certain yet is on 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -56,6 +57,15 @@ def volumes_of(pod: Pod, view: ClusterView) -> tuple[VMVolumeStatus, ...]:
     """Return the status of each claim."""
     findings = share_managers.find_share_managers(pod, pod.metadata.namespace or "", view)
     return tuple(_volume(finding, pod.spec.node_name, view) for finding in findings)
+
+
+def has_share_manager(volumes: Iterable[VMVolumeStatus]) -> bool:
+    """Whether a disk of a VM has a share-manager, or may have one that could not be read.
+
+    A VM gains nothing by the share-manager of a CD-ROM or of KubeVirt's own claim (TPM, EFI).
+    """
+    disks = (volume for volume in volumes if volume.use >= ClaimUse.SHARED)
+    return any(volume.state or volume.node or volume.unread for volume in disks)
 
 
 def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolumeStatus:

@@ -1,4 +1,4 @@
-"""What made a VM apart from its share-manager, and what the user can do: one answer for `status`, page, list, explain.
+"""What made a VM apart from its share-manager.
 
 Evidence only: the annotations of both pods, and since when both are on their nodes. Where these do not tell the cause,
 the answer is VM_CAUSE_NOT_KNOWN with what is known. Times are RFC 3339 and compare as text.
@@ -10,42 +10,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core import refs
-from webhook.core.api.pod import Pod
 from webhook.core.observe.past_decision import Decided, PastDecision
-from webhook.core.observe.restart import new_pod_command
 from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.core.reasons import Reason, Why
-from webhook.core.view import ClusterView, NoObject
 
 _EXCLUDES: Final = frozenset(reason.code for reason in Reason if reason.columns.excludes)
 _UNREADABLE: Final = "a reason that the annotation does not show"
-_LIST: Final = "reunite {vm} -n {namespace} -o yaml --now"
-_MIGRATE: Final = "live-migrate the VM to node {node}, if it can run there"
-_ASK: Final = "see that the webhook runs (kubectl get mutatingwebhookconfiguration kubevirt-coschedule), and "
-_STOP: Final = (
-    "stop the VM until Longhorn has stopped its share-managers, then start it: the webhook steers them to the VM's node"
-)
-_FREE: Final = (
-    "{held}. If the machine of node {node} is certainly off, free the VM: kubectl taint nodes {node} "
-    "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
-)
-_CONFINED: Final = (
-    "let the VM run where its StorageClass keeps share-managers, or change the class of claim {claim}: "
-    "shareManagerNodeSelector is {selector}, and a restart or a migration changes nothing"
-)
-_STUCK: Final = "delete the pod, because the webhook decides again for a new one: {command}"
-_NOT_RUNNING: Final = (
-    "read what node {node} waits for: kubectl describe pod {pod} -n {namespace}. If the node can't be repaired, set "
-    "kubevirt-scheduler/co-schedule to false in the VM's template, and delete the pod: {command}"
-)
-
-
-class Remedy(Struct, frozen=True, gc=False):
-    """What the user can do about a VM; this program prints how if it gets the `arguments`. They can be empty."""
-
-    sentence: str
-    arguments: str = ""
 
 
 class Apart(Struct, frozen=True, kw_only=True):
@@ -94,17 +64,6 @@ class Apart(Struct, frozen=True, kw_only=True):
         return elsewhere and (self.node in past.nodes or self.share_manager_later)
 
 
-def why_held(pod: Pod, view: ClusterView) -> Why | None:
-    """Return why KubeVirt can move the VM of this pod nowhere; None if no reason is known."""
-    name = pod.spec.node_name or ""
-    node = view.get(refs.node(name))
-    if not isinstance(node, NoObject) and not (node.status and node.status.ready):
-        return Reason.VM_NODE_NOT_READY.why(node=name)
-    if pod.metadata.deletion_timestamp:
-        return Reason.VM_POD_TERMINATING.why(pod=pod.metadata.name)
-    return None
-
-
 def why_apart(apart: Apart) -> Why:
     """Return what made the VM apart from this share-manager, or what is known if that does not tell."""
     past, node, volume = apart.past, apart.node, apart.volume
@@ -134,37 +93,6 @@ def _by_the_start(apart: Apart) -> Why | None:
     if past.decided is Decided.NOTHING and apart.times_known:
         return Reason.VM_WEBHOOK_NOT_ASKED.why()
     return None
-
-
-def remedy_of_apart(why: Why, vm: str, namespace: str, apart: Apart) -> Remedy:
-    """Return what the user can do about a VM that is apart by this cause."""
-    volume, node = apart.volume, apart.volume.node
-    if apart.excluded and volume.confined:
-        return Remedy(_CONFINED.format(claim=volume.claim, selector=volume.confined))
-    if apart.excluded or why.reason is Reason.VM_SHARE_MANAGERS_SPREAD:
-        return Remedy(_STOP)
-    first = _ASK if why.reason is Reason.VM_WEBHOOK_NOT_ASKED else ""
-    return Remedy(first + _MIGRATE.format(node=node), _LIST.format(vm=vm, namespace=namespace))
-
-
-def remedy_of_held(held: Why, node: str) -> Remedy:
-    """Return what frees a VM on `node` that KubeVirt can move nowhere.
-
-    The taint makes Kubernetes delete the pods of a node that was shut down, and detach their volumes
-    (pkg/controller/podgc/gc_controller.go, gcTerminating). KubeVirt takes the VM for running until its pod is gone.
-    """
-    return Remedy(_FREE.format(held=held.sentence, node=node))
-
-
-def remedy_of_stuck(pod: str, vm: str, namespace: str) -> Remedy:
-    """Return what the user can do about a VM that is stuck."""
-    return Remedy(_STUCK.format(command=new_pod_command(pod, vm, namespace)))
-
-
-def remedy_of_not_running(pod: str, vm: str, namespace: str, node: str) -> Remedy:
-    """Return what the user can do about a VM whose pod has a node and does not run."""
-    command = new_pod_command(pod, vm, namespace)
-    return Remedy(_NOT_RUNNING.format(node=node, pod=pod, namespace=namespace, command=command))
 
 
 def _before(apart: Apart) -> str:

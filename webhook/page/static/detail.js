@@ -87,18 +87,11 @@ const serving = ({ claim, since }, now) => `share-manager of claim ${claim}${sin
 // Return a word as a shell takes it.
 const quoted = (word) => (/^[\w./@:=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
-function commandsOf({ namespace, name, pod, state }, manifests) {
+function commandsOf({ namespace, name, command }, manifests) {
   const where = `-n ${namespace}${manifests ? ` --manifests ${quoted(manifests)}` : ""}`;
   const commands = [["Explain: what would be decided now, and why", `kubevirt-coschedule explain vm/${name} ${where}`]];
-  if (state === "apart") {
-    commands.push(
-      ["List: the migration that brings it together, without a change", `kubevirt-coschedule reunite ${name} ${where} -o yaml --now`],
-      ["Restart: the webhook decides again for the new pod. With runStrategy Once KubeVirt refuses it: delete the VirtualMachineInstance", `virtctl restart ${name} -n ${namespace}`],
-    );
-  } else commands.push(["Status: this VM in a terminal", `kubevirt-coschedule status ${name} ${where}`]);
-  if (state === "stuck" || state === "not-running") {
-    commands.push(["New pod: KubeVirt starts the VM again. For the runStrategy Manual or Once see above what to do", `kubectl delete pod ${pod} -n ${namespace}`]);
-  }
+  commands.push(["Status: this VM in a terminal", `kubevirt-coschedule status ${name} ${where}`]);
+  if (command) commands.push(["List: the migration that brings it together, without a change", command]);
   return commands;
 }
 

@@ -14,8 +14,8 @@ const RANK = Object.fromEntries(ORDER.map((state, rank) => [state, rank]));
 const TROUBLE = ["stuck", "not-running", "apart", "unknown"];
 
 const names = new Intl.Collator("en", { numeric: true });
-export const byName = (a, b) => names.compare(a, b);
-export const rank = (row) => RANK[row.state] ?? 0;
+const byName = (a, b) => names.compare(a, b);
+const rank = (row) => RANK[row.state] ?? 0;
 export const keyOf = (row) => `${row.namespace}/${row.name}`;
 export const byText = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 export const bySeverity = (a, b) => rank(a) - rank(b) || byText(a.sortName, b.sortName);
@@ -73,7 +73,7 @@ export class Model {
   }
 
   chosenDecisions(filter) {
-    const text = filter.text.toLowerCase().replace(/^node:\s*/, "");
+    const text = filter.text.toLowerCase();
     return this.decisions.filter(
       (each) =>
         (!filter.namespace || each.namespace === filter.namespace) &&
@@ -91,62 +91,13 @@ function prepared(row, print) {
   return row;
 }
 
-// A text selects by a part of a name; `node:NAME` selects the VMs and share-managers of exactly this node.
+// A text selects by a part of a name: of the VM, of a claim, or of a node of both.
 function selects(filter, row) {
   if (filter.namespace && row.namespace !== filter.namespace) return false;
   if (!filter.text) return true;
   const text = filter.text.toLowerCase();
-  const node = text.startsWith("node:") ? text.slice("node:".length).trim() : null;
-  if (node !== null) return [row.node, row.onlyNode, ...row.volumes.map((each) => each.node)].some((name) => name?.toLowerCase() === node);
   const found = (name) => name !== null && name.toLowerCase().includes(text);
   return found(row.name) || found(row.node) || row.volumes.some((each) => found(each.node) || found(each.claim));
 }
 
-// Return for each node { name, vms, guests: share-managers whose VM is on another node, volumes: those it serves, counts }
-export function nodesOf(rows) {
-  const found = new Map();
-  const at = (name) => {
-    let node = found.get(name);
-    if (!node) {
-      node = { name, vms: [], guests: [], volumes: new Set(), counts: {} };
-      found.set(name, node);
-    }
-    return node;
-  };
-  for (const row of rows) {
-    const home = at(row.node ?? "");
-    home.vms.push(row);
-    home.counts[row.state] = (home.counts[row.state] ?? 0) + 1;
-    for (const volume of row.volumes) {
-      if (volume.node === null) continue;
-      const host = at(volume.node);
-      host.volumes.add(volume.volume);
-      if (volume.node !== row.node) host.guests.push({ row, volume });
-    }
-  }
-  for (const node of found.values()) {
-    node.vms.sort(bySeverity);
-    node.guests.sort((a, b) => bySeverity(a.row, b.row) || byName(a.volume.claim, b.volume.claim));
-  }
-  return [...found.values()].sort((a, b) => (a.name === "") - (b.name === "") || byName(a.name, b.name));
-}
-
-export const inTrouble = (row) => TROUBLE.includes(row.state);
-
-// Whether a node has VMs that need a look, or serves one.
-export const troubled = (node) => TROUBLE.some((state) => node.counts[state]) || node.guests.length > 0;
-
-// Return a link for each pair of nodes: from the node of VMs to the node of their share-managers.
-export function linksOf(rows) {
-  const found = new Map();
-  for (const row of rows) {
-    for (const volume of row.volumes) {
-      if (volume.together !== false || row.node === null) continue;
-      const key = `${row.node} ${volume.node}`;
-      const link = found.get(key) ?? { key, from: row.node, to: volume.node, vms: new Set() };
-      link.vms.add(keyOf(row));
-      found.set(key, link);
-    }
-  }
-  return [...found.values()].sort((a, b) => byName(a.key, b.key));
-}
+const inTrouble = (row) => TROUBLE.includes(row.state);

@@ -1,11 +1,10 @@
 // Connects the parts: answers of the server go into the model, and the model onto the page. The filter is in the URL.
 
-import { $, clock, el, plural, setText, sync } from "./dom.js";
+import { $, el, setText, sync } from "./dom.js";
 import { follow } from "./feed.js";
 import { restart, showDecisions, showTable, startTable } from "./lists.js";
 import { Model, ORDER, STATES } from "./model.js";
-import { showNodes } from "./nodes.js";
-import { certain, emptyWords, headline, limitsOf, problemsOf } from "./trust.js";
+import { certain, emptyWords, headline, limitsOf, moment, problemsOf } from "./trust.js";
 
 const SUMMARY_MS = 5000; // between two changes of the text that screen readers read out
 
@@ -18,7 +17,9 @@ let paused = false;
 let resume = () => {};
 let gate = Promise.resolve(); // resolved while the page is not paused
 
+// The server's time now, and the time of the rows: ages count from that one.
 const now = () => Date.now() + ahead;
+const rowsAt = () => Date.parse(certain(model.head));
 
 // Answers of the server.
 
@@ -27,7 +28,6 @@ function update(answer) {
   lostWhy = null;
   ahead = answer.now - Date.now();
   if (answer.state) model.take(answer.state);
-  model.head.now = answer.now;
   if (answer.state) show();
   else trust();
 }
@@ -45,8 +45,7 @@ function show() {
   showNamespaces();
   showStates(counts);
   showCauses(causes);
-  showTable(rows, model.rows.size, now(), model);
-  showNodes(rows, rows.length < model.rows.size, model.head.nodes, chooseNode);
+  showTable(rows, model.rows.size, rowsAt(), model);
   showDecisions(model.chosenDecisions(filter), model);
   $("clear").hidden = !(filter.namespace || filter.text || filter.states.size || filter.causes.size);
   trust();
@@ -69,10 +68,12 @@ function trust() {
   document.title = `${stale ? "(?) " : troubled ? `(${troubled}) ` : ""}kubevirt-coschedule`;
   $("none").hidden = $("rows").childElementCount > 0;
   setText($("none"), $("none").hidden ? "" : emptyWords(head, filter, model.rows.size, stale));
-  const at = head?.known ? `as of ${clock(Date.parse(certain(head)))} UTC` : head ? "live" : "connecting";
+  document.body.classList.toggle("files", Boolean(head?.manifests));
+  const at = head?.known ? `as of ${moment(certain(head), now())}` : head ? "not read yet" : "connecting";
+  setText($("version"), head ? head.version : "");
   $("documents").hidden = !head?.documents;
   if (head?.documents) $("documents").href = head.documents;
-  setText($("as-of"), head ? `${at} · ${head.cluster} · replica ${head.replica} · version ${head.version}` : at);
+  setText($("as-of"), head ? `${at} · ${head.cluster} · replica ${head.replica}` : at);
 }
 
 let summarizedAt = 0;
@@ -156,14 +157,6 @@ function readFilter() {
   filter.causes = new Set(chosen.getAll("cause"));
 }
 
-// Show the VMs of one node in the list.
-function chooseNode(name) {
-  filter.text = $("text").value = `node:${name}`;
-  filtered();
-  $("vms").focus({ preventScroll: true });
-  $("vms").scrollIntoView({ block: "start" });
-}
-
 function clear() {
   Object.assign(filter, { namespace: "", text: "", states: new Set(), causes: new Set() });
   $("text").value = "";
@@ -204,9 +197,5 @@ new ResizeObserver(() => {
 startStates();
 startTable(show);
 readFilter();
-setInterval(() => {
-  if (!document.hidden && !paused && model.head) showTable(model.chosen(filter).rows, model.rows.size, now(), model);
-  trust();
-}, 15000);
 setInterval(trust, 1000);
 follow(update, lost, () => gate);

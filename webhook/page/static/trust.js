@@ -4,11 +4,16 @@ import { clock, plural } from "./dom.js";
 import { ORDER } from "./model.js";
 
 const OLD_MS = 45000; // the server refreshes the rows every 10 s; older ones are reported
+const BESIDE = ["free", "unknown"]; // not part of the percentage
 const SILENT_MS = 30000; // the page asks every 2 s
 
 // Until when the rows are certain: the last pass, or earlier if a cache was late then.
 export const certain = (head) => (head.asOf < head.at ? head.asOf : head.at);
+const DAY_MS = 86400000;
 const utc = (at) => `${clock(Date.parse(at))} UTC`;
+
+// A time in UTC; with its date if it is more than a day ago.
+export const moment = (at, now) => (now - Date.parse(at) > DAY_MS ? `${at.slice(0, 10)} ${utc(at)}` : utc(at));
 
 // Return why the page is not up to date, as sentences; none if it is.
 export function problemsOf(head, { lostWhy, silentMs, paused, now }) {
@@ -27,8 +32,8 @@ export function problemsOf(head, { lostWhy, silentMs, paused, now }) {
 // Return why the page shows less than a page can, without any problem, as sentences.
 export function limitsOf(head, paused) {
   const limits = [];
-  if (head?.manifests) limits.push("This server answers from files (--manifests) and watches no cluster.");
-  if (paused) limits.push(`Paused: the page shows the state of ${clock(head.now)} UTC.`);
+  if (head?.manifests) limits.push("This server answers from files (--manifests) and watches no cluster: ages count up to the time above.");
+  if (paused) limits.push(`Paused: the page shows the state of ${utc(certain(head))}.`);
   return limits;
 }
 
@@ -36,18 +41,21 @@ export function limitsOf(head, paused) {
 export function headline(head, stale) {
   if (!head) return stale ? "The VMs are not known: the server does not answer" : "Not known yet";
   if (!head.known) return "The VMs are not known: the server has not read the cluster";
-  const words = counted(head.counts, stale);
+  const words = counted(head, stale);
   return stale ? `Not up to date. At ${utc(certain(head))}: ${words}` : words;
 }
 
-function counted(counts, stale) {
+// `head.together`: the percentage of the VMs that can be compared; null if there is none. Free and unknown VMs are not.
+function counted({ counts, together }, stale) {
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
   if (!all) return stale ? "no VM that ran asked for co-scheduling" : "No VM that runs asks for co-scheduling";
-  const others = ORDER.filter((state) => state !== "together" && counts[state]).map((state) => `${counts[state].toLocaleString("en")} ${state}`);
-  const together = counts.together ?? 0;
-  const share = Math.floor((100 * together) / all); // so that 100 % means all
-  const most = `${share} % together: ${together.toLocaleString("en")} of ${plural(all, "VM")} with their share-manager`;
-  return [most, ...others].join(", ");
+  const said = (states) => states.filter((state) => counts[state]).map((state) => `${counts[state].toLocaleString("en")} ${state}`);
+  const beside = said(BESIDE);
+  const left = BESIDE.reduce((sum, state) => sum + (counts[state] ?? 0), 0);
+  if (together === null) return `${plural(all, "VM")}, none to compare: ${beside.join(", ")}`;
+  const most = `${together} % together: ${counts.together.toLocaleString("en")} of ${plural(all - left, "VM")}`;
+  const words = [most, ...said(ORDER.filter((state) => state !== "together" && !BESIDE.includes(state)))].join(", ");
+  return beside.length ? `${words}; besides ${beside.join(", ")}` : words;
 }
 
 // Return why the list has no rows.

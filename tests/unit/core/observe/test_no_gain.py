@@ -7,25 +7,14 @@ from typing import Any
 import pytest
 from support.fakes.views import cluster
 from support.objects import builders
-from support.objects.fleets import LATEST, disk, launcher, served
+from support.objects.fleets import disk, launcher, served
 
-from webhook.core.api.pod import Pod
-from webhook.core.observe.candidate import Candidate, candidate_of
-from webhook.core.opt_in import Policy
+from webhook.core.observe.next_start import next_start_of
 
 Object = dict[str, Any]
 NODES = [builders.node("node-a"), builders.node("node-b", taints=["storage-only=true:NoSchedule"])]
 NO_NFS = {"RequiredPackages": "PackagesNotInstalled: Missing packages: [nfs-common]"}
 CONFINED = {"shareManagerNodeSelector": "storage:true"}
-
-
-def found(pod: Pod, objects: list[Object]) -> Candidate:
-    """The candidate of a VM's pod, beside a storage node."""
-    candidate = candidate_of(
-        [pod], cluster(*NODES, *map(builders.longhorn_node, ("node-a", "node-b")), *objects), Policy(), LATEST
-    )
-    assert isinstance(candidate, Candidate)
-    return candidate
 
 
 def confined(name: str) -> list[Object]:
@@ -46,11 +35,9 @@ def test_a_node_on_which_no_vm_starts_promises_no_gain() -> None:
         builders.longhorn_node("node-a"),
         node,
     ]
-    candidate = candidate_of([launcher("root", nodeName="node-a")], cluster(*objects), Policy(), LATEST)
-    assert candidate is not None
-    start = candidate.next_start
+    start = next_start_of(launcher("root", nodeName="node-a"), cluster(*objects))
     assert (start.gains, start.cause) == (False, "the node has no NFS client")
-    assert start.sentence([]).startswith("would gain nothing now: ")
+    assert start.sentence.startswith("would gain nothing now: ")
 
 
 @pytest.mark.parametrize(
@@ -64,5 +51,6 @@ def test_a_node_on_which_no_vm_starts_promises_no_gain() -> None:
 def test_a_share_manager_that_is_confined_may_be_unable_to_follow(objects: list[Object], *, followed: bool) -> None:
     """By the StorageClass parameter shareManagerNodeSelector, which its volume has."""
     stopped = [builders.share_manager(name, state="stopped") for name in ("root", "data")]
-    candidate = found(launcher("root", "data", nodeName="node-a"), objects=[*objects, *stopped])
-    assert (candidate.next_start.followed, candidate.next_start.gains) == (followed, followed)
+    view = cluster(*NODES, *map(builders.longhorn_node, ("node-a", "node-b")), *objects, *stopped)
+    start = next_start_of(launcher("root", "data", nodeName="node-a"), view)
+    assert (start.followed, start.gains) == (followed, followed)

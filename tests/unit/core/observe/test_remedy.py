@@ -9,7 +9,7 @@ import pytest
 from support.objects import builders
 from support.objects.fleets import EARLY, LATER, disk, launcher, scheduled, served, the_row
 
-from webhook.core.observe.why_apart import Remedy
+from webhook.core.observe.remedy import Remedy
 
 Object = dict[str, Any]
 TAINT = "TaintNotTolerated: node node-b has the taint storage-only=true:NoSchedule, which the pod does not tolerate"

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from msgspec import convert
 
-from webhook.core.observe import restart
+from webhook.core.observe import remedy
 from webhook.objects.api.kubevirt import VirtualMachine
 
 RESTART: Final = "virtctl restart db01 -n vms"
@@ -32,32 +32,32 @@ def test_the_run_strategy_is_read_as_kubevirt_reads_it(spec: dict[str, Any], str
 @pytest.mark.parametrize("strategy", ["Always", "RerunOnFailure", "Manual"])
 def test_a_vm_that_kubevirt_restarts_gets_that_command(strategy: str) -> None:
     """And no other text."""
-    assert restart.restart_command("db01", "vms", strategy) == RESTART
+    assert remedy.restart_command("db01", "vms", strategy) == RESTART
 
 
 @pytest.mark.parametrize("strategy", ["Once", "Halted"])
 def test_no_restart_is_offered_if_kubevirt_refuses_it(strategy: str) -> None:
     """A VM with Once has another command, and a Halted VM is stopping already."""
-    assert "virtctl restart" not in restart.restart_command("db01", "vms", strategy)
+    assert "virtctl restart" not in remedy.restart_command("db01", "vms", strategy)
 
 
 def test_a_vm_that_runs_once_is_recreated_by_deleting_its_vmi() -> None:
     """The commands virtctl stop and start would leave another runStrategy."""
-    assert restart.restart_command("db01", "vms", "Once").startswith(f"{DELETE}; ")
+    assert remedy.restart_command("db01", "vms", "Once").startswith(f"{DELETE}; ")
 
 
 def test_a_halted_vm_is_started_after_it_has_stopped() -> None:
     """KubeVirt refuses to start a VM that runs."""
-    assert restart.restart_command("db01", "vms", "Halted").startswith(
+    assert remedy.restart_command("db01", "vms", "Halted").startswith(
         "virtctl start db01 -n vms, once KubeVirt has stopped "
     )
 
 
 def test_without_the_run_strategy_the_text_has_both_commands() -> None:
     """With the runStrategy for which each is right."""
-    assert restart.restart_command("db01", "vms", None) == f"{RESTART}; if the VM's runStrategy is Once: {DELETE}"
+    assert remedy.restart_command("db01", "vms", None) == f"{RESTART}; if the VM's runStrategy is Once: {DELETE}"
 
 
 def test_without_a_virtual_machine_there_is_no_command() -> None:
     """KubeVirt restarts only VirtualMachines."""
-    assert restart.restart_without_owner("db01").startswith("no VirtualMachine owns db01, ")
+    assert remedy.restart_without_owner("db01").startswith("no VirtualMachine owns db01, ")

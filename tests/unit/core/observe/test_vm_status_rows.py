@@ -1,4 +1,6 @@
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from msgspec import convert
@@ -7,8 +9,9 @@ from support.objects import builders
 from support.objects.fleets import EARLY, LATER, LATEST, TWO, disk, launcher, scheduled, served, the_row
 
 from webhook.core.api.pod import Pod
+from webhook.core.observe.counts import COMPARED, percent_together
 from webhook.core.observe.past_decision import Decided
-from webhook.core.observe.vm_status import vm_status_of
+from webhook.core.observe.vm_status import State, vm_status_of
 from webhook.core.opt_in import Mode, Policy, opts_in
 
 
@@ -114,3 +117,28 @@ def test_a_live_migrations_target_has_the_decision_that_the_webhook_writes_on_ta
     """The webhook requires no node for a target, so the pod is never pinned, also if it carries a copied record."""
     target = launcher(labels={"kubevirt.io/migrationJobUID": "x"}, annotations=annotations, nodeName="node-a")
     assert (the_row(target).decided, the_row(target).pinned) == (decided, False)
+
+
+# How many are together.
+
+RULE = Path(__file__).parents[4] / "charts" / "kubevirt-coschedule" / "files" / "monitoring" / "prometheus-rule.yaml"
+
+
+def test_the_percentage_is_that_of_the_prometheus_rule() -> None:
+    """It leaves out VMs that are free or unknown."""
+    named = re.findall(r'state=~"([a-z|-]+)"', RULE.read_text(encoding="utf-8"))
+    assert {frozenset(each.split("|")) for each in named} == {frozenset(COMPARED)}
+
+
+@pytest.mark.parametrize(
+    ("counts", "percent"),
+    [
+        ({State.TOGETHER: 1, State.APART: 2, State.FREE: 2}, 33),
+        ({State.TOGETHER: 999, State.PENDING: 1, State.UNKNOWN: 9}, 99),
+        ({State.TOGETHER: 3, State.FREE: 5}, 100),
+        ({State.FREE: 3}, None),
+    ],
+)
+def test_100_percent_means_all(counts: dict[State, int], percent: int | None) -> None:
+    """Of those that can be compared."""
+    assert percent_together(dict.fromkeys(State, 0) | counts) == percent

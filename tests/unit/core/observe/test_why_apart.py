@@ -10,8 +10,8 @@ from support.objects import builders
 from support.objects.fleets import EARLY, LATER, TWO, disk, launcher, scheduled, served, the_row, unschedulable
 
 from webhook.core.api.pod import Pod
+from webhook.core.observe.remedy import Remedy
 from webhook.core.observe.vm_status import State
-from webhook.core.observe.why_apart import Remedy
 
 Object = dict[str, Any]
 NO_ROOM = "NoRoom: node node-b has too little of memory: 4Gi is requested, 62Gi of 64Gi is taken"

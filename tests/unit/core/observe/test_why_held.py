@@ -12,7 +12,7 @@ from webhook.core.observe.vm_status import State
 from webhook.core.reasons import Reason
 
 Object = dict[str, Any]
-OBJECTS = [*disk("root"), *served("root", "node-b")]
+OBJECTS = [*disk("root"), *served("root", "node-b"), builders.node("node-b")]
 
 
 @pytest.mark.parametrize(

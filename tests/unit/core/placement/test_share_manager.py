@@ -27,7 +27,7 @@ from webhook.core.placement.share_manager import steer_share_manager, why_not_sh
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
-from webhook.objects.manifests import Manifests
+from webhook.objects.cluster import Cluster
 from webhook.objects.objects import ObjectStore
 
 Object = dict[str, Any]
@@ -119,7 +119,7 @@ def test_another_share_manager_that_can_not_be_read_is_not_followed() -> None:
 
 def test_longhorn_can_be_in_another_namespace() -> None:
     """A share-manager pod is in the namespace that the operator names, and in no other."""
-    view, pod = Manifests(ObjectStore(), longhorn_namespace="storage"), convert(share_manager_pod("h", phase=None), Pod)
+    view, pod = Cluster(ObjectStore(), longhorn_namespace="storage"), convert(share_manager_pod("h", phase=None), Pod)
     elsewhere = why_not_share_manager(pod, LONGHORN, view)
     assert why_not_share_manager(pod, "storage", view) is None
     assert elsewhere is not None

@@ -20,7 +20,7 @@ from webhook.core.placement.shortlist import _spread, pick
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, ObjectT
-from webhook.objects.manifests import Manifests
+from webhook.objects.cluster import Cluster
 
 Object = dict[str, Any]
 LIST, LOOKED_AT = 64, 160
@@ -34,7 +34,7 @@ HARD = ["old=:NoSchedule"]
 class Counting(ViewWithGaps):
     """A view that remembers which nodes it was asked about."""
 
-    def __init__(self, whole: Manifests) -> None:
+    def __init__(self, whole: Cluster) -> None:
         super().__init__(whole, {})
         self.asked: set[str] = set()
 

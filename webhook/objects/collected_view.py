@@ -1,4 +1,4 @@
-"""Manifests: a ClusterView of objects that were read once, from files or at an API server.
+"""CollectedView: a ClusterView of objects that were read once, from files or at an API server.
 
 Invariant: nothing is ever missing here. An object that was not read is absent, unless it is known of its kind that it
 could not be listed. webhook.kube.live_cluster reads on where something is missing.
@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, Generic, TypeVar
-
-from msgspec import Struct
+from typing import Any
 
 from webhook.core import refs
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import Need
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod, uses
-from webhook.core.decision import Pin
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import KINDS_OF_VMS, ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
@@ -36,20 +32,11 @@ from webhook.objects.kinds import (
     VIRTUAL_MACHINE_INSTANCE,
     APIResource,
 )
-from webhook.objects.objects import ObjectStore, load_objects
-
-_T = TypeVar("_T")
+from webhook.objects.objects import ObjectStore
 
 
-class Listed(Struct, Generic[_T], frozen=True):
-    """All objects of a list; or none, with the `problem` that explains why they could not be listed."""
-
-    items: Sequence[_T] = ()
-    problem: str = ""
-
-
-class Manifests:
-    """The cluster of these objects; a ClusterView (webhook.core.view)."""
+class CollectedView:
+    """The objects that were read, as core asks for them (webhook.core.view.ClusterView)."""
 
     def __init__(self, objects: ObjectStore, *, longhorn_namespace: str) -> None:
         """Take what was read; `longhorn_namespace` is that of Longhorn's objects."""
@@ -58,37 +45,6 @@ class Manifests:
         self._snapshot: ListedSnapshot | SnapshotUnavailable | None = None
         self._virt_launchers: list[Pod] | None = None
         self._users: UserIndex | None = None
-
-    @classmethod
-    def load(cls, path: Path, *, longhorn_namespace: str) -> Manifests:
-        """Return the cluster of a file, or of the .yaml, .yml and .json files of a directory and of those in it.
-
-        Raises:
-            BadDocument: there is no file, or objects can't be read. Each message has file and line.
-        """
-        return cls(load_objects(path), longhorn_namespace=longhorn_namespace)
-
-    # What a command asks beside a ClusterView.
-
-    def has_all(self, kind: APIResource[Any]) -> bool:
-        """Return whether all objects of a kind were read."""
-        return not self._unread(kind)
-
-    def want(self, kind: APIResource[Any], namespace: str = "", *, selector: str = "") -> str:  # noqa: ARG002 - for a live cluster
-        """Have the objects of a kind. Returns why they can't be had; empty if they are there."""
-        return self._unread(kind, namespace)
-
-    def look_up(self, kind: APIResource[_T], name: str, namespace: str = "") -> Listed[_T]:
-        """Return the object of that name; nothing if it does not exist; a problem if that is not known."""
-        found = self.objects.get(kind, name, namespace)
-        return Listed([found]) if found is not None else Listed(problem=self.objects.problem(kind))
-
-    def why_unread(self, kind: APIResource[Any], name: str) -> str:  # noqa: ARG002 - for a live cluster
-        """Return why a cluster-wide object could not be read; empty if it was, or if there is none."""
-        return self.objects.unread(kind)
-
-    def read_missing(self) -> None:
-        """Read what is `missing`: nothing."""
 
     def all_virt_launchers(self) -> Sequence[Pod]:
         """Return all virt-launcher pods."""
@@ -100,22 +56,6 @@ class Manifests:
     def forget_indexes(self) -> None:
         """Make the indexes again at the next question, because objects were added."""
         self._virt_launchers = self._users = None
-
-    # What `serve` asks.
-
-    def view(self) -> Manifests:
-        """Return itself: what was read does not change, so the cluster is its own view."""
-        return self
-
-    async def read(self, *_: object) -> Manifests:
-        """Return itself: nothing is missing, so there is nothing to read."""
-        return self
-
-    def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
-        """Do nothing: an admitted pod does not change the files."""
-
-    def forget(self, pod: Pod, namespace: str) -> None:
-        """Do nothing, as `assume`."""
 
     @property
     def missing(self) -> Collection[Ref]:

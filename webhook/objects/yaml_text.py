@@ -1,4 +1,4 @@
-"""YAML text -> trees of nodes, and objects: as kubectl reads it. JSON is read as YAML where its lines count.
+"""YAML text -> trees of nodes, and objects: as kubectl reads it.
 
 Timestamps stay strings, and duplicate keys are errors.
 """
@@ -16,21 +16,6 @@ from yaml.cyaml import CParser  # type: ignore[attr-defined] # its stub imports 
 from yaml.resolver import Resolver
 
 _SURROGATE_PAIR: Final = re.compile(r"\\\\|\\u([dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-
-
-def compose(text: str, line: int) -> yaml.Node:
-    """Return the YAML tree of a JSON text that begins on this line."""
-    loader = Loader(on_line(text, line))
-    try:
-        node: yaml.Node = loader.get_single_node()  # type: ignore[assignment] # the text is one object
-        return node
-    finally:
-        loader.dispose()
-
-
-def on_line(text: str, line: int) -> str:
-    """Return a JSON text as YAML, in a text in which it begins on this line."""
-    return "\n" * (line - 1) + as_yaml(text)
 
 
 def as_yaml(text: str) -> str:

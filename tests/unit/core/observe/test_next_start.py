@@ -1,0 +1,222 @@
+"""What the webhook would ask for at the next start of a VM, whether it has opted in or not."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from msgspec import convert
+from msgspec.structs import replace
+from support.fakes.views import ViewWithGaps, cluster
+from support.objects import builders
+from support.objects.fleets import LATEST, disk, launcher, served
+
+from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
+from webhook.core.api.meta import NamespacedName, ObjectMeta
+from webhook.core.api.pod import Pod
+from webhook.core.api.virtual_machine import VirtualMachine
+from webhook.core.observe.next_start import NextStart, next_start_of, opt_in_change, opt_in_command, stated_pod
+from webhook.core.observe.vm_status import State, VMStatus, vm_status_of
+from webhook.core.observe.vm_volumes import has_share_manager, volumes_of
+from webhook.core.opt_in import Mode, Policy
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
+from webhook.core.view import Kind, NoObject, ObjectRef
+
+Object = dict[str, Any]
+NODES = [made for name in ("node-a", "node-b") for made in (builders.node(name), builders.longhorn_node(name))]
+
+
+def annotated(pod: Pod, value: str | None) -> Pod:
+    """The pod with this value of the annotation, or without the annotation."""
+    annotations = {} if value is None else {ANNOTATION_CO_SCHEDULE: value}
+    return replace(pod, metadata=replace(pod.metadata, annotations=annotations))
+
+
+def found(*pods: Pod, objects: list[Object], policy: Policy | None = None) -> VMStatus:
+    """Where the VM of these pods is, in a cluster of these objects and two nodes, as if it asked."""
+    status = vm_status_of(pods, cluster(*NODES, *objects), policy or Policy(), LATEST, even_unasked=True)
+    assert status is not None
+    return status
+
+
+def start(pod: Pod, objects: list[Object], checks: Sequence[str] = ()) -> NextStart:
+    """What the webhook would ask for, in a cluster of these objects and two nodes."""
+    return next_start_of(pod, cluster(*NODES, *objects), checks)
+
+
+@pytest.mark.parametrize(
+    ("value", "asks"),
+    [(None, False), ("false", False), ("maybe", False), ("true", True), ("required", True), ("preferred", True)],
+)
+def test_a_vm_that_is_apart_shows_the_node_for_which_the_webhook_would_ask(value: str | None, *, asks: bool) -> None:
+    """A VM that has not opted in is shown as if its annotation were true."""
+    objects = [*disk("root"), *served("root", "node-b")]
+    pod = annotated(launcher("root", nodeName="node-a"), value)
+    row, would = found(pod, objects=objects), start(pod, objects, ["node selector gpu=true"])
+    assert (row.state, row.not_asked is None) == (State.APART, asks)
+    assert (would.nodes, would.followed) == (("node-b",), False)
+    assert would.sentence == (
+        "would ask for node-b; kube-scheduler and the webhook's rules then check: node selector gpu=true"
+    )
+
+
+def test_the_target_of_a_migration_starts_again_as_any_pod() -> None:
+    """KubeVirt has labeled the pod in which the VM runs now; the next pod has no such label."""
+    pod = annotated(launcher("root", nodeName="node-a"), None)
+    migrated = replace(
+        pod, metadata=replace(pod.metadata, labels={**(pod.metadata.labels or {}), LABEL_MIGRATION_JOB_UID: "m"})
+    )
+    assert start(migrated, [*disk("root"), *served("root", "node-b")]).reason == Reason.SHARE_MANAGER_POD.code
+
+
+def test_the_state_of_a_vm_that_has_not_opted_in_is_known_also_where_the_mode_is_off() -> None:
+    """`off` is the meaning of `true`. The state is where the VM is."""
+    pod = annotated(launcher("root", nodeName="node-a"), None)
+    objects = [*disk("root"), *served("root", "node-b")]
+    assert found(pod, objects=objects, policy=Policy(mode=Mode.OFF)).state is State.APART
+
+
+def test_the_share_manager_follows_a_vm_whose_share_manager_is_stopped() -> None:
+    """The webhook leaves the VM's pod, and steers the share-manager later."""
+    objects = [*disk("root"), builders.share_manager("root", state="stopped")]
+    pod = annotated(launcher("root", nodeName="node-a"), None)
+    assert (found(pod, objects=objects).state, start(pod, objects).followed) == (State.FREE, True)
+
+
+@pytest.mark.parametrize("pods", [[], [launcher("root", phase="Succeeded")]], ids=["no pod", "it is over"])
+def test_a_vm_that_no_pod_runs_has_no_status(pods: list[Pod]) -> None:
+    """Its objects say more."""
+    view = cluster(*NODES, *disk("root"), *served("root", "node-a"))
+    assert vm_status_of(pods, view, Policy(), LATEST, even_unasked=True) is None
+
+
+@pytest.mark.parametrize(
+    ("pod", "objects", "has"),
+    [
+        pytest.param(
+            launcher("root", nodeName="node-a"), disk("root", access_modes=["ReadWriteOnce"]), False, id="RWO"
+        ),
+        pytest.param(launcher(nodeName="node-a"), [], False, id="no claim"),
+        pytest.param(
+            launcher("root", nodeName="node-a"), [*disk("root"), *served("root", "node-a")], True, id="a share-manager"
+        ),
+    ],
+)
+def test_a_vm_has_a_share_manager_or_none(pod: Pod, objects: list[Object], *, has: bool) -> None:
+    """Without one, nothing could be gained."""
+    assert has_share_manager(found(pod, objects=objects).volumes) is has
+
+
+def test_a_share_manager_is_known_by_its_pod_alone() -> None:
+    """Somebody who may not read ShareManagers still sees the pod: the VM must not be counted as one without."""
+    share_manager = ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", "root"))
+    view = cluster(*NODES, *disk("root"), *served("root", "node-b"))
+    unread = ViewWithGaps(view, {share_manager: NoObject.UNAVAILABLE})
+    assert has_share_manager(volumes_of(launcher("root", nodeName="node-a"), unread))
+
+
+META: Object = {"name": "db01", "namespace": "vms"}
+VM: Object = {"metadata": META, "spec": {"template": {"spec": {"volumes": []}}}}
+
+
+def stopped(*claims: str) -> Pod:
+    """What the objects of a VM without a pod state of its pod."""
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    vm = convert({"metadata": META, "spec": {"template": {"spec": {"volumes": volumes}}}}, VirtualMachine)
+    return stated_pod(convert(META, ObjectMeta), vm.claims)
+
+
+def test_a_vm_without_a_pod_has_the_claims_of_its_objects() -> None:
+    """And no node."""
+    objects = [*disk("root"), *served("root", "node-b"), *disk("own", access_modes=["ReadWriteOnce"])]
+    pod = stopped("root", "own")
+    assert pod.spec.node_name is None
+    assert [volume.claim for volume in volumes_of(pod, cluster(*objects))] == ["root", "own"]
+    assert start(pod, objects).nodes == ("node-b",)
+
+
+@pytest.mark.parametrize("claims", [(), ("own",)])
+def test_a_vm_without_a_share_manager_would_ask_for_no_node(claims: tuple[str, ...]) -> None:
+    """The sentence says what its claims led to."""
+    objects = disk("own", access_modes=["ReadWriteOnce"])
+    assert not has_share_manager(volumes_of(stopped(*claims), cluster(*objects)))
+    assert start(stopped(*claims), objects).sentence.startswith("would ask for no node: ")
+
+
+def test_a_vm_whose_claim_could_not_be_read_may_have_a_share_manager() -> None:
+    """Nobody knows that it has none. The evidence says what is missing."""
+    claim = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "root"))
+    view = cluster(*NODES, *disk("root"), *served("root", "node-b"))
+    unread = ViewWithGaps(view, {claim: NoObject.UNAVAILABLE})
+    for pod in (stopped("root"), launcher("root", conditions=[])):
+        assert has_share_manager(volumes_of(pod, unread))
+        would = next_start_of(pod, unread)
+        assert (would.reason, would.alone) == (Reason.CLAIM_LOOKUP_FAILED.code, None)
+
+
+@pytest.mark.parametrize(("count", "held"), [(1, False), (2, True)])
+def test_a_vm_whose_starts_fail_gains_nothing(count: int, *, held: bool) -> None:
+    """After the second failed start the webhook asks for no node."""
+    described = {**VM, "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine"}
+    described["status"] = {"startFailure": {"consecutiveFailCount": count}}
+    would = start(stopped("root"), [*disk("root"), *served("root", "node-b"), described])
+    assert (bool(would.held), would.gains) == (held, not held)
+    assert would.sentence.startswith("would gain nothing now: " if held else "would ask for node-b; ")
+
+
+def test_a_vm_gains_if_the_webhook_would_ask_or_its_share_manager_follows() -> None:
+    """What stays as it is gains nothing."""
+    shown = NextStart(nodes=(), cause="c", reason="R", because="b", followed=False)
+    assert not shown.gains
+    assert replace(shown, followed=True).gains
+    assert replace(shown, nodes=("node-a",)).gains
+    assert not replace(shown, nodes=("node-a",), held="h").gains
+
+
+@pytest.mark.parametrize(
+    ("others", "alone"),
+    [
+        pytest.param([], True, id="nobody"),
+        pytest.param([builders.vm_pod("web", node="node-a", claims=["root"])], False, id="another VM"),
+    ],
+)
+def test_a_vm_is_alone_if_nobody_else_uses_its_volumes(others: list[Object], *, alone: bool) -> None:
+    """Such a VM would do with a block volume."""
+    assert start(stopped("root"), [*disk("root"), *served("root", "node-b"), *others]).alone is alone
+
+
+CHANGES = {
+    "it asks": (None, "web", "", ""),
+    "it is opted out": (Reason.OPTED_OUT.why(), "web", "", "the annotation kubevirt-scheduler/co-schedule is false"),
+    "its Namespace is": (Reason.NAMESPACE_OPTED_OUT.why(namespace="vms"), "web", "", "Namespace vms is false"),
+    "no VM": (Reason.NOT_OPTED_IN.why(), None, "", "no VirtualMachine owns this instance"),
+    "a pool": (Reason.NOT_OPTED_IN.why(), "web", "VirtualMachinePool web", "VirtualMachinePool web owns the Virtual"),
+}
+
+
+@pytest.mark.parametrize(("why", "vm", "owner", "why_none"), CHANGES.values(), ids=CHANGES)
+def test_there_is_no_line_where_it_would_do_nothing_or_override_somebody(
+    why: Why | None, vm: str | None, owner: str, why_none: str
+) -> None:
+    """Each VM that does not ask has a line or a reason. What owns a VirtualMachine writes it again."""
+    command, said = opt_in_change(why, vm, owner, "vms")
+    assert command == ""
+    assert why_none in said
+    assert bool(said) == (why is not None)
+
+
+@pytest.mark.parametrize(
+    "why", [Reason.NOT_OPTED_IN.why(), Reason.BAD_NAMESPACE_LABEL.why(namespace="vms", value="maybe")], ids=str
+)
+def test_there_is_a_line_for_every_other_vm(why: Why) -> None:
+    """A wrong value opts nobody out."""
+    assert opt_in_change(why, "web", "", "vms") == (opt_in_command("web", "vms"), "")
+
+
+def test_the_line_that_opts_in_quotes_what_a_shell_would_read() -> None:
+    """It changes the template, from which KubeVirt makes the next pod."""
+    words = shlex.split(opt_in_command("web; rm", "vms"))
+    assert words[:9] == ["kubectl", "patch", "virtualmachine", "web; rm", "-n", "vms", "--type", "merge", "-p"]
+    template = json.loads(words[9])["spec"]["template"]
+    assert template == {"metadata": {"annotations": {ANNOTATION_CO_SCHEDULE: "true"}}}

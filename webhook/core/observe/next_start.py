@@ -1,0 +1,163 @@
+"""What the webhook would ask for at the next start of a VM, whether it has opted in or not.
+
+The pod of that start does not exist yet. So nothing here says whether the VM can run on a node, or in which mode the
+webhook asks: the claims of the VM and their share-managers are the evidence.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER, VMI_KIND
+from webhook.core.api.meta import ObjectMeta, OwnerReference
+from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, Volume
+from webhook.core.api.virtual_machine import VMClaim
+from webhook.core.causes import short_cause
+from webhook.core.decision import evidence_for
+from webhook.core.evidence import share_managers, vm_facts
+from webhook.core.evidence.finding import ClaimUse, Finding
+from webhook.core.observe.node_problem import why_no_vm_starts
+from webhook.core.observe.vm_volumes import volumes_of
+from webhook.core.placement.virt_launcher import no_share_manager, rank_share_managers
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
+from webhook.core.view import ClusterView
+
+_CHANGE: Final = {"spec": {"template": {"metadata": {"annotations": {ANNOTATION_CO_SCHEDULE: "true"}}}}}
+
+
+class NextStart(Struct, rename="camel", frozen=True, kw_only=True):
+    """What the webhook would ask for if the VM started now and asked for co-scheduling.
+
+    Attributes:
+        nodes: the nodes for which it would ask, best first.
+        cause: the reason in a few words.
+        reason: the code of the reason.
+        because: the evidence.
+        followed: whether a share-manager would be created after the VM has its node, and the webhook would steer it
+            there.
+        held: why the VM would gain nothing whatever its pod is; empty if no reason is known.
+        unread: what of these nodes could not be read.
+        checks: the VM's own rules, by which kube-scheduler and the webhook then check the nodes.
+        alone: whether nobody else uses a volume that has a share-manager; None if that is not known.
+    """
+
+    nodes: Sequence[str]
+    cause: str
+    reason: str
+    because: str
+    followed: bool
+    held: str = ""
+    unread: Sequence[str] = ()
+    checks: Sequence[str] = ()
+    alone: bool | None = None
+
+    @property
+    def gains(self) -> bool:
+        """Whether the webhook would ask for a node on which VMs start, or the share-manager would follow."""
+        return self.followed or bool(self.nodes and not self.held)
+
+    @property
+    def sentence(self) -> str:
+        """What would happen, in words."""
+        if self.held:
+            return f"would gain nothing now: {self.held}"
+        if self.followed:
+            return "would ask for no node; a new share-manager would be steered to the node of the VM"
+        if not self.nodes:
+            return f"would ask for no node: {self.because}"
+        own = "; ".join(self.checks) or "the VM's objects name no rule of their own"
+        return f"would ask for {', '.join(self.nodes)}; kube-scheduler and the webhook's rules then check: {own}"
+
+
+def stated_pod(meta: ObjectMeta, claims: Sequence[VMClaim]) -> Pod:
+    """Return what a VM's objects state of its next pod: its name, labels, annotations and claims, and no rule."""
+    owner = OwnerReference(kind=VMI_KIND, name=meta.name)
+    labels = {**(meta.labels or {}), LABEL_APP: VIRT_LAUNCHER}
+    mounted = (claim.name for claim in claims if not claim.hotpluggable)
+    volumes = [
+        Volume(name=name, persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=name))
+        for name in mounted
+    ]
+    return Pod(metadata=replace(meta, labels=labels, owner_references=[owner]), spec=PodSpec(volumes=volumes))
+
+
+def next_start_of(pod: Pod, view: ClusterView, checks: Sequence[str] = ()) -> NextStart:
+    """Return what the webhook would ask for. `pod`: the one in which the VM runs, or what its objects state of it."""
+    findings = share_managers.find_share_managers(pod, pod.metadata.namespace or "", view)
+    nodes = tuple(rank_share_managers(findings))
+    failing = _why_failing(pod, view)
+    if nodes:
+        evidence = evidence_for(nodes[0], findings)
+        why = evidence.why if evidence.use.is_own_disk else evidence.why_not_required
+    else:
+        why = no_share_manager(findings).why
+    problems = [why_no_vm_starts(node, view) for node in nodes]
+    unread = [each.sentence for each in problems if each and each.reason.columns.unread]
+    certain = problems[0] if problems and all(problems) and not unread else None
+    held = failing or certain
+    # A share-manager that its StorageClass confines to some nodes may be unable to follow.
+    served = [volume for volume in volumes_of(pod, view) if volume.state]
+    confined = bool(served) and all(volume.confined for volume in served)
+    return NextStart(
+        nodes=nodes,
+        cause=short_cause(held or why),
+        reason=why.reason.code,
+        because=why.sentence,
+        followed=not failing and why.reason is Reason.SHARE_MANAGER_NO_NODE and not confined,
+        held=held.sentence if held else "",
+        unread=unread,
+        checks=checks,
+        alone=_alone(findings),
+    )
+
+
+def _why_failing(pod: Pod, view: ClusterView) -> Why | None:
+    """Return that the VM has failed to start several times: the webhook then asks for no node."""
+    failing, _ = vm_facts.start_failures(pod, pod.metadata.namespace or "", view)
+    return failing if failing and vm_facts.fails_again(failing) else None
+
+
+def _alone(findings: Sequence[Finding]) -> bool | None:
+    served = [finding for finding in findings if finding.may_have_share_manager and finding.use is not ClaimUse.STATE]
+    if any(finding.use is ClaimUse.SHARED for finding in served):
+        return False
+    unknown = any(finding.unsure or finding.why.reason.columns.unread for finding in findings)
+    return None if unknown or not served else True
+
+
+def opt_in_change(why: Why | None, vm: str | None, owner: str, namespace: str) -> tuple[str, str]:
+    """Return the command that opts a VM in, or why there is none; two empty strings if the VM has opted in.
+
+    A command would override somebody who has opted the VM out, so there is none. What owns a VirtualMachine writes it
+    again, so there is none either.
+
+    Args:
+        why: why the VM does not ask; None if it does.
+        vm: its VirtualMachine; None if it has none.
+        owner: what owns the VirtualMachine, with its kind; empty for nobody.
+        namespace: of both.
+    """
+    if why is None:
+        return "", ""
+    if why.reason.columns.opted_out or why.reason.columns.unread:
+        return "", why.sentence
+    if vm is None:
+        return "", "no VirtualMachine owns this instance: its creator can set the annotation"
+    if owner:
+        return "", f"{owner} owns the VirtualMachine: set the annotation there"
+    return opt_in_command(vm, namespace), ""
+
+
+def opt_in_command(vm: str, namespace: str) -> str:
+    """Return the command that opts a VirtualMachine in.
+
+    KubeVirt copies the annotation to the pod of the VM's next start.
+    """
+    patch = shlex.quote(json.dumps(_CHANGE, separators=(",", ":")))
+    return f"kubectl patch virtualmachine {shlex.quote(vm)} -n {shlex.quote(namespace)} --type merge -p {patch}"

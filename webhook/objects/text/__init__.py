@@ -1,1 +1,0 @@
-"""JSON and YAML text, as kubectl reads it."""

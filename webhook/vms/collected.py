@@ -1,0 +1,145 @@
+"""The cluster that a command asks, live or from files, and the rows of the VMs that the user asked for.
+
+Invariant: counts, sentences and exit codes come from rows that no option hides, with what was not read beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, TextIO
+
+from msgspec import Struct
+
+from webhook.cluster_options import AnyClusterSettings, VMListSettings, opt_in_all_unknown, vm_names
+from webhook.objects.cluster import Cluster
+from webhook.objects.unread import of_other_versions, old_share_managers, require_pods, require_share_managers, unread
+from webhook.objects.vm_rows import VMRow, vm_rows
+from webhook.objects.webhook_settings import WebhookSettings, webhook_settings
+
+if TYPE_CHECKING:
+    from webhook.objects.parts import Part
+
+EXIT_YES: Final = 0
+"""It was said, and it is true."""
+EXIT_NO: Final = 1
+"""The answer is no."""
+EXIT_UNKNOWN: Final = 2
+"""It could not be answered."""
+
+
+def exit_code(*, unknown: object, no: object) -> int:
+    """Return the exit code of a command. What is not known comes first: nobody knows then that the answer is no."""
+    return EXIT_UNKNOWN if unknown else EXIT_NO if no else EXIT_YES
+
+
+class Collected(Struct, frozen=True, kw_only=True):
+    """What was collected for a command that lists VMs.
+
+    Attributes:
+        cluster: all of it.
+        webhook: the settings of the webhook.
+        namespace: of the VMs that the user asked for; empty for all.
+        names: theirs; none for all of them.
+        labels: those that their pods have, in words; empty for any.
+        all_rows: the row of each VM with these labels.
+        rows: those of these VMs.
+        problems: what of these could not be read.
+        first: the line about the time of a bundle; empty for anything else.
+        remarks: what a reader must know besides.
+    """
+
+    cluster: Cluster
+    webhook: WebhookSettings
+    namespace: str
+    names: Sequence[str]
+    labels: str
+    all_rows: Sequence[VMRow]
+    rows: Sequence[VMRow]
+    problems: list[str]
+    first: str
+    remarks: list[str]
+
+    @property
+    def where(self) -> str:
+        """The namespace in words."""
+        return f"namespace {self.namespace}" if self.namespace else "any namespace"
+
+    @property
+    def whose(self) -> str:
+        """The names or labels in words, after the word VM."""
+        return " of these names" if self.names else f" with labels {self.labels}" if self.labels else ""
+
+
+def collect(settings: VMListSettings, parts: Callable[[str], Sequence[Part]]) -> Collected:
+    """Read what a command needs, once. `parts` takes the namespace of the VMs, empty for all.
+
+    Raises:
+        UserError: no cluster can be reached, its pods can't be read, or Longhorn's namespace has no ShareManager.
+    """
+    names = vm_names(settings.names)  # A word that is not a name is an error before a cluster is asked.
+    cluster = _read(settings, lambda usual: parts(_namespace(settings, usual)))
+    require_share_managers(cluster, settings.longhorn_namespace)
+    webhook = webhook_settings(cluster, settings.longhorn_namespace)
+    namespace = _namespace(settings, cluster.namespace)
+    all_rows = vm_rows(cluster, webhook.policy, settings.selector)
+    rows = [row for row in all_rows if namespace in ("", row.vm.namespace) and (not names or row.vm.name in names)]
+    problems, made = unread(cluster), cluster.objects.bundle
+    first = f"the cluster as it was at {made.at}\n" if made and settings.manifests else ""
+    if webhook.problem and any(row.not_asked and row.not_asked.reason.columns.not_opted_in for row in rows):
+        problems.append(opt_in_all_unknown(webhook.problem))
+    return Collected(
+        cluster=cluster,
+        webhook=webhook,
+        namespace=namespace,
+        names=names,
+        labels=",".join(map(str, settings.selector.requirements)) if settings.selector else "",
+        all_rows=all_rows,
+        rows=rows,
+        problems=problems,
+        first=first,
+        remarks=[
+            f"the webhook's settings: {webhook.sentence}",
+            *of_other_versions(cluster),
+            *webhook.notes,
+            *old_share_managers(cluster, settings.longhorn_namespace),
+        ],
+    )
+
+
+def _namespace(settings: VMListSettings, usual: str) -> str:
+    return "" if settings.all_namespaces else settings.namespace or usual
+
+
+def _read(settings: VMListSettings, parts: Callable[[str], Sequence[Part]]) -> Cluster:
+    if settings.manifests:
+        described = Cluster.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
+        require_pods(described)
+        return described
+    from webhook.kube.collect import collect_at_terminal  # noqa: PLC0415 - the API client takes 1 s to import
+
+    found = collect_at_terminal(settings.client_config, settings.longhorn_namespace, parts)
+    return Cluster(found, longhorn_namespace=settings.longhorn_namespace)
+
+
+@contextmanager
+def open_cluster(settings: AnyClusterSettings, stderr: TextIO) -> Iterator[Cluster]:
+    """Open a cluster of which only what is asked for is read, until the block ends.
+
+    So somebody who may get one VM, and not list pods, still gets an answer.
+
+    Raises:
+        UserError: the files can't be read, or no API server answers.
+    """
+    if settings.manifests is not None:
+        described = Cluster.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
+        if described.objects.ignored:
+            counted = ", ".join(f"{count} {kind}" for kind, count in sorted(described.objects.ignored.items()))
+            stderr.write(f"{settings.manifests}: ignored objects that no rule reads: {counted}\n")
+        yield described
+        return
+    from webhook.kube import reader  # noqa: PLC0415 - the API client takes 1 s to import
+    from webhook.kube.live_cluster import LiveCluster  # noqa: PLC0415 - as reader
+
+    with reader.connect_for_terminal(settings.client_config) as (runner, api, origin):
+        yield LiveCluster(runner, api, origin, longhorn_namespace=settings.longhorn_namespace)
