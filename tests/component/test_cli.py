@@ -170,6 +170,6 @@ def test_many_problems_are_cut_short(tmp_path: Path, capsys: pytest.CaptureFixtu
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 21
     assert told[0].endswith(
-        "PersistentVolumeClaim: metadata.name: got a number, expected a string: put the value in quotes"
+        "PersistentVolumeClaim 1: metadata.name: got a number, expected a string: put the value in quotes"
     )
     assert told[-1] == "and 5 more"

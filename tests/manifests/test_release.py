@@ -169,8 +169,8 @@ def test_pip_installs_the_wheel(made: Path, tmp_path: Path) -> None:
     assert asked.stdout.split() == [str(packages / name / "__init__.py") for name in ("webhook", "certs")]
     assert packages.is_relative_to(venv)
     (packages / "needed.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
-    told = run(scripts / "kubectl-coschedule", "version", directory=tmp_path)
-    assert told.stdout.startswith(f"kubectl-coschedule {__version__}"), told.stderr
+    told = run(scripts / "kubectl-coschedule", "--version", directory=tmp_path)
+    assert told.stdout.startswith(f"kubectl-coschedule, version {__version__}"), told.stderr
     assert run(scripts / "kubevirt-coschedule-certs", "--help", directory=tmp_path).returncode == 0
     shown = run(scripts / "kubevirt-coschedule", "demo", directory=tmp_path)
     assert shown.returncode == 0, shown.stderr

@@ -28,12 +28,12 @@ MetricSource = Callable[[], Iterable[Metric]]
 
 
 def gauge(title: str, text: str, labels: Sequence[str], values: Values) -> Metric:
-    """Return a gauge as of now: its name without prefix, help text, label names and values."""
+    """Return a gauge with the current values: its name without prefix, help text, label names and values."""
     return _filled(GaugeMetricFamily(PREFIX + title, text, labels=labels), values)
 
 
 def counter(title: str, text: str, labels: Sequence[str], values: Values) -> Metric:
-    """Return a counter as of now: its name without prefix and `_total`, help text, label names and values."""
+    """Return a counter, as `gauge` does a gauge: its name is without `_total`, too."""
     return _filled(CounterMetricFamily(PREFIX + title, text, labels=labels), values)
 
 

@@ -34,7 +34,7 @@ def words(program: Program) -> dict[str, str]:
         "certs": "issue keep",
     }[program.module]
     common = program._asdict() | {"prints": program.prints.split()[0]}
-    return common | {"commands": commands, "values": "text yaml json"}
+    return common | {"commands": commands, "values": "text json"}
 
 
 @each_program
@@ -66,7 +66,7 @@ def test_bash_completes_commands_options_and_values(program: Program, tmp_path: 
     ("words", "lines"),
     [
         (["sta"], ["status\tShow which VMs are with their share-manager.", ":4"]),
-        (["explain", "-o", ""], ["text", "yaml", "json", ":4"]),
+        (["explain", "-o", ""], ["text", "json", ":4"]),
         (["status", "--manifests", ""], [":0"]),
         ([], ["bundle", "candidates", "demo", "explain", "reunite", "serve", "status", ":4"]),
     ],

@@ -59,7 +59,7 @@ def test_a_reader_that_has_gone_is_no_error(program: Program, words: str, tmp_pa
         told = program.run(*words.format(prints=program.prints.format(tmp_path)).split(), stdout=writer)
     finally:
         os.close(writer)
-    summary = "1 VM: 1 together\n" if program is WEBHOOK and words == "{prints}" else ""
+    summary = "1 VM: 1 together; 100 % together\n" if program is WEBHOOK and words == "{prints}" else ""
     assert (told.returncode, bool(told.stderr), told.stderr.startswith(summary)) == (0, bool(summary), True)
 
 

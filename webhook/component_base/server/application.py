@@ -1,6 +1,6 @@
 """An aiohttp application whose every error is one sentence: what was got, and what was expected.
 
-A refusal ends its connection, because the server does not read the body that follows. No answer has a traceback.
+A refusal whose body was not read ends its connection. No answer has a traceback.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ def application(
             response: web.StreamResponse = await handler(request)
         except web.HTTPException as refusal:
             refused(refusal.status)
-            refusal.text = f"{_sentence(request, refusal)}\n"
-            refusal.headers["Server"] = SERVER
-            refusal.force_close()
-            raise
+            # Not the exception itself: aiohttp would keep it, and with it the body, until the next garbage collection.
+            response = web.Response(
+                status=refusal.status, text=f"{_sentence(request, refusal)}\n", headers=refusal.headers
+            )
+            if not request.content.at_eof():
+                response.force_close()
         response.headers["Server"] = SERVER
         return response
 
