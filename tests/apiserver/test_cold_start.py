@@ -19,7 +19,7 @@ GATED: Final = [{"name": GATE}]
 ROLE: Final = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRole",
-    "metadata": {"name": f"{NAME}-pods"},
+    "metadata": {"name": NAME},
 }
 
 

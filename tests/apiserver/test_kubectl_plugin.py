@@ -52,7 +52,7 @@ def test_the_plugin_is_the_program(kubectl: Run, tmp_path: Path) -> None:
         kubeconfig = api.kubeconfig(tmp_path / "config", namespace="vms")
         told = kubectl("coschedule", "status", "--no-headers", KUBECONFIG=str(kubeconfig))
     assert [line.split()[0] for line in told.stdout.splitlines()] == ["mail", "web", "new", "cold", "db"]
-    summary = "5 VMs: 1 stuck, 1 apart, 1 pending, 1 free, 1 together"
+    summary = "5 VMs: 1 stuck, 1 apart, 1 pending, 1 free, 1 together; 25 % together of the 4 that can be compared"
     assert (told.returncode, told.stderr.splitlines()[0]) == (1, summary)
 
 
@@ -60,7 +60,7 @@ def test_the_help_says_what_the_user_types(kubectl: Run) -> None:
     """In the usage, in the examples, and where a mistake is reported."""
     told = kubectl("coschedule", "status", "--help")
     assert told.stdout.startswith("Usage: kubectl coschedule status [OPTIONS] [VM ...]")
-    assert "\n  kubectl coschedule status -n prod-vms\n" in told.stdout
+    assert "\n    kubectl coschedule status -n prod-vms\n" in told.stdout
     assert "kubevirt-coschedule" not in told.stdout
     told = kubectl("coschedule", "statsu")
     assert (told.returncode, told.stdout) == (2, "")

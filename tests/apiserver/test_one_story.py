@@ -25,7 +25,7 @@ from webhook import cli
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State
 
-SUMMARY: Final = "4 VMs: 1 stuck, 1 apart, 2 together"
+SUMMARY: Final = "4 VMs: 1 stuck, 1 apart, 2 together; 50 % together"
 PINNED_POD: Final = "virt-launcher-pinned-1"
 DESCRIBED: Final = {
     "apart": ["CoScheduled"],  # on the live migration's target nothing was decided
@@ -74,7 +74,12 @@ def test_status_as_data(story: Story, run: Run) -> None:
     """States, nodes, reasons, decisions and counts."""
     code, out, err = run("status -o json")
     found = json.loads(out)
-    assert (code, err.splitlines()[0], found["summary"], found["problems"]) == (1, SUMMARY, COUNTS, [])
+    assert (code, err.splitlines()[0], found["summary"], found["problems"]) == (
+        1,
+        SUMMARY,
+        {**COUNTS, "stopped": 0},
+        [],
+    )
     assert of_rows(found["items"]) == expected(story)
     pods = {vm: f"virt-launcher-{vm}-1" for vm in VMS} | {"apart": "virt-launcher-apart-2"}
     assert {row["name"]: row["pod"] for row in found["items"]} == pods

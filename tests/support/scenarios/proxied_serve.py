@@ -24,7 +24,6 @@ _EXACT_TIMES: Final = 20
 _JUST: Final = re.compile("last event [012] s ago")
 _ROLES: Final[tuple[Object, ...]] = (
     {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": NAME}},
-    {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": f"{NAME}-pods"}},
     {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role",
