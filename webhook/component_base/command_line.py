@@ -59,6 +59,7 @@ def command(
             callback=lambda **values: run(settings(**values)),
             help=f"{inspect.getdoc(run)}\n\n{_UNWRAPPED}{shown}",
             epilog=f"Exit codes: {exit_codes}",
+            context_settings=_HELP,  # click keeps the option of the first help, also of one without the program
         )
         group.add_command(made)
         return made

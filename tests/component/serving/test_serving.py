@@ -189,6 +189,12 @@ async def test_a_call_may_come_byte_by_byte(server: Listening) -> None:
         assert (await wire.reply()).response == {"bytes": 8}
 
 
+async def test_another_expectation_means_nothing(server: Listening) -> None:
+    """The caller gets its answer."""
+    async with await server.connect() as wire:
+        assert (await wire.ask(request(b"{}", expect="close"))).response == {"bytes": 2}
+
+
 async def test_expect_100_continue_is_answered_before_the_body(server: Listening) -> None:
     """A caller with `Expect: 100-continue` gets the interim answer, then its answer."""
     async with await server.connect() as wire:
