@@ -17,6 +17,7 @@ LABEL = "NodeSelectorMismatch: node node-a does not have the label storage=true 
 ROOM = "NoRoom: node node-b has too little of cpu"
 EXCLUDED = builders.recorded("preferred", "node-b", because=TAINT)
 EXCLUDES = builders.recorded("unchanged", because=LABEL, owner=builders.SHARE_MANAGER_UID)
+ON_SSD = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
 CONFINED = [
     builders.persistent_volume_claim("root", volume_name="pv-root"),
     builders.persistent_volume(
@@ -61,3 +62,23 @@ def test_what_can_pass_is_cured_by_a_migration(volume: list[Object]) -> None:
     """A full node does not exclude the VM for good."""
     found = remedy(builders.recorded("preferred", "node-b", because=ROOM), None, volume)
     assert (found.sentence[:21], bool(found.arguments)) == ("live-migrate the VM t", True)
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        pytest.param({"nodeSelector": {"disk": "ssd"}}, "does not have the label disk=ssd", id="its nodeSelector"),
+        pytest.param(
+            {"affinity": builders.node_affinity(required=[ON_SSD])}, "required node affinity", id="its own affinity"
+        ),
+    ],
+)
+def test_no_migration_is_advised_where_a_rule_of_the_vm_excludes_the_node(rules: Object, told: str) -> None:
+    """KubeVirt would make a pod that no node takes."""
+    started = builders.recorded("preferred", "node-b", because=ROOM)
+    vm = launcher("root", nodeName="node-a", annotations=started, conditions=[scheduled(LATER)], **rules)
+    found = the_row(vm, objects=[*disk("root"), *served("root", "node-b", EARLY), builders.node("node-b")]).remedy
+    assert found is not None
+    assert found.sentence.startswith("the VM can't run on the node of its share-manager: ")
+    assert told in found.sentence
+    assert not found.arguments
