@@ -1,4 +1,4 @@
-"""The health port of both programs: /healthz, /readyz and /metrics.
+"""The health port of both programs: /healthz, /readyz and /metrics. The last refuses a foreign name as the page does.
 
 No request changes anything here. /readyz answers 503 until the program can do its work.
 """
@@ -11,6 +11,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from webhook.component_base.server.application import application
+from webhook.component_base.server.local import check_host
 
 
 class Check(Struct, frozen=True):
@@ -50,6 +51,7 @@ def health_application(
         return web.Response(status=503 if failed else 200, text=f"{text}\n")
 
     async def scrape(request: web.Request) -> web.Response:
+        check_host(request)
         content_type, body = metrics(request.headers.get("Accept", ""))
         return web.Response(body=body, headers={"Content-Type": content_type})
 

@@ -1,26 +1,22 @@
 """The paths of the page: its files, and /api/state. GET and HEAD only.
 
 Everything comes from memory, and nothing waits, so that pages do not slow the calls down. The page answers only on the
-loopback address, which `kubectl port-forward` reaches, and no other pod. It refuses a foreign name in the header Host,
-because a website can point its name at the loopback address of a user's machine (DNS rebinding).
+loopback address, which `kubectl port-forward` reaches, and no other pod. It refuses a foreign name in the header Host.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from ipaddress import IPv6Address, ip_address
 from typing import Final
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from webhook.component_base.server.application import shown
+from webhook.component_base.server.local import check_local
 from webhook.page import assets
 from webhook.page.assets import Asset
 from webhook.page.feed import Feed
 
 STATE: Final = "/api/state"
-_LOCAL_NAME: Final = "localhost"
 
 # No resources of other origins, no inline code, no evaluation of text, and no frames around the page.
 CONTENT_SECURITY_POLICY: Final = (
@@ -40,39 +36,6 @@ def page_routes(feed: Feed) -> list[web.RouteDef]:
     """Return the routes of the page, for the application of the health port."""
     files = (web.get(path, partial(_file, asset)) for path, asset in assets.load_assets().items())
     return [web.get(STATE, partial(_state, feed)), *files]
-
-
-def check_local(request: web.BaseRequest) -> None:
-    """Let only callers of localhost pass.
-
-    Raises:
-        web.HTTPForbidden: the caller is another one.
-    """
-    if problem := _why_not_local(request):
-        raise web.HTTPForbidden(text=problem)
-
-
-def _why_not_local(request: web.BaseRequest) -> str:
-    """Return why the page does not answer this caller; empty if it does."""
-    address = request.transport.get_extra_info("sockname")[0] if request.transport else ""
-    if not _is_loopback(address):
-        return f"got a connection to {address}, expected one to localhost: kubectl port-forward makes it"
-    try:
-        host = urlsplit(f"//{request.host}").hostname or ""
-    except ValueError:
-        host = ""
-    if host == _LOCAL_NAME or _is_loopback(host):
-        return ""
-    return f"got the name {shown(request.host)}, expected localhost or 127.0.0.1 in the address"
-
-
-def _is_loopback(text: str) -> bool:
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return (mapped or address).is_loopback
 
 
 async def _file(asset: Asset, request: web.Request) -> web.Response:
