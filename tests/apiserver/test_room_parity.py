@@ -16,7 +16,7 @@ from support.strategies.room_situations import Situations
 
 SITUATIONS: Final = size("ROOM_PARITY_SITUATIONS")
 SEED: Final = int(os.environ.get("ROOM_PARITY_SEED", "7"))
-OVERCAUTIOUS_MOST: Final = 0.01  # of all
+OVERCAUTIOUS_MOST: Final = 0.02  # of all: only pods are drawn for which a node can be required, and most are bound
 SHOWN: Final = 20
 
 pytestmark = pytest.mark.soak
@@ -59,7 +59,7 @@ def test_hardly_anything_that_is_bound_is_said_not_to_fit(outcomes: list[Outcome
     [
         (FITS, 100 / 3),
         ("NoRoom: cpu", 3),
-        ("NoRoom: memory", 3),
+        ("NoRoom: memory", 2),
         ("NoRoom: pods", 1),
         ("NoRoom: ephemeral-storage", 1),
         ("NoRoom: devices.kubevirt.io/kvm", 0.5),
