@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 
 from support.fakes.watching import RESOURCES
@@ -15,6 +16,7 @@ from webhook.kube.wire import Decoders
 
 def test_the_table_of_parts_keeps_none_that_no_record_has() -> None:
     """If every pod runs on a node of its own, each has a part of its own, and takes it along."""
+    gc.collect()
     before = len(_shared)
     resource = RESOURCES[Kind.VIRT_LAUNCHER_POD]
     decode = Decoders(resource.wire).object
@@ -24,9 +26,10 @@ def test_the_table_of_parts_keeps_none_that_no_record_has() -> None:
     ]
     assert [record.pod_infos[0].on.node for record in kept] == [f"n-{i}" for i in range(50)]
     assert len({id(record.pod_infos[0].usage) for record in kept}) == 1
-    assert len(_shared) == before + 51
+    grown = len(_shared) - before
+    assert grown in (50, 51)  # another test's record can have the same Usage
     del kept[1:]
-    assert len(_shared) == before + 2
+    assert len(_shared) == before + grown - 49
 
 
 def test_parts_of_different_types_are_not_confused() -> None:
