@@ -17,6 +17,7 @@ from support.control_plane.kube_api import Api, Object
 from support.control_plane.kubevirt_kinds import with_any_fields
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import EVENTS, NAME, REUNITE, with_options
+from support.control_plane.tried import refusal
 from support.scenarios.admitting import until
 
 from webhook.core.live_migration.migration import migration_object
@@ -161,15 +162,6 @@ def confined(
     yield found
     for each in made:
         plane.api.delete(each)
-
-
-def refusal(api: Api, wanted: Object) -> str:
-    """What the API server says against an object, which it only tries; empty where it takes it."""
-    try:
-        api.create(wanted, dryRun="All")
-    except ApiError as error:
-        return error.message
-    return ""
 
 
 def test_an_event_is_our_own_and_about_a_vm(confined: Confined, plane: ControlPlane) -> None:

@@ -11,6 +11,7 @@ import pytest
 from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
+from support.control_plane.tried import refusal
 from support.drivers.status_runs import instance
 from support.objects import builders
 from support.scenarios.admitting import until
@@ -78,13 +79,6 @@ def test_the_account_may_create_only_what_the_program_creates(
     made["metadata"]["finalizers"] = ["kubevirt.io/migrationJobFinalize"]
     plane = installed.plane
     api = plane.as_user(plane.service_account(NAME, ACCOUNT))
-
-    def refusal(api: Api, wanted: Object) -> str:
-        try:
-            api.create(wanted, dryRun="All")
-        except ApiError as error:
-            return error.message
-        return ""
 
     until(lambda: reason in refusal(api, merged(made, change)), lambda: refusal(api, merged(made, change)))
     assert refusal(api, made) == ""

@@ -18,6 +18,7 @@ from month.account import OFF, PENDING, STRANDED, Account, Place
 from month.machines import Machines
 from month.plan import What
 from month.reuniting import PlanClock
+from support.generated_part import with_part
 from support.objects.builders import NAMESPACE
 from support.scenarios.reunite_runs import DEFAULTS
 
@@ -34,21 +35,11 @@ PARTS: Final[Mapping[tuple[str, str], Callable[[Mapping[str, Any]], str]]] = {
 }
 
 
-def render(text: str, name: str, part: str) -> str:
-    """The page with this part."""
-    before, start, rest = text.partition(f"<!-- {name}: ")
-    opening, _, rest = rest.partition("\n")
-    _, end, after = rest.partition(f"<!-- /{name} -->")
-    assert start, f"the page has no line <!-- {name}: ... -->"
-    assert end, f"the page has no line <!-- /{name} -->"
-    return f"{before}{start}{opening}\n\n{part}\n\n{end}{after}"
-
-
 @pytest.mark.parametrize(("page", "name"), PARTS)
 def test_a_page_has_the_figures_of_the_file(page: str, name: str) -> None:
     """Otherwise run `PYTHONPATH=tests python tests/unit/test_month.py`."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    assert render(text, name, PARTS[page, name](results.read())) == text
+    assert with_part(text, name, PARTS[page, name](results.read())) == text
 
 
 def test_the_file_is_of_whole_months_and_a_commit() -> None:
@@ -137,4 +128,4 @@ def test_an_hour_of_a_vm_is_counted_by_what_happened_to_it_last() -> None:
 if __name__ == "__main__":
     for file, title in PARTS:
         path = ROOT / file
-        path.write_text(render(path.read_text("utf-8"), title, PARTS[file, title](results.read())), "utf-8")
+        path.write_text(with_part(path.read_text("utf-8"), title, PARTS[file, title](results.read())), "utf-8")

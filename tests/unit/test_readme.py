@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 from support import tested_versions
+from support.generated_part import with_part
 
 from webhook.core.observe.vm_status import State
 from webhook.core.reunite.reports import EventReason
@@ -48,21 +49,11 @@ def page_of(name: str) -> Path:
     return REFERENCE / f"{PAGES.get(name, name)}.md"
 
 
-def render(name: str, text: str) -> str:
-    """Return a page of docs/reference with its generated part as the code has it now."""
-    before, start, rest = text.partition(f"<!-- {name}: ")
-    opening, _, rest = rest.partition("\n")
-    _, end, after = rest.partition(f"<!-- /{name} -->")
-    assert start, f"the page has no line <!-- {name}: ... -->"
-    assert end, f"the page has no line <!-- /{name} -->"
-    return f"{before}{start}{opening}\n\n{TABLES[name]()}\n\n{end}{after}"
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_a_page_of_the_reference_shows_what_the_code_has(name: str) -> None:
     """Otherwise run `PYTHONPATH=tests python tests/unit/test_readme.py`."""
     text = page_of(name).read_text(encoding="utf-8")
-    assert render(name, text) == text
+    assert with_part(text, name, TABLES[name]()) == text
 
 
 def test_the_readme_is_short_and_shows_the_annotation_at_once() -> None:
@@ -86,4 +77,4 @@ def test_the_readme_names_the_versions_that_the_tests_take() -> None:
 if __name__ == "__main__":
     for table in TABLES:
         file = page_of(table)
-        file.write_text(render(table, file.read_text(encoding="utf-8")), encoding="utf-8")
+        file.write_text(with_part(file.read_text(encoding="utf-8"), table, TABLES[table]()), encoding="utf-8")

@@ -58,7 +58,7 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO, color: 
     lines = [_counted(items, asking, found, problems, vm), *found.remarks, *_notes(shown, settings.output)]
     if not_known and not found.cluster.objects.bundle:
         lines.append(f"only VMs that run are shown: {not_known}")
-    known = {row.vm.name for row in found.all_rows if found.namespace in ("", row.vm.namespace)}
+    known = found.known_names
     absent = [f"{name}: no {vm} of this name {has} {_A_DISK}{did_you_mean(name, known)}" for name in missing]
     stderr.write(found.first + as_lines([*lines, *unread_lines(problems), *absent]))
     return exit_code(unknown=missing or problems, no=False)

@@ -130,6 +130,5 @@ def _absence(name: str, found: Collected, invocation: Invocation) -> str:
     elsewhere = sorted(row.vm.namespace for row in found.all_rows if row.vm.name == name)
     if elsewhere:
         return f"{sentence}; there is one in namespace {elsewhere[0]}: -n {elsewhere[0]}"
-    known = {row.vm.name for row in found.all_rows if found.namespace in ("", row.vm.namespace)}
     explained = invocation.line(f"explain vm/{name} -n {found.namespace or 'NAMESPACE'}")
-    return f"{sentence}{did_you_mean(name, known) or f'; try: {explained}'}"
+    return f"{sentence}{did_you_mean(name, found.known_names) or f'; try: {explained}'}"

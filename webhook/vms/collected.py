@@ -70,6 +70,11 @@ class Collected(Struct, frozen=True, kw_only=True):
         """The names or labels in words, after the word VM."""
         return " of these names" if self.names else f" with labels {self.labels}" if self.labels else ""
 
+    @property
+    def known_names(self) -> set[str]:
+        """The names of all VMs where the user asked, for a suggestion."""
+        return {row.vm.name for row in self.all_rows if self.namespace in ("", row.vm.namespace)}
+
 
 def collect(settings: VMListSettings, parts: Callable[[str], Sequence[Part]]) -> Collected:
     """Read what a command needs, once. `parts` takes the namespace of the VMs, empty for all.

@@ -22,7 +22,8 @@ from webhook.core.observe.node_problem import why_no_vm_starts
 from webhook.core.observe.why_apart import Apart
 from webhook.core.patch.decision_patch import as_created
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.plugins.node_affinity import matches_node_selector
+from webhook.core.scheduler.plugins.node_affinity import why_labels_mismatch, why_terms_mismatch
+from webhook.core.scheduler.state.node_info import NodeInfo
 from webhook.core.view import ClusterView, NoObject
 
 _HALTED: Final = "Halted"
@@ -130,10 +131,10 @@ def _known(vm: NamespacedName, view: ClusterView) -> _Known:
     vmi = view.get(refs.virtual_machine_instance(vm))
     name, unmigratable = vm.name, ""
     if not isinstance(vmi, NoObject):
-        if vmi.virtual_machine is None:
-            return _Known(vm=None, unmigratable=vmi.status.unmigratable if isinstance(vmi.status, VMIStatus) else "")
-        name = vmi.virtual_machine
         unmigratable = vmi.status.unmigratable if isinstance(vmi.status, VMIStatus) else ""
+        if vmi.virtual_machine is None:
+            return _Known(vm=None, unmigratable=unmigratable)
+        name = vmi.virtual_machine
     found = view.get(refs.virtual_machine(NamespacedName(vm.namespace, name)))
     owner = "" if isinstance(found, NoObject) else owner_of(found)
     return _Known(vm=name, owner=owner, unmigratable=unmigratable)
@@ -149,13 +150,8 @@ def _why_not_on(name: str, pod: Pod, view: ClusterView) -> Why | None:
     node = view.get(refs.node(name))
     if isinstance(node, NoObject):
         return None
-    labels = node.metadata.labels or {}
-    for key, value in (pod.spec.node_selector or {}).items():
-        if labels.get(key) != value:
-            return Reason.NODE_SELECTOR_MISMATCH.why(node=name, label=f"{key}={value}")
-    if not matches_node_selector(as_created(pod).spec.required_node_affinity, labels, name):
-        return Reason.NODE_AFFINITY_MISMATCH.why(node=name)
-    return None
+    info, spec = NodeInfo(node), as_created(pod).spec
+    return why_labels_mismatch(spec, info) or why_terms_mismatch(spec, info)
 
 
 def restart_command(name: str, namespace: str, strategy: str | None) -> str:
