@@ -115,6 +115,8 @@ def test_the_loop_gives_vms_to_the_stock_scheduler(installed: Installed, cluster
     before = [vm("db01", OLD), vm("db02", OLD), vm("other", "volcano")]
     definitions = [crd("VirtualMachine"), crd("VirtualMachineInstance")]
     cluster.namespace(builders.NAMESPACE)
+    for definition in definitions:
+        plane.api.delete(definition, missing_ok=True)  # and so the VMs that tests before left behind
     plane.install(definitions)
     try:
         for each in (*before, instance("db01", OLD), instance("other", "volcano")):
