@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import http.client
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.installed import Installed
-from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api
 from support.control_plane.rendering import NAME
 from support.control_plane.rendering import installed as rendered
@@ -97,26 +95,6 @@ def webhook(installed: Installed) -> Api:
 
 
 OF_AUTOSCALER: Final = {"fieldSelector": f"metadata.name={TITLE}"}
-OTHER_CONFIG_MAPS: Final[dict[str, Callable[[Api], Any]]] = {
-    "list all": lambda api: api.items("v1", "ConfigMap"),
-    "list those of a namespace": lambda api: api.items("v1", "ConfigMap", "kube-system"),
-    "list those of another name": lambda api: api.items("v1", "ConfigMap", fieldSelector="metadata.name=other"),
-    "list those of other names": lambda api: api.items("v1", "ConfigMap", fieldSelector=f"metadata.name!={TITLE}"),
-    "list those with a label": lambda api: api.items("v1", "ConfigMap", labelSelector="app=other"),
-    "watch all": lambda api: next(api.watch("v1", "ConfigMap", seconds=1)),
-    "watch those of another name": lambda api: next(
-        api.watch("v1", "ConfigMap", seconds=1, fieldSelector="metadata.name=other")
-    ),
-    "get one of that name": lambda api: api.get(cluster_autoscaler_status()),
-}
-
-
-@pytest.mark.parametrize("attempt", OTHER_CONFIG_MAPS.values(), ids=OTHER_CONFIG_MAPS)
-def test_the_webhook_may_read_no_other_config_map(attempt: Callable[[Api], Any], webhook: Api) -> None:
-    """The API server takes the name from the field selector, and compares it with the rule."""
-    with pytest.raises(ApiError) as caught:
-        attempt(webhook)
-    assert caught.value.status == http.client.FORBIDDEN
 
 
 def test_the_webhook_lists_and_watches_the_status_of_cluster_autoscaler(webhook: Api, installed: Installed) -> None:

@@ -17,7 +17,7 @@ from support.drivers.explaining import OPT_IN, volumes
 from support.drivers.explaining_plane import RBAC, service_account, viewer_binding
 from support.objects import builders
 from support.scenarios.cold_start import PASSPHRASE
-from support.scenarios.vm_scenes import STATES, scenes
+from support.scenarios.vm_scenes import scenes
 
 from webhook import cli
 
@@ -146,22 +146,6 @@ ASKED: Final = (
 def test_a_bundle_says_what_the_cluster_says(words: str, run: Run, bundle: Path) -> None:
     """Each row, each decision with its evidence, each hint, and the exit code."""
     assert without_origin(run(words, made_of=bundle)) == without_origin(run(words))
-
-
-def test_a_bundle_names_its_cluster_and_its_time(run: Run, plane: ControlPlane, bundle: Path) -> None:
-    """Ages in the table count from that time."""
-    made = json.loads(bundle.read_text())["items"][0]
-    found = json.loads(run("status -A -o json", made_of=bundle)[1])
-    assert found["at"] == made["at"]
-    assert found["cluster"] == f"{bundle}, made of context tests, {plane.url} at {made['at']}"
-    assert {item["name"]: item["state"] for item in found["items"] if item["namespace"] == NAMESPACE} == STATES
-
-
-def test_explain_shows_the_vm_that_is_stopped_too(run: Run) -> None:
-    """All VMs here ask, so `candidates` shows none of them."""
-    assert json.loads(run("candidates -A -o json")[1])["items"] == []
-    off = json.loads(run(f"explain vm/{STOPPED} -n {NAMESPACE} -o json")[1])["vm"]
-    assert (off["state"], off["node"], off["notAsked"], off["nextStart"]["followed"]) == ("stopped", None, "", True)
 
 
 def test_nothing_secret_is_in_a_bundle(run: Run, plane: ControlPlane, tmp_path: Path) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import http.client
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 from support.control_plane import vm_events
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.installed import NAME, Installed
-from support.control_plane.kube_answers import ApiError
-from support.control_plane.kube_api import Api, Object
+from support.control_plane.kube_api import Object
 from support.control_plane.kubectl import Kubectl
 from support.control_plane.vm_events import clear, events, written
 from support.control_plane.vm_starts import Start, Starting, nodes
@@ -125,27 +123,6 @@ def test_kubectl_describe_tells_it_too(story: Story, tmp_path: Path) -> None:
         ["Normal", "CoScheduled"],
     ]
     assert f"required on {story.node}: ShareManagerPod" in told
-
-
-REFUSED: Final[dict[str, Callable[[Api, Object], Any]]] = {
-    "get": lambda api, event: api.get(event),
-    "list": lambda api, _: api.items("v1", "Event", NAMESPACE),
-    "patch": lambda api, event: api.patch(event, {"count": 2}),
-    "delete": lambda api, event: api.delete(event),
-    "create another kind": lambda api, _: api.create(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": NAMESPACE}}
-    ),
-}
-
-
-@pytest.mark.parametrize("attempt", REFUSED.values(), ids=REFUSED)
-def test_the_right_is_to_create_and_no_more(story: Story, attempt: Callable[[Api, Object], Any]) -> None:
-    """The webhook's account can't even read what it has written."""
-    plane = story.installed.plane
-    event = events(plane.api)[0]
-    with pytest.raises(ApiError) as caught:
-        attempt(plane.as_user(plane.service_account(NAME, NAME)), event)
-    assert caught.value.status == http.client.FORBIDDEN
 
 
 def test_the_log_has_the_outcome_of_each_event(story: Story) -> None:

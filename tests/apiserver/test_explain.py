@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -13,7 +12,7 @@ import trustme
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane, User
 from support.control_plane.installed import NAME, Installed
-from support.control_plane.kubevirt_kinds import VMS, crd
+from support.control_plane.kubevirt_kinds import crd
 from support.drivers.explaining import a_vm
 from support.drivers.explaining_plane import NAMESPACE, RBAC, Run, runner, service_account
 from support.drivers.serving import cluster as example
@@ -88,48 +87,6 @@ def viewer(plane: ControlPlane) -> Iterator[User]:
     plane.api.delete(VIEWER)
 
 
-@pytest.fixture
-def without_kubevirt(plane: ControlPlane) -> Iterator[None]:
-    """The API server does not know KubeVirt's kinds."""
-    for definition in map(crd, VMS):
-        plane.api.delete(definition)
-        plane.api.wait_for(definition, lambda found: found is None, what="gone")
-    yield
-    plane.install_kubevirt()
-
-
-@pytest.mark.usefixtures("without_kubevirt")
-def test_a_cluster_without_kubevirt(explain: Run, plane: ControlPlane) -> None:
-    """`explain` distinguishes the API server's 404 for an unknown group from the 404 for an object."""
-    code, out, err = explain("vm/db")
-    assert (code, out) == (2, "")
-    assert (
-        err
-        == f"Error: vm/db: {origin(plane.url)} has no virtualmachines.kubevirt.io; expected a cluster with KubeVirt\n"
-    )
-
-
-@pytest.mark.usefixtures("with_vm")
-def test_a_vm_by_its_name(explain: Run, plane: ControlPlane) -> None:
-    """For which node the webhook would ask at its next start, on the cluster as it is."""
-    code, out, err = explain("vm/db")
-    found = json.loads(out)
-    assert (code, err) == (0, "")
-    assert (found["vm"]["nextStart"]["nodes"], found["cluster"], found["running"]) == (
-        ["node-a"],
-        origin(plane.url),
-        [],
-    )
-
-
-@pytest.mark.usefixtures("with_vm")
-def test_a_vm_that_is_not_there(explain: Run, plane: ControlPlane) -> None:
-    """The real API server's 404 for an object."""
-    code, out, err = explain("vm/nope")
-    assert (code, out) == (2, "")
-    assert err.startswith(f"Error: vm/nope: no VirtualMachine nope in namespace {NAMESPACE} of {origin(plane.url)}; ")
-
-
 @pytest.mark.usefixtures("with_vm")
 def test_a_user_without_rights_learns_which_permission_is_missing(explain: Run, nobody: User) -> None:
     """RBAC's own words: who, which verb, which resource, where."""
@@ -149,14 +106,6 @@ def test_a_user_with_some_rights_gets_a_partial_answer(explain: Run, viewer: Use
     assert any(note.startswith("who else uses the volumes is not known (403 Forbidden: ") for note in found["notes"])
 
 
-def test_a_wrong_token(explain: Run, plane: ControlPlane) -> None:
-    """The credentials are refused before anything is decided, and not shown."""
-    code, out, err = explain("vm/db", User("admin", "wrong-token"))
-    assert (code, out) == (2, "")
-    assert err.startswith(f"Error: {origin(plane.url)}: 401 Unauthorized: Unauthorized; expected ")
-    assert "wrong-token" not in err
-
-
 def test_a_wrong_authority(plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`explain` sends nothing to a server whose certificate the kubeconfig's authority has not signed, and names it."""
     kubeconfig = plane.kubeconfig(tmp_path / "kubeconfig", plane.admin)
@@ -169,15 +118,6 @@ def test_a_wrong_authority(plane: ControlPlane, tmp_path: Path, capsys: pytest.C
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith(f"Error: {origin(plane.url)}: the API server's certificate is not trusted: ")
-
-
-def test_an_api_server_that_is_down(explain: Run) -> None:
-    """The address and the cause."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-    code, out, err = explain("vm/db", server=f"https://{address}")
-    assert (code, out) == (2, "")
-    assert err.startswith(f"Error: {origin('https://' + address)}: can't connect to {address}: ")
 
 
 def test_a_pod_that_the_webhook_has_placed(explain: Run, plane: ControlPlane, installed: Installed) -> None:

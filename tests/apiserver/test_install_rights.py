@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 import pytest
 from support.control_plane.installed import NAME, Installed
@@ -175,50 +175,6 @@ def secret(name: str = TLS, namespace: str = NAME) -> Object:
 def configuration(name: str = NAME, kind: str = "MutatingWebhookConfiguration") -> Object:
     """A configuration of webhooks."""
     return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}}
-
-
-LABEL: Final = {"metadata": {"labels": {"changed": "true"}}}
-REFUSED: Final[dict[str, Callable[[Api], Any]]] = {
-    "read another Secret": lambda api: api.get(secret("other")),
-    "read a Secret of the name elsewhere": lambda api: api.get(secret(namespace=NAMESPACE)),
-    "list the namespace's Secrets": lambda api: api.items("v1", "Secret", NAME),
-    "list all Secrets": lambda api: api.items("v1", "Secret"),
-    "watch the namespace's Secrets": lambda api: next(api.watch("v1", "Secret", NAME, seconds=1)),
-    "watch its own Secret": lambda api: next(
-        api.watch("v1", "Secret", NAME, seconds=1, fieldSelector=f"metadata.name={TLS}")
-    ),
-    "create a Secret by POST": lambda api: api.create(secret("other")),
-    "create its own Secret by POST": lambda api: api.create(secret()),
-    "create another Secret by apply": lambda api: api.apply(secret("other")),
-    "create its Secret elsewhere": lambda api: api.apply(secret(namespace=NAMESPACE)),
-    "patch another Secret": lambda api: api.patch(secret("other"), LABEL),
-    "delete its own Secret": lambda api: api.delete(secret()),
-    "delete its authority": lambda api: api.delete(secret(AUTHORITY)),
-    "delete all Secrets": lambda api: api.call("DELETE", f"/api/v1/namespaces/{NAME}/secrets"),
-    "read another configuration": lambda api: api.get(configuration("other")),
-    "list the configurations": lambda api: api.items("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
-    "create a configuration": lambda api: api.create(configuration("other")),
-    "create another configuration by apply": lambda api: api.apply(configuration("other")),
-    "create its own configuration": lambda api: api.apply(configuration()),
-    "patch another configuration": lambda api: api.patch(configuration("other"), LABEL),
-    "replace its own configuration": lambda api: api.replace(configuration()),
-    "delete its own configuration": lambda api: api.delete(configuration()),
-    "patch a validating configuration of the name": lambda api: api.patch(
-        configuration(kind="ValidatingWebhookConfiguration"), LABEL
-    ),
-    "patch its Service": lambda api: api.patch({**secret(NAME), "kind": "Service"}, LABEL),
-    "get a token of the webhook's": lambda api: api.request_token(NAME, NAME),
-    "list pods": lambda api: api.items("v1", "Pod", NAME),
-    "read nodes": lambda api: api.items("v1", "Node"),
-}
-
-
-@pytest.mark.parametrize("attempt", REFUSED.values(), ids=REFUSED)
-def test_the_controller_is_refused(attempt: Callable[[Api], Any], keeper: Api) -> None:
-    """By the API server: 403, whatever is there or not there."""
-    with pytest.raises(ApiError) as caught:
-        attempt(keeper)
-    assert caught.value.status == http.client.FORBIDDEN
 
 
 def test_the_controller_keeps_its_three_objects(keeper: Api, installed: Installed) -> None:

@@ -16,10 +16,8 @@ from support.control_plane.cluster_state import ClusterState
 from support.control_plane.installed import Installed
 from support.control_plane.rendering import OPT_IN_ALL
 from support.control_plane.vm_starts import NODES, Start, Starting, decision, nodes, preferred
-from support.drivers.explaining_plane import service_account
 from support.drivers.serving import Serving
 from support.objects import builders
-from support.objects.builders import DECISION, WRITTEN
 from support.scenarios.admitting import admission_lines, created, until, until_watched
 
 from webhook import cli
@@ -30,15 +28,6 @@ VM: Final = Start("db01")
 COLD: Final = Start("db02")
 NODE: Final = NODES[3]
 NAMESPACE: Final = builders.labeled_namespace(builders.NAMESPACE, None)
-TENANT: Final = "opt-in-tenant"
-RBAC: Final = "rbac.authorization.k8s.io"
-BINDING: Final = {
-    "apiVersion": f"{RBAC}/v1",
-    "kind": "RoleBinding",
-    "metadata": {"name": TENANT, "namespace": builders.NAMESPACE},
-    "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": TENANT},
-    "subjects": [{"kind": "ServiceAccount", "name": TENANT, "namespace": builders.NAMESPACE}],
-}
 EVERY: Final = ("--opt-in-all", "required")
 
 
@@ -144,16 +133,6 @@ def test_a_vm_with_an_annotation_of_its_own_is_sent_once(installed: Installed, c
         assert len(admission_lines(server)) == before + 2
 
 
-def test_a_decision_that_a_user_copied_is_removed(installed: Installed) -> None:
-    """From a VM that opted out, and from one that nothing opts in. `kubectl describe` must not show what is not so."""
-    copied = {DECISION: "required on nowhere: copied", WRITTEN: '{"nodes":["nowhere"],"owner":"another-start"}'}
-    with started(installed) as (_, starting):
-        for start, opt_in in (("1", "false"), ("2", None)):
-            pod = starting.vm(VM, start, opt_in=opt_in, annotations=copied)
-            assert decision(pod) == ""
-            assert WRITTEN not in (pod["metadata"].get("annotations") or {})
-
-
 def test_a_share_manager_pod_follows_a_vm_that_the_label_opts_in(installed: Installed) -> None:
     """Also the target of an earlier migration, which carries nothing of the webhook."""
     with started(installed) as (_, starting):
@@ -170,21 +149,6 @@ def test_a_share_manager_pod_follows_a_vm_that_the_label_opts_in(installed: Inst
         assert preferred(starting.share_manager(COLD, dryRun="All")) == {}
 
 
-def test_a_wrong_label_is_a_warning(installed: Installed) -> None:
-    """The pod stays unchanged, and the client that creates it reads what to correct."""
-    with started(installed) as (_, starting):
-        label(installed, "yes")
-
-        def warned() -> bool:
-            warnings = created(starting.api, VM.launcher("tried", opt_in=None)).warnings
-            return any(
-                f"of Namespace {builders.NAMESPACE}: got 'yes', expected true, false" in each for each in warnings
-            )
-
-        until(warned, "a warning")
-        assert tried(installed) == ""
-
-
 def test_the_setting_opts_in_every_vm(installed: Installed, rows: Any) -> None:
     """With the component, except for the VMs and Namespaces that say false."""
     with started(installed, *EVERY, component=OPT_IN_ALL) as (_, starting):
@@ -197,40 +161,3 @@ def test_the_setting_opts_in_every_vm(installed: Installed, rows: Any) -> None:
         label(installed, "false")
         until_decided(installed, "")
         assert rows() == {}
-
-
-@pytest.mark.parametrize("may_read", [True, False], ids=["who may read it", "who may not"])
-def test_status_for_a_user_of_the_namespace(
-    installed: Installed,
-    may_read: bool,  # noqa: FBT001 - a row
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A Role of the namespace may allow to read the Namespace. Else one sentence says so, and the rest is there."""
-    read = [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}] if may_read else []
-    role = {
-        **{key: BINDING[key] for key in ("apiVersion", "metadata")},
-        "kind": "Role",
-        "rules": [{"apiGroups": [""], "resources": ["pods", "persistentvolumeclaims"], "verbs": ["list"]}, *read],
-    }
-    with started(installed) as (_, starting), ExitStack() as here:
-        label(installed, "true")
-        starting.vm(VM, opt_in=None)
-        starting.vm(COLD)
-        user = service_account(installed.plane, TENANT)
-        for each in (role, BINDING):
-            starting.api.apply(each)
-            here.callback(starting.api.delete, each)
-        kubeconfig = installed.plane.kubeconfig(tmp_path / "kubeconfig", user)
-        words = ["status", "-n", builders.NAMESPACE, "-o", "name", "--kubeconfig", str(kubeconfig)]
-        resources = [
-            f"virtualmachineinstance.kubevirt.io/{vm}" for vm in ((VM.vm, COLD.vm) if may_read else (COLD.vm,))
-        ]
-
-        def printed() -> bool:
-            cli.main(words)
-            out, err = capsys.readouterr()
-            told = [line for line in err.splitlines() if 'cannot get resource "namespaces"' in line]
-            return sorted(out.split()) == resources and len(told) == (not may_read)
-
-        until(printed, "the rows that this user may see")

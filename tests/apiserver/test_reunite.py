@@ -100,23 +100,10 @@ def test_a_dry_run_is_printed_and_writes_nothing(dry_run: str, once: Once, contr
     gc.collect()  # pytest fails a test that leaves a connection open
 
 
-def test_a_bundle_says_the_same(once: Once, control_plane: ControlPlane, tmp_path: Path, capsys: Any) -> None:
-    """Made by somebody who may read all of the cluster, and read without the cluster. It never writes."""
-    kubeconfig = control_plane.kubeconfig(tmp_path / "bundle", control_plane.admin)
-    file = tmp_path / "cluster.json"
-    assert cli.main(["bundle", "--file", str(file), "--kubeconfig", str(kubeconfig)]) in {0, 2}
-    capsys.readouterr()
-    live = once()[1]
-    assert cli.main(["reunite", "--manifests", str(file)]) == 0
-    assert re.sub(" +", " ", capsys.readouterr().out) == live
-    assert cli.main(["reunite", "--manifests", str(file), "--dry-run", "none"]) == 2
-    assert "expected a live cluster to write to" in capsys.readouterr().err
-
-
 def test_kubectl_takes_a_list(
     once: Once, control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is YAML for `kubectl create`, comments and all. Nothing is in it if another pod does not want the VM there."""
+    """It is YAML for `kubectl create`, comments and all."""
 
     def listed() -> tuple[list[Object], str]:
         kubeconfig = control_plane.kubeconfig(tmp_path / "list", control_plane.admin)
@@ -134,47 +121,6 @@ def test_kubectl_takes_a_list(
     assert migration["spec"] == {"vmiName": "moved", "addedNodeSelector": {"kubernetes.io/hostname": "host-node-a"}}
     assert "labels" not in migration["metadata"]  # it is its user's, and not one of `reunite`
     assert "moved-reunite-1: from node node-b to node node-a" in once()[1]
-    control_plane.api.create(unfriendly("node-a"))
-    try:
-        why = "a pod that is, or will be, in the same kubernetes.io/hostname as node node-a has a required"
-        offered, out = listed()
-        assert (offered, f"NotPlaceable: {why}" in out) == ([], True)
-        assert f"NotPlaceable: {why}" in once()[1]
-    finally:
-        control_plane.api.delete(unfriendly("node-a"))
-
-
-def unfriendly(node: str) -> Object:
-    """A pod of another application on a node, with an anti-affinity to every virt-launcher pod."""
-    rule = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"kubevirt.io": "virt-launcher"}}}
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "unfriendly", "namespace": NAMESPACE},
-        "spec": {
-            "nodeName": node,
-            "affinity": {"podAntiAffinity": required},
-            "containers": [{"name": "app", "image": "example.invalid/app"}],
-            "terminationGracePeriodSeconds": 0,
-        },
-    }
-
-
-def test_the_first_rule_that_says_no_is_printed(once: Once) -> None:
-    """Here a VM without the annotation, where the default is off."""
-    assert "NotAsked: the VM's annotation kubevirt-scheduler/reunite is not set" in once("--default", "off")[1]
-
-
-def test_nothing_is_done_while_kubevirt_is_upgraded(once: Once, control_plane: ControlPlane) -> None:
-    """As KubeVirt's own workload updater does nothing then."""
-    control_plane.api.patch(KUBEVIRT, {"status": {"targetDeploymentID": "new", "observedDeploymentID": "old"}})
-    try:
-        code, out, _ = once("--dry-run", "none")
-    finally:
-        control_plane.api.patch(KUBEVIRT, {"status": {"targetDeploymentID": None, "observedDeploymentID": None}})
-    assert (code, migrations(control_plane)) == (0, [])
-    assert "KubeVirtChanges: KubeVirt changes: its observed and its target" in out
 
 
 def test_a_vm_that_is_apart_is_migrated_once(once: Once, control_plane: ControlPlane) -> None:
@@ -192,16 +138,6 @@ def test_a_vm_that_is_apart_is_migrated_once(once: Once, control_plane: ControlP
     assert created["metadata"]["labels"] == {"kubevirt-scheduler/reunite": "true"}
     assert created["metadata"]["annotations"] == {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "60"}
     assert created["spec"] == {"vmiName": "moved", "addedNodeSelector": {"kubernetes.io/hostname": "host-node-a"}}
-
-
-def test_what_still_holds_is_reported_once_in_half_an_hour(once: Once, control_plane: ControlPlane) -> None:
-    """The Events in the cluster say it: the program remembers nothing."""
-    once("--dry-run", "none")
-    for _ in range(3):
-        once("--dry-run", "none")
-    events = control_plane.api.items("v1", "Event", NAMESPACE, fieldSelector="reason=ReuniteWaiting")
-    of_moved = [each["message"] for each in events if each["involvedObject"]["name"] == "moved"]
-    assert len(of_moved) == len(set(of_moved))
 
 
 @pytest.mark.parametrize(("phase", "reason"), [("Succeeded", "ReuniteSucceeded"), ("Failed", "ReuniteFailed")])

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import http.client
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from support.control_plane.installed import NAME, Installed
-from support.control_plane.kube_answers import ApiError
-from support.control_plane.kube_api import Api, Object
+from support.control_plane.kube_api import Object
 from support.control_plane.tried import refusal
-from support.drivers.status_runs import instance
-from support.objects import builders
 from support.scenarios.admitting import until
 from support.scenarios.reunite_account import (
     ACCOUNT,
-    KUBEVIRT,
     NAMESPACE,
-    migration,
     reunite_account,
 )
 
@@ -83,34 +77,3 @@ def test_the_account_may_create_only_what_the_program_creates(
     until(lambda: reason in refusal(api, merged(made, change)), lambda: refusal(api, merged(made, change)))
     assert refusal(api, made) == ""
     assert refusal(plane.api, merged(made, change)) == ""
-
-
-REFUSED: Final[dict[str, Callable[[Api], Any]]] = {
-    "delete a migration": lambda api: api.delete(migration("x")),
-    "change a migration": lambda api: api.patch(migration("x"), {"spec": {"vmiName": "other"}}),
-    "change a VM": lambda api: api.patch(instance("moved"), {"metadata": {"labels": {"changed": "true"}}}),
-    "delete a VM": lambda api: api.delete(instance("moved")),
-    "delete a pod": lambda api: api.delete(
-        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": NAMESPACE}}
-    ),
-    "delete many migrations": lambda api: api.call(
-        "DELETE", f"/apis/kubevirt.io/v1/namespaces/{NAMESPACE}/virtualmachineinstancemigrations"
-    ),
-    "read Secrets": lambda api: api.items("v1", "Secret", NAME),
-    "read a pod": lambda api: api.get(
-        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": NAMESPACE}}
-    ),
-    "cordon a node": lambda api: api.patch(builders.node("node-a"), {"spec": {"unschedulable": True}}),
-    "change KubeVirt": lambda api: api.patch(KUBEVIRT, {"spec": {"configuration": {}}}),
-    "change a ShareManager": lambda api: api.patch(builders.share_manager("page"), {"spec": {"image": "x"}}),
-}
-
-
-@pytest.mark.parametrize("attempt", REFUSED.values(), ids=REFUSED)
-def test_the_account_is_refused(attempt: Callable[[Api], Any], account: Path, installed: Installed) -> None:
-    """By the API server: 403, whatever is there or not there."""
-    assert account
-    api = installed.plane.as_user(installed.plane.service_account(NAME, ACCOUNT))
-    with pytest.raises(ApiError) as caught:
-        attempt(api)
-    assert caught.value.status == http.client.FORBIDDEN

@@ -8,15 +8,14 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 from support.control_plane.cluster_state import ClusterState
-from support.control_plane.installed import NAME, Installed
+from support.control_plane.installed import Installed
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.kubevirt_kinds import crd
-from support.control_plane.rendering import installed as rendered
-from support.drivers.serving import Client, Serving
+from support.drivers.serving import Serving
 from support.objects import builders, builders_pods
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
-from support.scenarios.admitting import admission_lines, caches, created, until, until_watched
+from support.scenarios.admitting import admission_lines, created, until_watched
 
 KINDS: Final = ("VirtualMachine", "VirtualMachineInstance")
 HOMES: Final = {
@@ -31,7 +30,6 @@ HOMES: Final = {
 INSTANCES: Final = [vm for vm in HOMES if vm != "forged"]
 FAILURES: Final = {"failed": 1}
 STOPPED: Final = virtual_machine("stopped", ["own", "sharing"])
-_READY: Final = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 _BAD_LABEL: Final = {"tests/refused": "by the API server, after all webhooks"}
 
 
@@ -141,44 +139,3 @@ def test_a_claim_that_a_stopped_vm_names_is_shared(here: Here, server: Serving) 
     assert "its volume is also used by VM stopped" in pod.decision
     line = last(server, "sharing")
     assert (line["decision"], line["reason"], "reads" in line) == ("preferred", "SharedClaim", False)
-
-
-@pytest.fixture
-def without_the_right(here: Here) -> Iterator[None]:
-    """The rights are of an older version."""
-    role = next(each for each in rendered() if each["kind"] == "ClusterRole" and each["metadata"]["name"] == NAME)
-    left = [each for each in role["rules"] if "kubevirt.io" not in each["apiGroups"]]
-    assert len(left) < len(role["rules"])
-    account = here.installed.plane.as_user(here.installed.plane.service_account(NAME, NAME))
-
-    def may_list() -> bool:
-        try:
-            account.items("kubevirt.io/v1", "VirtualMachine")
-        except ApiError as error:
-            if error.status == http.client.FORBIDDEN:
-                return False
-            raise
-        return True
-
-    until(may_list, "the right")
-    here.api.apply({**role, "rules": left})
-    try:
-        until(lambda: not may_list(), "the refusal")
-        yield
-    finally:
-        here.api.apply(role)
-        until(may_list, "the right")
-
-
-@pytest.mark.usefixtures("without_the_right")
-def test_without_the_right_every_vm_stays_unchanged(here: Here) -> None:
-    """Whether the VMs exist is not known. The pods say so, and nothing waits for it: the replica is ready."""
-    with here.installed.serving() as serving:
-        here.installed.until_called()
-        kinds = [f"{kind.lower()}s.kubevirt.io" for kind in KINDS]
-        until_watched(serving, unwatched=kinds)
-        until(lambda: all("forbidden" in caches(serving)[kind].detail for kind in kinds), "a refusal")
-        with Client(serving.health_port) as client:
-            assert client.ask(_READY).status == http.client.OK
-        for vm in INSTANCES:
-            assert created(here.api, here.pod(vm)).decision.startswith("unchanged: OwnerLookupFailed: ")

@@ -31,7 +31,6 @@ SIZES: Final = {
     ),
     "STORM_VMS": Size(100, 300, 500, "VMs that start at once"),
     "STORM_ROUNDS": Size(1, 1, 10, "times that each storm is repeated"),
-    "COLD_STARTS": Size(60, 200, 200, "VMs that start from nothing at once"),
     "ROLLING_CREATES": Size(300, 1_000, 10_000, "pods created, at least, while replicas are replaced"),
     "ROTATION_CREATES": Size(300, 1_500, 10_000, "pods created, at least, while certificates rotate"),
     "ROTATIONS": Size(2, 6, 40, "rotations, at least, meanwhile"),

@@ -17,7 +17,6 @@ PAGE: Final = TESTS.parent / "docs/security.md"
 INSTALL_RIGHTS: Final = "apiserver/test_install_rights.py"
 CERTS_POLICY: Final = "apiserver/test_certs_policy.py"
 CONFINED: Final = "apiserver/test_confined_accounts.py"
-CERTS_RIGHTS: Final = "apiserver/test_certs_rights.py"
 REUNITE_POLICY: Final = "apiserver/test_reunite_policy.py"
 INSTALL_POD: Final = "manifests/test_install_pod.py"
 VARIANTS: Final = "manifests/test_install_variants.py"
@@ -38,7 +37,7 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     "The webhook can read no Secret": (
         f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",
         f"{CONFINED}::test_an_event_is_our_own_and_about_a_vm",
-        f"{CERTS_RIGHTS}::test_the_account_may_write_three_objects_and_nothing_else",
+        f"{INSTALL_RIGHTS}::test_the_controller_may_do_this_and_nothing_else",
         f"{CERTS_POLICY}::test_the_controller_may_change_no_field_of_a_webhook",
         f"{CERTS_POLICY}::test_the_controller_may_write_only_certificates_into_a_secret",
         f"{CERTS_POLICY}::test_the_controller_may_take_no_field_from_a_field_manager",
@@ -77,7 +76,7 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     ),
     "Somebody takes over the webhook's pod": (f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",),
     "Somebody takes over the certificate controller's pod": (
-        f"{CERTS_RIGHTS}::test_the_account_may_write_three_objects_and_nothing_else",
+        f"{INSTALL_RIGHTS}::test_the_controller_may_do_this_and_nothing_else",
         f"{CERTS_POLICY}::test_the_controller_may_change_no_metadata",
     ),
     "Somebody takes over `reunite`": (

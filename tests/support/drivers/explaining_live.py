@@ -16,7 +16,6 @@ from webhook import cli
 
 DECISION: Final = "kubevirt-scheduler/decision"
 KUBEVIRT: Final = "/apis/kubevirt.io/v1/namespaces/vms"
-LONGHORN: Final = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
 CLAIMS: Final = "/api/v1/namespaces/vms/persistentvolumeclaims"
 
 

@@ -137,12 +137,3 @@ def put(api: StaticApi, *objects: dict[str, Any]) -> None:
 def migrations(ran: Ran) -> list[Any]:
     """The documents of a plan, which kubectl would create."""
     return [document for document in yaml.safe_load_all(ran.out) if document]
-
-
-def sentences(ran: Ran, vm: str) -> list[str]:
-    """What a plan offers for a VM: its comments without their marks, and without the VM's state, why and remedy."""
-    lines = ran.out.splitlines()
-    start = next(index for index, line in enumerate(lines) if line.startswith(f"# vms/{vm} is "))
-    rest = [line.removeprefix("#   ") for line in lines[start + 1 :]]
-    said = rest[: next((i for i, line in enumerate(rest) if lines[start + 1 + i][:4] != "#   "), len(rest))]
-    return [line for line in said if not line.startswith(("why: ", "to do: "))]

@@ -1,4 +1,4 @@
-"""The program on a control plane full of VMs that are stopped, and what it does as they start.
+"""The program on a control plane with VMs that are stopped, and what it does as they start.
 
 The program reads the cluster through a proxy, which records every request and can delay a watch. A cache behind a
 delayed watch is synced and lacks the newest objects. The recorded requests show what an admission costs the API server.
@@ -37,7 +37,7 @@ class Seen(NamedTuple):
 
     Attributes:
         reads: the program's requests, except watches.
-        lines: its log lines of share-manager pods; not of all of them in a storm.
+        lines: its log lines of share-manager pods.
         failed_open: calls that failed open, of either entry.
         before, after: the program's metrics.
     """
@@ -64,11 +64,6 @@ class Seen(NamedTuple):
         """Whether each call has read so many objects: none has read more, and all together have read as many."""
         at_most = self._more(f"{_PREFIX}_reads_bucket", le=str(float(objects)))
         return (at_most, self._more(f"{_PREFIX}_reads_sum")) == (self.calls, objects * self.calls)
-
-    @property
-    def in_time(self) -> float:
-        """The share of calls that were answered within 10 ms."""
-        return self._more(f"{_PREFIX}_duration_seconds_bucket", le="0.01") / self.calls
 
     def _more(self, name: str, **labels: str) -> int:
         had, has = (

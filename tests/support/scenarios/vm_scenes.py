@@ -16,8 +16,6 @@ from support.objects.fleets import EARLY, LATER, disk, scheduled, served
 
 Object = dict[str, Any]
 NODES: Final = ("node-a", "node-b", "node-c")
-STATES: Final = {"db": "together", "moved": "apart", "pinned": "stuck", "cold": "free"}
-"""VM -> state, of `scenes`."""
 _MORE_THAN_A_NODE_HAS: Final = "4096"
 
 
