@@ -120,18 +120,3 @@ def test_an_install_by_kubectl_is_taken_over_on_request_only(plane: ControlPlane
     assert trust(plane.api.get(CONFIGURATION)) == trust(kept[1])
     assert {key for key in everything(plane.api).keys() - objects if not key[2].startswith(RELEASES)} == set()
     helm("uninstall", NAME)
-
-
-def test_longhorn_can_come_later(plane: ControlPlane, helm: Helm) -> None:
-    """Without its namespace the install fails, and the error names it; the same command as an upgrade completes it."""
-    longhorn = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": builders.LONGHORN_NAMESPACE}}
-    plane.api.delete(longhorn)
-    end_namespace(plane.api, builders.LONGHORN_NAMESPACE)
-    before = everything(plane.api)
-    said = helm.said("install", NAME, str(CHART), "--create-namespace")
-    assert said.code != 0
-    assert f'namespaces "{builders.LONGHORN_NAMESPACE}" not found' in said.errors
-    plane.api.create(longhorn)
-    helm.upgrade("--install")
-    assert grown(plane, before) == {*map(identity, installed()), identity(longhorn)}
-    helm("uninstall", NAME)

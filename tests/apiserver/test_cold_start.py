@@ -9,7 +9,7 @@ import pytest
 from support.control_plane import audit
 from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_api import Object
-from support.control_plane.vm_starts import GATE, NODES, Start, decision, only_on, preferred
+from support.control_plane.vm_starts import GATE, NODES, Start, decision
 from support.scenarios.admitting import caches, until, until_watched
 from support.scenarios.cold_starting import PODS, WEBHOOK, Here, pods_on, stopped, tickets_of
 
@@ -130,48 +130,3 @@ def test_a_vm_whose_end_is_still_on_its_way_to_us(here: Here) -> None:
         assert placed(here, pod) == node
     assert list(pod["spec"]["affinity"]) == ["podAffinity"]
     assert list(pod["spec"]["affinity"]["podAffinity"]) == ["preferredDuringSchedulingIgnoredDuringExecution"]
-
-
-def test_a_vm_that_is_ending(here: Here) -> None:
-    """Until its pod is gone its disk is used there."""
-    launcher = here.starting.vm(VM)
-    node = here.starting.placed(launcher)
-    here.starting.api.call("DELETE", here.starting.api.path(launcher), parameters={"gracePeriodSeconds": "60"})
-    here.until_known()
-    with here.seeing() as seen:
-        assert placed(here, here.starting.share_manager(VM)) == node
-    assert (seen().reads, seen().reasons) == ([], {"ConsumerTerminating"})
-
-
-def test_a_quick_restart(here: Here) -> None:
-    """The VM's new pod is elsewhere while its old one ends: the share-manager pod, made again, follows the new one."""
-    api = here.starting.api
-    old = here.starting.vm(VM, affinity=only_on("node-b"))
-    here.starting.ticket(VM, here.starting.placed(old))
-    here.until_known()
-    first = here.starting.share_manager(VM)
-    assert placed(here, first) == "node-b"
-    api.call("DELETE", api.path(old), parameters={"gracePeriodSeconds": "60"})
-    new = here.starting.vm(VM, "2", affinity=only_on("node-c"))
-    assert here.starting.placed(new) == "node-c"
-    here.starting.ticket(VM, "node-b", "node-c")
-    here.until_known()
-    api.delete(first)
-    with here.seeing() as seen:
-        again = here.starting.share_manager(VM)
-        assert placed(here, again) == "node-c"
-    assert preferred(again) == {"node-c": 100}
-    assert (seen().reads, seen().reasons) == ([], {"ConsumerOnNode"})
-
-
-def test_a_vm_that_did_not_ask(here: Here) -> None:
-    """Its share-manager pod is none of our business."""
-    node = here.starting.placed(here.starting.vm(VM, opt_in=None))
-    here.starting.ticket(VM, node)
-    here.until_known()
-    with here.seeing() as seen:
-        pod = here.starting.share_manager(VM)
-        assert placed(here, pod) in NODES
-    assert ("affinity" in pod["spec"], decision(pod)) == (False, "")
-    assert seen().reads == [tickets_of(VM)]
-    assert (seen().reasons, seen().failed_open) == ({"ConsumerNotOptedIn"}, 0)

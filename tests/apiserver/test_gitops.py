@@ -78,16 +78,3 @@ def test_a_synced_install_has_no_difference_after_the_injection(
     assert tool.differences() == set()
     plane.api.patch(DEPLOYMENT, {"spec": {"replicas": 7}})
     assert tool.differences("--force-conflicts") == {identity(DEPLOYMENT)}
-
-
-@each_manager
-def test_an_install_by_kubectl_can_be_taken_over(manager: str, plane: ControlPlane, tmp_path: Path) -> None:
-    """Another field manager made the objects, the controller wrote the caBundle: no conflict, and no difference."""
-    Kubectl(plane, tmp_path)("apply", "-k", MANIFESTS)
-    with keeper(plane, tmp_path):
-        pass
-    injected = trust(plane.api.get(CONFIGURATION))
-    tool = Tool(plane, tmp_path, manager)
-    assert tool.differences() == set()
-    tool.sync()
-    assert trust(plane.api.get(CONFIGURATION)) == injected

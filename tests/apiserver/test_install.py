@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -10,7 +9,6 @@ from typing import Final
 import pytest
 import yaml
 from controlplane import build
-from support.control_plane import rendering
 from support.control_plane.certs_process import AUTHORITY_SECRET, CONFIGURATION, SECRET, keeper, trust
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kube_api import Object
@@ -38,7 +36,6 @@ CLIENT_SIDE: Final = ("apply", "--validate=strict", "-f")
 SERVER_SIDE: Final = ("apply", "--validate=strict", "--server-side", "-f")
 KUSTOMIZED: Final = ("apply", "--validate=strict", "-k")
 BOTH: Final = {"client-side": CLIENT_SIDE, "server-side": SERVER_SIDE}
-OF_THE_OPERATOR: Final = ("ServiceMonitor", "PrometheusRule")
 OF_THE_API_SERVER: Final = ("IPAddress",)  # a Service's, made and deleted with it
 
 KEPT: Final = (SECRET, AUTHORITY_SECRET)
@@ -90,16 +87,6 @@ def test_an_install_comes_and_goes_whole(
     assert everything(plane.api).keys() - before.keys() == {NAMESPACE}
     assert end_namespace(plane.api, NAME) == []
     assert everything(plane.api).keys() == before.keys()
-
-
-@each_install
-def test_client_verification_can_be_applied(install: str, plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
-    """The component is taken too, and its ConfigMap goes with the namespace."""
-    admin(*KUSTOMIZED, rendering.with_options(tmp_path, rendering.CLIENT_VERIFICATION, install=install))
-    (tmp_path / "client-ca.crt").write_text("PEM")
-    config_map = f"{NAME}-client-ca"
-    admin("-n", NAME, "create", "configmap", config_map, f"--from-file=ca.crt={tmp_path / 'client-ca.crt'}")
-    assert remove(plane, admin, install) == [("ConfigMap", NAME, config_map)]
 
 
 @pytest.mark.parametrize(
@@ -165,17 +152,6 @@ def grown(plane: ControlPlane, before: dict[Identity, Object]) -> set[Identity]:
     return {key for key in everything(plane.api).keys() - before.keys() if key[0] not in OF_THE_API_SERVER}
 
 
-def test_a_secret_made_by_hand_is_taken_over(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
-    """Of another type, and not the certificate controller's: it puts a pair of its own in it."""
-    plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}})
-    data = {key: base64.b64encode(b"by hand").decode() for key in ("tls.crt", "tls.key")}
-    plane.api.create({**SECRET, "type": "kubernetes.io/tls", "data": data})
-    admin(*SERVER_SIDE, MANIFESTS / DEFAULT)
-    with keeper(plane, tmp_path):
-        plane.api.wait_for(SECRET, lambda found: (found or {})["data"]["tls.crt"] != data["tls.crt"], what="replaced")
-    assert set(remove(plane, admin)) == set(map(identity, KEPT))
-
-
 def test_longhorn_can_come_later(plane: ControlPlane, admin: Kubectl) -> None:
     """Without its namespace all the rest is installed, and the error names it; a second apply completes the install."""
     plane.api.delete(LONGHORN)
@@ -190,30 +166,3 @@ def test_longhorn_can_come_later(plane: ControlPlane, admin: Kubectl) -> None:
     admin(*KUSTOMIZED, MANIFESTS)
     assert grown(plane, before) == {*map(identity, installed()), identity(LONGHORN)}
     assert remove(plane, admin) == []
-
-
-def test_monitoring_goes_as_the_page_says(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
-    """Without the operator's kinds an apply makes two objects, and the component's own folder deletes both."""
-    before = everything(plane.api)
-    said = admin.said(*KUSTOMIZED, rendering.with_options(tmp_path, rendering.MONITORING))
-    assert (said.code, [kind in said.errors for kind in OF_THE_OPERATOR]) == (1, [True, True])
-    added = {("Service", NAME, f"{NAME}-metrics"), ("ConfigMap", NAME, f"{NAME}-dashboard")}
-    assert grown(plane, before) == {*map(identity, installed()), *added}
-    said = admin.said("delete", "--ignore-not-found", "-f", MANIFESTS / "monitoring.yaml")
-    assert (said.code, [kind in said.errors for kind in OF_THE_OPERATOR]) == (1, [True, True])
-    assert grown(plane, before) == set(map(identity, installed()))
-    assert remove(plane, admin) == []
-
-
-def test_what_is_misspelt_is_refused(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
-    """The API server is strict here: else the tests above would be satisfied with anything."""
-    spoilt = tmp_path / CERT_MANAGER
-    text = (MANIFESTS / CERT_MANAGER).read_text(encoding="utf-8")
-    spoilt.write_text(text.replace("dnsNames:", "dnsName:"), encoding="utf-8")
-    said = admin.said(*SERVER_SIDE, spoilt)
-    assert said.code == 1
-    assert ".spec.dnsName: field not declared in schema" in said.errors
-    plane.api.delete({**SECRET, "kind": "Namespace", "metadata": {"name": NAME}})
-    remaining = admin.said("delete", "--wait=false", "--ignore-not-found", "-f", MANIFESTS / CERT_MANAGER)
-    assert remaining.code == 0, remaining
-    end_namespace(plane.api, NAME)

@@ -58,14 +58,6 @@ def test_an_admission_reads_nothing(steady: Serving, installed: Installed) -> No
     assert [line.get("reads", 0) for line in logged] == [0] * PODS
 
 
-def test_a_cold_start_reads_nothing(steady: Serving, installed: Installed) -> None:
-    """A share-manager that is on no node has no pod: nobody is asked for one."""
-    before = reads(installed.plane.api)
-    assert "ShareManagerNoNode" in admitted(installed.plane.api, "stopped").decision
-    assert reads(installed.plane.api) - before == Counter()
-    assert admission_lines(steady)[-1].get("reads", 0) == 0
-
-
 def test_a_miss_reads_once(steady: Serving, installed: Installed) -> None:
     """A claim that no cache has is one GET, and this count sees it."""
     before = reads(installed.plane.api)

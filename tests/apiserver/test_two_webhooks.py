@@ -8,7 +8,6 @@ node-a. The VM's pod has our annotation and that of virthorn-scheduler.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Final, NamedTuple
@@ -43,16 +42,6 @@ def _preferred(node: str, _order: str) -> Operation:
     return add("/spec/affinity", {"nodeAffinity": {_PREFERRED: terms}})
 
 
-def _beside(written: Callable[[str, str], Operation]) -> Callable[[str, str], Operation]:
-    """As `written`, for a share-manager pod: a pod affinity that the pod has by then stays."""
-
-    def operation(node: str, order: str) -> Operation:
-        whole = written(node, order)
-        return add("/spec/affinity/nodeAffinity", whole["value"]["nodeAffinity"]) if order == LATER else whole
-
-    return operation
-
-
 def _appended(node: str, order: str) -> Operation:
     term = {"weight": 30, "preference": _on(node)}
     if order == LATER:
@@ -81,15 +70,6 @@ CASES: Final = {
     "replica-affinity prefers the same node": Case(_appended, HOME, pinned=True, node=HOME),
     "replica-affinity prefers another node": Case(_appended, AWAY, pinned=True, node=HOME),
 }
-
-
-STEERED: Final = {
-    "virthorn prefers the VM's node": Case(_beside(_preferred), HOME, pinned=True, node=HOME),
-    "virthorn prefers another node": Case(_beside(_preferred), AWAY, pinned=True, node=""),
-    "virthorn requires the VM's node": Case(_beside(_required), HOME, pinned=True, node=HOME),
-    "virthorn requires another node": Case(_beside(_required), AWAY, pinned=False, node=AWAY),
-}
-"""For share-manager pods. `pinned`: whether we then steer the pod. `node` is empty where both score the same."""
 
 
 class Here(NamedTuple):
@@ -143,25 +123,7 @@ def test_two_webhooks_do_no_harm(case: Case, here: Here) -> None:
         here.api.delete(found.pod)
 
 
-@pytest.mark.parametrize("case", STEERED.values(), ids=STEERED)
-def test_two_webhooks_do_no_harm_to_a_share_manager(case: Case, here: Here) -> None:
-    """It gets a node, in both orders. Our preference stays beside the other one."""
-    until(lambda: _share_manager(here.api, dryRun="All").preferred == [HOME], "a preference: the VM's pod is known")
-    with here.other.doing(case.written(case.to, here.order)):
-        found = _share_manager(here.api)
-    try:
-        assert found.preferred == ([HOME] if case.pinned else [])
-        assert case.to in json.dumps(found.pod["spec"]["affinity"]["nodeAffinity"])
-        assert Starting(here.api).placed(found.pod) in ([case.node] if case.node else [HOME, AWAY])
-    finally:
-        here.api.delete(found.pod)
-
-
 def _created(api: Api, **parameters: str) -> Admission:
     pod = builders.vm_pod("db01", claims=["disk"])
     pod["metadata"]["annotations"]["scheduler.virthorn-scheduler.io/co-schedule"] = "true"
     return Admission(api.create(pod, **parameters), 0, 0)
-
-
-def _share_manager(api: Api, **parameters: str) -> Admission:
-    return Admission(api.create(builders.share_manager_pod("pvc-cold", phase=None), **parameters), 0, 0)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import kubernetes_validate
 import pytest
 import yaml
 from controlplane import build
@@ -84,15 +83,6 @@ SPOILERS: Final = {
 def test_a_spoilt_object_of_the_operators_does_not_fit(spoil: Callable[[Any], None]) -> None:
     """Else the test above would be satisfied with anything."""
     assert len(operator_errors(spoil)) >= 2
-
-
-@pytest.mark.parametrize("minor", ["1.30", "1.37"])
-def test_every_other_object_fits_the_schema_of_kubernetes(minor: str) -> None:
-    """The Service and the ConfigMap."""
-    others = [
-        item for item in monitored(DEFAULT) if identity(item) in ADDED and not item["apiVersion"].startswith(GROUP)
-    ]
-    assert [kubernetes_validate.validate(dict(item), minor, strict=True) for item in others] == [minor, minor]
 
 
 # It leads to the metrics.

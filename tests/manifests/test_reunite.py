@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import kubernetes_validate
 import pytest
 from support.control_plane.chart import render, switch
 from support.control_plane.rendering import (
@@ -163,11 +162,3 @@ def test_the_policy_names_what_the_code_names(rendered: list[Mapping[str, Any]])
     assert policy["failurePolicy"] == "Fail"
     binding = the("ValidatingAdmissionPolicyBinding", rendered, PROGRAM)["spec"]
     assert binding == {"policyName": PROGRAM, "validationActions": ["Deny"]}
-
-
-@pytest.mark.parametrize("minor", ["1.30", "1.37"])
-def test_every_object_is_valid_by_the_schemas_of_kubernetes(minor: str, rendered: list[Mapping[str, Any]]) -> None:
-    """Of the oldest and the newest version; an unknown field is an error."""
-    for item in rendered:
-        if identity(item) in ADDED:
-            assert kubernetes_validate.validate(dict(item), minor, strict=True) == minor

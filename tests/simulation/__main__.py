@@ -4,14 +4,68 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
 
-from simulation.invariants import Broken
+from simulation.faults import SCENES
+from simulation.invariants import Broken, Invariants
 from simulation.planted_faults import PLANTED_FAULTS
-from simulation.run import Run
-from simulation.scenes import SCENES
 from simulation.workload import WORKLOADS
+from simulation.world import World
+
+
+class Run(NamedTuple):
+    """One run by names alone, so that a command can play exactly this run again.
+
+    `workload`, `scene` and `planted` are names of WORKLOADS, SCENES and PLANTED_FAULTS; the last two can be empty.
+    `reunite`: how many processes of the program run.
+    """
+
+    seed: int = 1
+    reunite: int = 0
+    workload: str = "rough"
+    scene: str = ""
+    planted: str = ""
+
+    @property
+    def replay(self) -> str:
+        """The command that plays it."""
+        words = [word for name, value in self._asdict().items() if value for word in (f"--{name}", str(value))]
+        return f"PYTHONPATH=tests .venv/bin/python -m simulation {shlex.join(words)}"
+
+    def checked_world(self) -> tuple[World, Invariants]:
+        """Return its world before the first event, and the checks that follow it."""
+        world = World(self.seed, WORKLOADS[self.workload], reunite=self.reunite)
+        world.replay = self.replay
+        faults = [SCENES[self.scene]] if self.scene else []
+        faults += [PLANTED_FAULTS[self.planted].fault] if self.planted else []
+        world.planted = lambda each: [fault(each) for fault in faults]
+        return world, Invariants(world)
+
+    def play(self) -> str:
+        """Play it, and return a line of figures.
+
+        Raises:
+            Broken: an invariant does not hold.
+        """
+        world, checks = self.checked_world()
+        world.play()
+        answers, pins, moves = checks.answers.checked, checks.answers.pinned, checks.moves.made
+        assert pins, "the webhook has pinned nobody, so that nothing was checked"
+        return (
+            f"seed {self.seed}: {answers} answers, {pins} of them pins, and {moves} moves checked, "
+            f"{world.engine.steps} steps, digest {world.engine.digest}"
+        )
+
+
+def told(run: Run) -> str:
+    """Play it in a process of its own, and return its line."""
+    try:
+        return run.play()
+    except Broken as broken:
+        return f"seed {run.seed}: BROKEN {broken}"
 
 
 def main() -> int:
@@ -23,32 +77,14 @@ def main() -> int:
     parser.add_argument("--workload", choices=WORKLOADS, default="rough", help="how long it lasts")
     parser.add_argument("--scene", choices=SCENES, default="", help="what happens besides")
     parser.add_argument("--planted", choices=PLANTED_FAULTS, default="", help="what is made wrong")
-    parser.add_argument("--no-faults", action="store_true", help="without the faults that the seed draws")
     args = parser.parse_args()
-    runs = [
-        Run(seed, args.reunite, args.workload, args.scene, args.planted, faults=not args.no_faults)
-        for seed in range(args.seed, args.seed + args.seeds)
-    ]
-    broken = 0
+    rest = (args.reunite, args.workload, args.scene, args.planted)
+    runs = [Run(seed, *rest) for seed in range(args.seed, args.seed + args.seeds)]
     with ProcessPoolExecutor(os.cpu_count()) as processes:
-        for text in processes.map(_play, runs):
-            print(text, flush=True)  # noqa: T201 - the output of this program
-            broken += "BROKEN" in text
-    print(f"{args.seeds} seed(s) from {args.seed}, {broken} of them broke an invariant")  # noqa: T201 - as above
+        lines = list(processes.map(told, runs))
+    broken = sum("BROKEN" in line for line in lines)
+    print(*lines, f"{args.seeds} seed(s) from {args.seed}, {broken} of them broke an invariant", sep="\n")  # noqa: T201 - the output of this program
     return 1 if broken else 0
-
-
-def _play(run: Run) -> str:
-    world, checks = run.checked_world()
-    try:
-        world.play()
-    except Broken as broken:
-        return f"seed {run.seed}: BROKEN {broken}"
-    local, answers, moves = world.account.local_share, checks.answers.checked, checks.moves.made
-    return (
-        f"seed {run.seed}: local {local:.1%}, {answers} answers and {moves} moves checked, "
-        f"{world.engine.steps} steps, digest {world.engine.digest}"
-    )
 
 
 if __name__ == "__main__":

@@ -175,3 +175,20 @@ def _review(pod: Object, uid: str) -> bytes:
         "object": pod,
     }
     return _ENCODE({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+
+
+def required_nodes(pod: Object) -> set[str]:
+    """Return the nodes that the pod's affinity requires, by their names."""
+    required = node_affinity(pod).get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    return named_nodes(required.get("nodeSelectorTerms") or [])
+
+
+def node_affinity(pod: Object) -> Object:
+    """Return the node affinity."""
+    return (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+
+
+def named_nodes(terms: list[Object]) -> set[str]:
+    """Return the nodes that these terms name."""
+    fields = [field for term in terms for field in term.get("matchFields") or () if field["operator"] == "In"]
+    return {value for field in fields for value in field["values"]}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from simulation.admission import Admitted, entry_title
+from simulation.admission import Admitted, entry_title, named_nodes, node_affinity, required_nodes
 from simulation.api_server import LONGHORN, POD, Object
 from simulation.kube_scheduler import near_weights
 
@@ -40,13 +40,14 @@ class AnswerChecks:
 
     Attributes:
         checked: how many answers.
+        pinned: how many of them require a node.
         asked: the last answer for a VM, by the uid of its VirtualMachineInstance.
     """
 
     def __init__(self, world: World, broken: Breaks) -> None:
         self.world = world
         self.broken = broken
-        self.checked = 0
+        self.checked = self.pinned = 0
         self.asked: dict[str, Asked] = {}
         self._pods: dict[str, deque[tuple[float, str]]] = defaultdict(lambda: deque(maxlen=_LAST_HOMES))
         self._owners: dict[str, deque[tuple[float, str]]] = defaultdict(lambda: deque(maxlen=_LAST_HOMES))
@@ -88,6 +89,7 @@ class AnswerChecks:
     def _admitted(self, admitted: Admitted) -> None:
         self.checked += 1
         decision, title = admitted.answer.decision, entry_title(admitted.pod)
+        self.pinned += isinstance(decision, Pin) and bool(decision.required)
         self._told(admitted)
         if title != "virt-launcher":
             if _requirements(admitted.after) != _requirements(admitted.pod):
@@ -154,27 +156,12 @@ class CordonChecks:
                 raise self.broken("cordon", f"the answer says that {fit.node} is cordoned, and it is not")
 
 
-def required_nodes(pod: Object) -> set[str]:
-    """Return the nodes that the pod's affinity requires, by their names."""
-    required = _node_affinity(pod).get(_REQUIRED) or {}
-    return _names(required.get("nodeSelectorTerms") or [])
-
-
 def preferred_nodes(pod: Object) -> set[str]:
     """Return the nodes that the pod's affinity prefers, by their names or by their instance-manager pods."""
-    preferred = _node_affinity(pod).get("preferredDuringSchedulingIgnoredDuringExecution") or []
-    return _names([each["preference"] for each in preferred]) | set(near_weights(pod))
+    preferred = node_affinity(pod).get("preferredDuringSchedulingIgnoredDuringExecution") or []
+    return named_nodes([each["preference"] for each in preferred]) | set(near_weights(pod))
 
 
 def _requirements(pod: Object) -> list[object]:
     affinity = pod["spec"].get("affinity") or {}
     return [(affinity.get(kind) or {}).get(_REQUIRED) for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity")]
-
-
-def _node_affinity(pod: Object) -> Object:
-    return (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
-
-
-def _names(terms: list[Object]) -> set[str]:
-    fields = [field for term in terms for field in term.get("matchFields") or () if field["operator"] == "In"]
-    return {value for field in fields for value in field["values"]}

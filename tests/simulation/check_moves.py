@@ -64,7 +64,7 @@ class MoveChecks:
             raise self.broken(
                 "calm", f"{vm.name} is moved to {migration.node}, which is Ready since {ready_since:.0f} only"
             )
-        since = self.world.account.apart.get(vm.name, now)
+        since = self.world.apart.since.get(vm.name, now)
         if now < since + _SHORT_SECONDS - _LATE_SECONDS:
             raise self.broken("too soon", f"{vm.name} is apart since {since:.0f} only")
         self._rests(vm, migration.node, [each for each in self._past.get(vm.uid, []) if not each.unfinished])

@@ -4,7 +4,7 @@ A pod that our terms keep waiting is stranded. Excepted is a pod one of whose no
 read: it was cordoned or lost, or a pod took the room on which the replica that answered could not count. Such a pod
 came within the delay of a slow watch. Another replica answered for it, or none did, or it got no term for this node and
 can go to any (docs/concepts/full-nodes.md, What remains). It carries no pin: replicas count the pins of one another by
-their shares (decision 0008). Nobody frees a pod that waits; `World.freed_by_nobody` counts it.
+their shares (decision 0008).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from simulation.admission import entry_title
+from simulation.admission import entry_title, required_nodes
 from simulation.api_server import POD, Object, is_virt_launcher
-from simulation.check_answers import STALE_SECONDS, Asked, Breaks, preferred_nodes, required_nodes
+from simulation.check_answers import STALE_SECONDS, Asked, Breaks, preferred_nodes
 from simulation.faults import SLOWEST_WATCH_SECONDS
 from simulation.kube_scheduler import Requests, requests
 
@@ -81,7 +81,6 @@ class NodeChecks:
         if any(self._node_changed.get(node, 0.0) >= asked.at - STALE_SECONDS for node in nodes) or any(
             self._filled_unseen(node, pod, asked) for node in nodes
         ):
-            self.world.freed_by_nobody += 1
             return
         since = self._fits_since[key]
         raise self.broken(

@@ -1,8 +1,8 @@
 """The model of kube-scheduler: filter, score, assume and bind.
 
-Upstream: pkg/scheduler/schedule_one.go and the plugins of the default profile. The filters except for resources come
-from the models of tests/support. Of the scores these differ between the nodes here: NodeResourcesFit (LeastAllocated),
-NodeAffinity and InterPodAffinity.
+Upstream: pkg/scheduler/schedule_one.go and the plugins of the default profile. The filters of NodeAffinity and
+TaintToleration come from the model of tests/support. NodeAffinity and InterPodAffinity outweigh NodeResourcesFit
+(LeastAllocated), which decides among equals.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from simulation.api_server import POD, ApiServer, Object
+from simulation.api_server import POD, ApiServer, Object, uid_of_vmi
 from simulation.engine import Engine
 from simulation.nodes import instance_manager_key
-from support.models import oracle, scheduler_model
-from support.models.scheduler_model import Situation
+from support.models import oracle
 
 from webhook.core.view import Kind
 
@@ -22,8 +21,6 @@ _QUEUE_SECONDS: Final = (0.003, 0.03)
 _BIND_SECONDS: Final = (0.005, 0.02)
 _RETRY_SECONDS: Final = (1.0, 10.0)  # pkg/scheduler/backend/queue: initial and maximum back-off of a pod
 _FLUSH_SECONDS: Final = 30.0  # the same: unschedulable pods get another attempt, whatever has changed
-_MAX_SCORE: Final = 100
-_AFFINITY_WEIGHT: Final = 2  # of NodeAffinity and of InterPodAffinity: apis/config/v1/default_plugins.go
 _MEBI: Final = 1024**2
 
 
@@ -35,7 +32,7 @@ class Requests(NamedTuple):
 
 
 class NodeState:
-    """What a node has, and what its pods request (noderesources/fit.go and least_allocated.go)."""
+    """What a node has, and what its pods request (noderesources/fit.go)."""
 
     def __init__(self, node: Object) -> None:
         allocatable = node["status"]["allocatable"]
@@ -52,10 +49,10 @@ class NodeState:
         requested = self.requested
         return requested.cpu + wanted.cpu <= self.has.cpu and requested.memory + wanted.memory <= self.has.memory
 
-    def score(self, wanted: Requests) -> int:
-        """LeastAllocated of a pod that fits."""
-        there = zip(self.requested, wanted, self.has, strict=True)
-        return sum((has - requested - more) * _MAX_SCORE // has for requested, more, has in there) // 2
+    @property
+    def free(self) -> int:
+        """The bytes of memory that no pod requests."""
+        return self.has.memory - self.requested.memory
 
 
 class KubeScheduler:
@@ -70,7 +67,6 @@ class KubeScheduler:
         self.api = api
         self.waiting: dict[str, float] = {}
         self._states: dict[str, NodeState] = {}
-        self._attempts: dict[str, int] = {}
         self._rng = engine.rng("kube-scheduler")
         self._free_at = 0.0
         self._assumed: set[str] = set()
@@ -111,8 +107,7 @@ class KubeScheduler:
         for key in list(self.waiting):
             if key not in self._assumed:
                 self._assumed.add(key)
-                tries = self._attempts.get(key, 0)
-                self._queue(key, min(_RETRY_SECONDS[0] * 2**tries, _RETRY_SECONDS[1]))
+                self._queue(key, self._rng.uniform(*_RETRY_SECONDS))
 
     def _attempt(self, key: str) -> None:
         pod = self.api.pod(key)
@@ -125,12 +120,10 @@ class KubeScheduler:
             return
         self._states[node].pods[key] = requests(pod)
         self.waiting.pop(key, None)
-        self._attempts.pop(key, None)
         self.api.act(self._rng.uniform(*_BIND_SECONDS), lambda: self._bind(key, node))
 
     def _refuse(self, key: str, pod: Object) -> None:
         self._assumed.discard(key)
-        self._attempts[key] = self._attempts.get(key, 0) + 1
         if key not in self.waiting:
             self.waiting[key] = self.engine.now
             condition = self._condition("False", reason="Unschedulable", message="0 nodes are available")
@@ -153,18 +146,13 @@ class KubeScheduler:
         feasible = self.feasible(pod)
         if len(feasible) <= 1:
             return feasible[0] if feasible else None
-        wanted, preferred = requests(pod), preferences(pod)
-        affinity = {name: self._preference(preferred, name) for name in feasible}
-        most = max(affinity.values()) or 1
-        there = self.api.objects[POD].keys()
-        near = {node: weight for node, weight in near_weights(pod).items() if instance_manager_key(node) in there}
-        nearest = max((near.get(name, 0) for name in feasible), default=0) or 1
-        scores = {
-            name: self._states[name].score(wanted)
-            + _AFFINITY_WEIGHT * (_MAX_SCORE * affinity[name] // most)
-            + _AFFINITY_WEIGHT * (_MAX_SCORE * near.get(name, 0) // nearest)
-            for name in feasible
-        }
+        preferred, near, there = preferences(pod), near_weights(pod), self.api.objects[POD].keys()
+
+        def wish(name: str) -> int:
+            is_near = instance_manager_key(name) in there
+            return self._preference(preferred, name) + (near.get(name, 0) if is_near else 0)
+
+        scores = {name: (wish(name), self._states[name].free) for name in feasible}
         best = max(scores.values())
         return self._rng.choice([name for name, score in scores.items() if score == best])
 
@@ -177,22 +165,20 @@ class KubeScheduler:
         name = node["metadata"]["name"]
         if not self._states[name].fits(requests(pod)) or not oracle.admits(pod, node):
             return False
-        if not (related := self._related(pod)):
-            return True
-        nodes = list(self.api.objects[Kind.NODE].values())
-        return not scheduler_model.refuses(Situation(nodes, related, _NAMESPACES, pod, name))
+        return not self._is_apart(pod) or name not in self._nodes_of_vm(pod)
 
-    def _related(self, pod: Object) -> list[Object]:
-        """Return the pods on nodes that have rules about this pod, or that its rules are about: those of its VM."""
-        uid = (pod["metadata"].get("labels") or {}).get("kubevirt.io/created-by")
-        return [] if uid is None else [each for each in self.api.pods_of_vmi.get(uid, {}).values() if _is_there(each)]
+    def _is_apart(self, pod: Object) -> bool:
+        """Whether the pod must not run beside another one of its VM: the target of a migration."""
+        return "podAntiAffinity" in (pod["spec"].get("affinity") or {})
+
+    def _nodes_of_vm(self, pod: Object) -> set[str]:
+        """Return the nodes of the other pods of the VM."""
+        pods = self.api.pods_of_vmi.get(uid_of_vmi(pod), {}).values()
+        return {each["spec"]["nodeName"] for each in pods if _is_there(each)}
 
     def _preference(self, preferred: Iterable[Object], name: str) -> int:
         labels = self.api.objects[Kind.NODE][name]["metadata"]["labels"]
         return sum(each["weight"] for each in preferred if oracle.term_matches(each["preference"], labels, name))
-
-
-_NAMESPACES: Final = {"vms": {}}
 
 
 def preferences(pod: Object) -> list[Object]:

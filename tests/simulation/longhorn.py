@@ -35,8 +35,6 @@ _START_SECONDS: Final = (2.0, 6.0)  # bound to Running: image there, NFS server 
 _END_SECONDS: Final = (1.0, 5.0)  # a pod that terminates
 _REUSED_SHARE: Final = 0.5  # of quick restarts: not measured, both happen
 
-_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-
 
 @dataclass
 class Volume:
@@ -45,7 +43,6 @@ class Volume:
     Attributes:
         tickets: the node that each pod wants the volume on, by the pod's key.
         due: a pod is to be created, or is being created.
-        delinquent: the node that a fail-over left: the next pod prefers every other node.
     """
 
     name: str
@@ -53,7 +50,6 @@ class Volume:
     state: str = "stopped"
     owner: str = ""
     due: bool = False
-    delinquent: str = ""
 
     @property
     def pod_key(self) -> str:
@@ -160,7 +156,6 @@ class Longhorn:
         if self._node_of(volume) != node or self.nodes.states[node].alive or not self.nodes.usable(but=node):
             return
         self.api.delete(POD, volume.pod_key)
-        volume.delinquent = node
         self._set(volume, "error")
         self._need(volume, 0.0)
 
@@ -175,8 +170,7 @@ class Longhorn:
             if volume.tickets and self.api.pod(volume.pod_key) is None:
                 self._need(volume, RESYNC_SECONDS[1])
             return
-        pod, volume.delinquent = _pod_of(volume), ""
-        self.creation.create(pod, lambda _: self._made(volume))
+        self.creation.create(builders.share_manager_pod(volume.name, phase=None), lambda _: self._made(volume))
 
     def _made(self, volume: Volume) -> None:
         volume.due = False
@@ -238,13 +232,3 @@ class Longhorn:
         if tickets:
             tickets.append(("share-manager-controller", volume.owner))
         self.api.put(Kind.VOLUME_ATTACHMENT, builders.volume_attachment(volume.name, tickets))
-
-
-def _pod_of(volume: Volume) -> Object:
-    """Return the pod that Longhorn creates; after a fail-over it prefers every node except the delinquent one."""
-    pod = builders.share_manager_pod(volume.name, phase=None)
-    if volume.delinquent:
-        expression = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": [volume.delinquent]}
-        terms = [{"weight": 100, "preference": {"matchExpressions": [expression]}}]
-        pod["spec"]["affinity"] = {"nodeAffinity": {_PREFERRED: terms}}
-    return pod

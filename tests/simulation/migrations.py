@@ -56,6 +56,7 @@ class Migrations:
         self.listeners: list[Callable[[Migration], object]] = []
         self.has_priorities = engine.rng("KubeVirt").random() < PRIORITIES_SHARE
         self._targets: dict[str, Migration] = {}
+        self._requeued = False
         self._rng = engine.rng("migrations")
         virt.pod_runs = self._pod_runs
         virt.stopping = self._vm_stops
@@ -121,8 +122,13 @@ class Migrations:
                 self._schedule(each, source)
             else:
                 self._end(each, "Failed")
-        if any(each.phase == "Pending" for each in self.unfinished):
-            self.api.act(_REQUEUE_SECONDS, self._pump)
+        if not self._requeued and any(each.phase == "Pending" for each in self.unfinished):
+            self._requeued = True
+            self.api.act(_REQUEUE_SECONDS, self._requeue)
+
+    def _requeue(self) -> None:
+        self._requeued = False
+        self._pump()
 
     def _schedule(self, migration: Migration, source: str) -> None:
         migration.phase, migration.source = "Scheduling", source

@@ -1,13 +1,37 @@
-"""Planted faults: each makes one part of the program or of the cluster wrong. A test must find it."""
+"""Planted faults: each makes one part of the program or of the cluster wrong, and breaks one invariant.
+
+A fault is planted at a seam that the simulation has anyway. Seams are what a watch delivers, a view answers and an
+answer says, and what the program `reunite` sees and may do.
+"""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+import base64
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from simulation import faulty_parts, wrong_views
-from simulation.faulty_parts import Fault
+import msgspec
+from msgspec.structs import replace
 
-from webhook.core.view import Kind
+from webhook.core import refs
+from webhook.core.admit import Answer, PodCreation
+from webhook.core.decision import Leave, Pin
+from webhook.core.listed_snapshot import ListedSnapshot
+from webhook.core.reasons import ANNOTATION_DECISION
+from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
+from webhook.core.view import Kind, ObjectRef
+from webhook.kube.cache.view import CallView
+
+if TYPE_CHECKING:
+    from simulation.watcher import Watcher
+    from simulation.world import World
+
+_AFFINITY: Final = "/spec/affinity"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+Fault = Callable[["World"], object]
+Edit = Callable[[list[dict[str, Any]]], object]
 
 
 class PlantedFault(NamedTuple):
@@ -15,52 +39,153 @@ class PlantedFault(NamedTuple):
 
     Attributes:
         fault: what it does to a world.
-        scene: what else happens in the cluster: a name of `scenes.SCENES`.
+        breaks: the invariant that it breaks.
+        scene: what else happens in the cluster: a name of `faults.SCENES`.
         reunite: how many processes of the program run.
-        less_local: whether the fault breaks no invariant, and VMs are on their share-manager's node for less time.
+        seed: one that draws what shows it.
     """
 
     fault: Fault
+    breaks: str
     scene: str = ""
     reunite: int = 0
-    less_local: bool = False
+    seed: int = 1
+
+
+def loses(kind: Kind, says: Callable[[dict[str, Any]], bool]) -> Fault:
+    """No replica gets an event of this kind that `says` is true for."""
+
+    def break_it(world: World) -> None:
+        for replica in world.replicas:
+            replica.watcher.lost = lambda each, event: each is kind and says(json.loads(event))
+
+    return break_it
+
+
+def is_deleted(event: dict[str, Any]) -> bool:
+    """Whether an object is deleted, or is to be deleted."""
+    return event["type"] == "DELETED" or "deletionTimestamp" in event["object"]["metadata"]
+
+
+def views(type_: type[CallView]) -> Fault:
+    """Every replica answers by such views."""
+
+    def break_it(world: World) -> None:
+        for replica in world.replicas:
+            replica.watcher.view_type = type_
+
+    return break_it
+
+
+class PodOfTheNextVolume(CallView):
+    """The share-manager pod of another volume is taken for evidence."""
+
+    def get(self, ref: ObjectRef[Any]) -> Any:
+        """Answer wrongly."""
+        if ref.kind is not Kind.SHARE_MANAGER_POD:
+            return super().get(ref)
+        number = int(ref.name.rpartition("-")[2])
+        return super().get(refs.share_manager_pod(f"disk-{(number + 1) % 10:02}"))
+
+
+class PodsUncounted(CallView):
+    """Other pods are not counted."""
+
+    def snapshot(self) -> AnySnapshot:
+        """Answer wrongly."""
+        found = super().snapshot()
+        if isinstance(found, SnapshotUnavailable):
+            return found
+        infos = {name: found.node_info(name) for name in self.node_names()}
+        nodes = {name: info.node for name, info in infos.items()}
+        return ListedSnapshot((), nodes, {name: info.csi_drivers for name, info in infos.items()})
+
+
+def answers(title: str, edit: Edit) -> Fault:
+    """Change the patch of each answer for a kind of pod, where there is one."""
+
+    def change(creation: PodCreation, answer: Answer, _: Watcher) -> Answer:
+        response = json.loads(answer.body)
+        if creation.entry.title != title or "patch" not in response["response"]:
+            return answer
+        operations = json.loads(base64.b64decode(response["response"]["patch"]))
+        edit(operations)
+        response["response"]["patch"] = base64.b64encode(json.dumps(operations).encode()).decode()
+        return replace(answer, body=msgspec.json.encode(response))
+
+    return changing(change)
+
+
+def changing(change: Callable[[PodCreation, Answer, Watcher], Answer]) -> Fault:
+    """Each answer is changed before it is sent."""
+
+    def break_it(world: World) -> None:
+        world.webhook.change = change
+
+    return break_it
+
+
+def names_another_node(operations: list[dict[str, Any]]) -> None:
+    """Write another node into the annotation."""
+    for operation in operations:
+        text = json.dumps(operation["value"])
+        if ANNOTATION_DECISION.partition("/")[2] in f"{operation['path']}{text}":
+            operation["value"] = json.loads(text.replace("node-0", "node-1"))
+
+
+def requires_too(operations: list[dict[str, Any]]) -> None:
+    """Require what the patch prefers."""
+    for each in operations:
+        value = each["value"]
+        if each["path"].startswith(_AFFINITY) and isinstance(value, dict):
+            near = value["podAffinity"]
+            near[_REQUIRED] = [term["podAffinityTerm"] for term in near[_PREFERRED]]
+
+
+def says_leave(_: PodCreation, answer: Answer, __: Watcher) -> Answer:
+    """The decision is to leave the pod as it is, and the patch is sent."""
+    if not isinstance(answer.decision, Pin):
+        return answer
+    told = {**answer.audit_annotations, "decision": "unchanged"}
+    return replace(answer, decision=Leave(why=answer.decision.why), audit_annotations=told)
+
+
+def limits(**changed: Any) -> Fault:
+    """The options of `reunite` are others."""
+
+    def break_it(world: World) -> None:
+        for each in world.reuniting:
+            each.settings = {**each.settings, **changed}
+
+    return break_it
+
+
+def sees_no_labels(world: World) -> None:
+    """A run sees migrations without the label of `reunite`."""
+    for each in world.reuniting:
+        each.edit = lambda seen: {**seen, "metadata": {**seen["metadata"], "labels": {}}}
+
+
+def guesses_home(world: World) -> None:
+    """A migration of `reunite` leads to the node before the home node."""
+    create, nodes = world.migrations.create, list(world.nodes.states)
+
+    def elsewhere(vm: Any, by: str, node: str = "", *more: Any) -> Any:
+        return create(vm, by, nodes[nodes.index(node) - 1] if by == "reunite" else node, *more)
+
+    world.migrations.create = elsewhere  # type: ignore[method-assign]
 
 
 PLANTED_FAULTS: Final = {
-    "a share-manager pod's delete is lost": PlantedFault(
-        faulty_parts.loses(Kind.SHARE_MANAGER_POD, faulty_parts.is_deleted)
-    ),
-    "a share-manager's end is lost": PlantedFault(faulty_parts.loses(Kind.SHARE_MANAGER, faulty_parts.has_ended)),
-    "changes of nodes are lost": PlantedFault(faulty_parts.loses(Kind.NODE, lambda event: event["type"] == "MODIFIED")),
-    "the watch of share-manager pods is a minute late": PlantedFault(faulty_parts.is_late(Kind.SHARE_MANAGER_POD)),
-    "the watch of nodes is a minute late": PlantedFault(faulty_parts.is_late(Kind.NODE), "restarts after cordons"),
-    "a restarted replica keeps its old caches": PlantedFault(faulty_parts.restarts_as_it_was),
-    "a stale ownerID is believed": PlantedFault(faulty_parts.views(wrong_views.OWNER_BELIEVED)),
-    "the share-manager's state is ignored": PlantedFault(faulty_parts.views(wrong_views.STATE_IGNORED)),
-    "a cordon is ignored": PlantedFault(faulty_parts.views(wrong_views.CORDON_IGNORED)),
-    "other pods are not counted": PlantedFault(faulty_parts.views(wrong_views.PodsUncounted)),
-    "the pod of another volume is evidence": PlantedFault(faulty_parts.views(wrong_views.POD_OF_ANOTHER_VOLUME)),
-    "the annotation names another node": PlantedFault(
-        faulty_parts.answers("virt-launcher", faulty_parts.in_annotation("node-0", "node-1"))
-    ),
-    "the annotation calls a pin a preference": PlantedFault(
-        faulty_parts.answers(
-            "virt-launcher", faulty_parts.in_annotation('"required on', '"preferred on'), required=True
-        ),
-    ),
-    "the patch has no affinity": PlantedFault(faulty_parts.answers("virt-launcher", faulty_parts.without_affinity)),
-    "a preference becomes a pin": PlantedFault(
-        faulty_parts.answers("virt-launcher", faulty_parts.hard, required=False)
-    ),
-    "a share-manager pod is pinned": PlantedFault(faulty_parts.answers("share-manager", faulty_parts.hard)),
-    "the audit log says unchanged": PlantedFault(faulty_parts.changing(faulty_parts.logs_unchanged)),
-    "unchanged is the answer, and the pod is changed": PlantedFault(faulty_parts.changing(faulty_parts.says_leave)),
-    "no replica answers": PlantedFault(lambda world: setattr(world.webhook, "lost_share", 1.0), less_local=True),
-    "share-manager pods are not steered": PlantedFault(faulty_parts.without_entry("share-manager"), less_local=True),
-    "virt-launcher pods are not placed": PlantedFault(faulty_parts.without_entry("virt-launcher"), less_local=True),
-    "the rest is forgotten": PlantedFault(faulty_parts.limits(rest_seconds=0.0), reunite=1),
-    "a VM is moved as soon as it is apart": PlantedFault(faulty_parts.limits(apart_seconds=0.0), reunite=1),
-    "the turns are forgotten": PlantedFault(faulty_parts.limits(at_once=100), reunite=1),
-    "own migrations are not recognized": PlantedFault(faulty_parts.sees_no_labels, reunite=1),
-    "the home node is guessed": PlantedFault(faulty_parts.guesses_home, reunite=1),
+    "a share-manager pod's delete is lost": PlantedFault(loses(Kind.SHARE_MANAGER_POD, is_deleted), "evidence"),
+    "the pod of another volume is evidence": PlantedFault(views(PodOfTheNextVolume), "evidence"),
+    "changes of nodes are lost": PlantedFault(loses(Kind.NODE, lambda event: event["type"] == "MODIFIED"), "cordon"),
+    "other pods are not counted": PlantedFault(views(PodsUncounted), "stranded"),
+    "a share-manager pod must be near its VM": PlantedFault(answers("share-manager", requires_too), "target"),
+    "the annotation names another node": PlantedFault(answers("virt-launcher", names_another_node), "told"),
+    "unchanged is the answer, and the pod is changed": PlantedFault(changing(says_leave), "told"),
+    "a VM is moved as soon as it is apart": PlantedFault(limits(apart_seconds=0.0), "too soon", reunite=1),
+    "the turns are forgotten": PlantedFault(limits(at_once=100), "budget", reunite=1),
+    "own migrations are not recognized": PlantedFault(sees_no_labels, "failures", reunite=1, seed=3),
+    "the home node is guessed": PlantedFault(guesses_home, "home", reunite=1),
 }

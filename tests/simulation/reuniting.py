@@ -13,7 +13,9 @@ from msgspec import convert
 from simulation.api_server import POD, VMS, Object
 from simulation.engine import EPOCH, MINUTE, rfc3339
 from simulation.vm import HOSTNAME, VM, Migration
+from support.drivers.command_lines import values
 
+from webhook import cli
 from webhook.core.api.virtual_machine import VM_KIND
 from webhook.core.live_migration.migration import ANNOTATION_EVACUATION, LABEL_REUNITE
 from webhook.core.reunite.reports import VMReport
@@ -41,22 +43,7 @@ _STORED: Final = {
     Kind.NODE: kinds.NODE,
     Kind.LONGHORN_NODE: kinds.LONGHORN_NODE,
 }
-SETTINGS: Final[dict[str, Any]] = {
-    "kubeconfig": None,
-    "context": None,
-    "longhorn_namespace": "longhorn-system",
-    "dry_run": "none",
-    "default": True,
-    "apart_seconds": 1_800.0,
-    "at_once": 2,
-    "rest_seconds": 14_400.0,
-    "names": (),
-    "namespace": None,
-    "output": "table",
-    "now": False,
-    "opt_in_all": "off",
-    "manifests": None,
-}
+SETTINGS: Final = values(cli.COMMANDS, "reunite", "--dry-run=none")
 
 
 class Reuniting:
@@ -92,7 +79,7 @@ class Reuniting:
     def _turn(self) -> None:
         engine, life = self.world.engine, self._lives
         engine.after(EVERY_SECONDS, self._turn)
-        if engine.now < self.down_until or self.world.api.away or not self.world.account.apart:
+        if engine.now < self.down_until or self.world.api.away or not self.world.apart.since:
             return
         writer: Any = self
         run = Run(self._read(), ReuniteSettings(**self.settings), EPOCH.timestamp() + engine.now, writer)

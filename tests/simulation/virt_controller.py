@@ -25,8 +25,6 @@ _DETACH_SECONDS: Final = (0.5, 3.0)
 _BOOT_SECONDS: Final = (2.0, 6.0)  # volumes served to Running
 _SHUTDOWN_SECONDS: Final = (5.0, 30.0)
 _AGAIN_SECONDS: Final = (1.0, 10.0)  # a VMI that failed or ended, to the next one
-_START_BACKOFF_SECONDS: Final = 10.0  # watch/vm/vm.go, calculateStartBackoffTime: times the square of the failures
-_MOST_START_BACKOFF_SECONDS: Final = 300.0  # the same
 _SHARE_MANAGER: Final = f"{LONGHORN}/share-manager-"
 
 
@@ -133,12 +131,6 @@ class VirtController:
         """Write the VM's VirtualMachineInstance, which runs on `node`, or on none yet."""
         self.api.put(Kind.VIRTUAL_MACHINE_INSTANCE, instance_of(vm, node))
 
-    def _failed(self, vm: VM, starts: int) -> None:
-        """Write how many starts in a row have failed, if that has changed."""
-        if vm.failed_starts != starts:
-            vm.failed_starts = starts
-            self.api.put(Kind.VIRTUAL_MACHINE, machine_of(vm))
-
     def _again(self, vm: VM) -> None:
         self.api.act(self._rng.uniform(*_AGAIN_SECONDS), lambda: self._make(vm))
 
@@ -198,7 +190,6 @@ class VirtController:
         if key == vm.pod:
             vm.running = True
             self.runs_on(vm, pod["spec"]["nodeName"])
-            self._failed(vm, 0)
         self.pod_runs(key)
 
     def _node_died(self, node: str) -> None:

@@ -28,7 +28,6 @@ class VM:
         finished: the migrations that KubeVirt still has.
         last_migration: the one that ended last.
         sick: what keeps its migrations from ending well: a name of SICK; empty for a healthy VM.
-        failed_starts: how many of its VirtualMachineInstances in a row have ended before they ran.
     """
 
     name: str
@@ -45,7 +44,6 @@ class VM:
     migration: Migration | None = None
     finished: list[Migration] = field(default_factory=list)
     last_migration: Migration | None = None
-    failed_starts: int = 0
     sick: str = ""
 
 
@@ -89,7 +87,7 @@ class Migration:
 
 def machine_of(vm: VM) -> Object:
     """Return the VirtualMachine."""
-    return virtual_machine(vm.name, _claims(vm), namespace=VMS, start_failures=vm.failed_starts)
+    return virtual_machine(vm.name, _claims(vm), namespace=VMS)
 
 
 def instance_of(vm: VM, node: str) -> Object:

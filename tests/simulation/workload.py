@@ -60,7 +60,6 @@ class Workload(NamedTuple):
 ROUGH: Final = Workload()
 WORKLOADS: Final = {
     "rough": ROUGH,
-    "half a day": ROUGH._replace(days=0.6),
     "short": Workload(days=0.2, drain_every_days=0.05, node_losses_days=(0.08,), power_cut_day=0.14),
 }
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from simulation import faults, workload
-from simulation.account import Account
 from simulation.admission import Creation, Replica, Replicas
+from simulation.apart import Apart
 from simulation.api_server import POD, VMS, ApiServer
 from simulation.engine import DAY, Engine
 from simulation.kube_scheduler import KubeScheduler
@@ -32,19 +32,15 @@ class World:
     Attributes:
         planted: plants a fault before the first event.
         replay: the command that plays this world again. A Run knows it.
-        freed_by_nobody: pods that wait because their node changed after the webhook's answer.
     """
 
-    def __init__(
-        self, seed: int, of: Workload = ROUGH, *, reunite: int = 0, webhook: bool = True, with_faults: bool = False
-    ) -> None:
-        """`reunite`: how many processes of the program run. Without the `webhook` pods stay as they are."""
-        self.workload, self.faults = of, with_faults
+    def __init__(self, seed: int, of: Workload = ROUGH, *, reunite: int = 0) -> None:
+        """`reunite`: how many processes of the program run."""
+        self.workload = of
         self.engine = engine = Engine(seed)
         self.api = api = ApiServer(engine)
         self.planted: Callable[[World], object] = lambda _: None
         self.replay = "no command plays this world: a test has made it"
-        self.freed_by_nobody = 0
         self._upgrading_until = 0.0
         self.scheduler = KubeScheduler(engine, api)
         names = [f"node-{index:02}" for index in range(NODES)]
@@ -58,13 +54,12 @@ class World:
         self.nodes.cordon_changed.append(self.longhorn.cordon_changed)
         self.vm_of_volume: dict[str, str] = {}
         self._populate()
-        self.account = Account(self)
+        self.apart = Apart(self)
         self.replicas = [Replica(Watcher(f"replica {index}", engine, api)) for index in range(_REPLICAS)]
         self.webhook = Replicas(engine, self.replicas)
-        if webhook:
-            self.creation.webhook = self.webhook
+        self.creation.webhook = self.webhook
         self.reuniting = [Reuniting(self, f"reunite {number}") for number in range(reunite)]
-        engine.after_step = self.account.step
+        engine.after_step = self.apart.step
 
     @property
     def is_upgrading(self) -> bool:
@@ -79,15 +74,9 @@ class World:
         """Play the workload to its end."""
         until = self.workload.days * DAY
         workload.plan(self)
-        if self.faults:
-            faults.plan(self, until)
+        faults.plan(self, until)
         self.planted(self)
-        self.run(until)
-
-    def run(self, until: float) -> None:
-        """Run to this time, and close the account."""
         self.engine.run(until)
-        self.account.close()
 
     def _populate(self) -> None:
         self.nodes.register()

@@ -51,11 +51,6 @@ class Start(NamedTuple):
         return builders.vm_pod(f"{self.vm}-{run}", vm=self.vm, claims=[self.vm], **described)
 
 
-def only_on(node: str) -> Object:
-    """The affinity of a pod that may only run on this node."""
-    return builders.node_affinity(required=[builders.on_node(node)])
-
-
 def nodes() -> list[Object]:
     """Equal nodes, so that only the webhook influences where a pod goes."""
     makers = (builders.node, builders.longhorn_node, builders.instance_manager_pod)
