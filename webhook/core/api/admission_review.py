@@ -41,7 +41,7 @@ class TextTooLong(Exception):
         self.most = most
 
 
-class GroupVersionKind(ApiType, frozen=True):
+class GroupVersionKind(ApiType):
     """metav1.GroupVersionKind; the core group is the empty string."""
 
     group: BoundedName = ""
@@ -55,7 +55,7 @@ class GroupVersionKind(ApiType, frozen=True):
 POD_KIND: Final = GroupVersionKind(version="v1", kind="Pod")
 
 
-class AdmissionRequest(ApiType, frozen=True):
+class AdmissionRequest(ApiType):
     """admission/v1 AdmissionRequest, with the fields that core reads. `object` is JSON until `pod` is called.
 
     All of its texts are bounded but the namespace, which is a user's: webhook.core.admit bounds it.
@@ -84,13 +84,13 @@ class AdmissionRequest(ApiType, frozen=True):
         return replace(pod, spec=replace(pod.spec, affinity=affinity)), raw
 
 
-class _Review(ApiType, frozen=True):
+class _Review(ApiType):
     api_version: BoundedName | None = None
     kind: BoundedName | None = None
     request: AdmissionRequest | None = None
 
 
-class _Response(ApiType, frozen=True):
+class _Response(ApiType, omit_defaults=False):
     uid: str
     allowed: bool = True
     patch_type: str | UnsetType = UNSET
@@ -99,17 +99,17 @@ class _Response(ApiType, frozen=True):
     warnings: Sequence[str] | UnsetType = UNSET
 
 
-class _Answer(ApiType, frozen=True, kw_only=True):
+class _Answer(ApiType, kw_only=True, omit_defaults=False):
     api_version: str = API_VERSION
     kind: str = KIND
     response: _Response
 
 
-class _MarkedRequest(ApiType, frozen=True):
+class _MarkedRequest(ApiType):
     uid: BoundedUid | None = None
 
 
-class _Mark(ApiType, frozen=True):
+class _Mark(ApiType):
     request: _MarkedRequest | None = None
 
 

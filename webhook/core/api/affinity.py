@@ -41,7 +41,7 @@ def _is_dns_subdomain(name: str) -> bool:
     return _DNS_SUBDOMAIN.fullmatch(name) is not None
 
 
-class NodeSelectorRequirement(ApiType, frozen=True, omit_defaults=True):
+class NodeSelectorRequirement(ApiType):
     """v1.NodeSelectorRequirement: one condition on a label (or on the field metadata.name)."""
 
     key: str | None = None
@@ -49,7 +49,7 @@ class NodeSelectorRequirement(ApiType, frozen=True, omit_defaults=True):
     values: list[str] | None = None
 
 
-class NodeSelectorTerm(ApiType, frozen=True, omit_defaults=True):
+class NodeSelectorTerm(ApiType):
     """v1.NodeSelectorTerm: requirements, ANDed. A term without requirements is empty and matches no node."""
 
     match_expressions: list[NodeSelectorRequirement] | None = None
@@ -61,13 +61,13 @@ class NodeSelectorTerm(ApiType, frozen=True, omit_defaults=True):
         return not self.match_expressions and not self.match_fields
 
 
-class NodeSelector(ApiType, frozen=True, omit_defaults=True):
+class NodeSelector(ApiType):
     """v1.NodeSelector: terms, ORed. Zero terms match no node."""
 
     node_selector_terms: list[NodeSelectorTerm] | None = None
 
 
-class PreferredSchedulingTerm(ApiType, frozen=True, omit_defaults=True):
+class PreferredSchedulingTerm(ApiType):
     """v1.PreferredSchedulingTerm: `weight` (1..100) is added to the score of each node that `preference` matches."""
 
     weight: int | None = None
@@ -122,7 +122,7 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-class PodAffinityTerm(ApiType, frozen=True, omit_defaults=True):
+class PodAffinityTerm(ApiType):
     """v1.PodAffinityTerm: a selection of pods, and the node label whose values are the topology domains."""
 
     label_selector: LabelSelector | None = None
@@ -133,28 +133,28 @@ class PodAffinityTerm(ApiType, frozen=True, omit_defaults=True):
     mismatch_label_keys: list[str] | None = None
 
 
-class InterPodTerms(ApiType, frozen=True, omit_defaults=True):
+class InterPodTerms(ApiType):
     """v1.PodAffinity or v1.PodAntiAffinity; the preferred terms are not decoded."""
 
     required: list[PodAffinityTerm] | None = field(name=REQUIRED, default=None)
     preferred: list[Any] | None = field(name=PREFERRED, default=None)
 
 
-class TopologySpreadConstraint(ApiType, frozen=True):
+class TopologySpreadConstraint(ApiType):
     """v1.TopologySpreadConstraint: over which domains pods are spread, and what happens if they can't be."""
 
     topology_key: str | None = None
     when_unsatisfiable: str | None = None
 
 
-class NodeAffinity(ApiType, frozen=True, omit_defaults=True):
+class NodeAffinity(ApiType):
     """v1.NodeAffinity: the nodes that a pod must have, and those that it prefers."""
 
     required: NodeSelector | None = field(name=REQUIRED, default=None)
     preferred: list[PreferredSchedulingTerm] | None = field(name=PREFERRED, default=None)
 
 
-class Affinity(ApiType, frozen=True, omit_defaults=True):
+class Affinity(ApiType):
     """v1.Affinity: a pod's rules about nodes and about other pods."""
 
     node_affinity: NodeAffinity | None = None

@@ -21,26 +21,26 @@ Quantities = dict[str, Any]
 """A v1.ResourceList: name -> quantity; text as API servers write it, or a number from a file."""
 
 
-class ResourceRequirements(ApiType, frozen=True):
+class ResourceRequirements(ApiType):
     """v1.ResourceRequirements: what one container requests, and its limits."""
 
     requests: Quantities | None = None
     limits: Quantities | None = None
 
 
-class ContainerPort(ApiType, frozen=True):
+class ContainerPort(ApiType):
     """v1.ContainerPort: the port of the node that it takes."""
 
     host_port: int | None = None
 
 
-class VolumeMount(ApiType, frozen=True):
+class VolumeMount(ApiType):
     """v1.VolumeMount: the field that needs a feature of the node."""
 
     bind_mount_options: list[Any] | None = None
 
 
-class Container(ApiType, frozen=True):
+class Container(ApiType):
     """v1.Container; an init container whose restartPolicy is Always is a sidecar."""
 
     name: str | None = None
@@ -63,7 +63,7 @@ class Container(ApiType, frozen=True):
         return self.restart_policy == "Always"
 
 
-class Workload(ApiType, frozen=True):
+class Workload(ApiType):
     """The part of v1.PodSpec that takes resources of a node."""
 
     containers: list[Container] | None = None
@@ -72,25 +72,25 @@ class Workload(ApiType, frozen=True):
     resources: ResourceRequirements | None = None
 
 
-class Actuated(ApiType, frozen=True):
+class Actuated(ApiType):
     """The v1.ResourceRequirements of a status: what the kubelet has applied."""
 
     requests: Quantities | None = None
 
 
-class ContainerStateWaiting(ApiType, frozen=True):
+class ContainerStateWaiting(ApiType):
     """v1.ContainerStateWaiting: why a container does not run yet, such as ContainerCreating."""
 
     reason: str | None = None
 
 
-class ContainerState(ApiType, frozen=True):
+class ContainerState(ApiType):
     """v1.ContainerState: the state of a container that waits."""
 
     waiting: ContainerStateWaiting | None = None
 
 
-class ContainerStatus(ApiType, frozen=True):
+class ContainerStatus(ApiType):
     """v1.ContainerStatus: the fields that show an in-place resize, and why a container waits."""
 
     name: str | None = None

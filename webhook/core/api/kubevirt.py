@@ -40,7 +40,7 @@ class VirtualMachineInstanceRef(NamedTuple):
     uid: str
 
 
-class MigrationState(ApiType, frozen=True):
+class MigrationState(ApiType):
     """VirtualMachineInstanceMigrationState, in part.
 
     A VirtualMachineInstance has that of its newest migration, also when that is deleted. A migration has its own, from

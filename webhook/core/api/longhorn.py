@@ -31,34 +31,34 @@ _WORD: Final = re.compile(r"[\w./-]+", re.ASCII)
 _UNKNOWN: Final = "unknown"  # a reason that is not in the table
 
 
-class ShareManagerStatus(ApiType, frozen=True):
+class ShareManagerStatus(ApiType):
     """longhorn.io/v1beta2 ShareManagerStatus."""
 
     owner_id: str | None = field(name="ownerID", default=None)
     state: str | None = None
 
 
-class ShareManager(ApiType, frozen=True):
+class ShareManager(ApiType):
     """longhorn.io/v1beta2 ShareManager; its name is Longhorn's volume name."""
 
     metadata: ObjectMeta
     status: ShareManagerStatus | None = None
 
 
-class AttachmentTicket(ApiType, frozen=True):
+class AttachmentTicket(ApiType):
     """longhorn.io/v1beta2 AttachmentTicket: who wants the volume attached, and on which node."""
 
     type: str | None = None
     node_id: str | None = field(name="nodeID", default=None)
 
 
-class VolumeAttachmentSpec(ApiType, frozen=True):
+class VolumeAttachmentSpec(ApiType):
     """longhorn.io/v1beta2 VolumeAttachmentSpec."""
 
     attachment_tickets: dict[str, AttachmentTicket] | None = None
 
 
-class VolumeAttachment(ApiType, frozen=True):
+class VolumeAttachment(ApiType):
     """longhorn.io/v1beta2 VolumeAttachment; its name is Longhorn's volume name."""
 
     metadata: ObjectMeta
@@ -129,7 +129,7 @@ def _lacks_of(condition: Condition) -> list[Lack]:
     return [lack for word, lack in known.items() if word in words] or list(filter(None, [known.get(_UNKNOWN)]))
 
 
-class LonghornNodeStatus(ApiType, frozen=True):
+class LonghornNodeStatus(ApiType):
     """longhorn.io/v1beta2 NodeStatus."""
 
     conditions: list[Condition] | None = None
@@ -151,7 +151,7 @@ class LonghornNodeStatus(ApiType, frozen=True):
         return LonghornNodeStatus(conditions=[*ready, *lacks])
 
 
-class LonghornNode(ApiType, frozen=True):
+class LonghornNode(ApiType):
     """longhorn.io/v1beta2 Node; its name is the Kubernetes node's name."""
 
     metadata: ObjectMeta

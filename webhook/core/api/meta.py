@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, dataclass_transform
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 CLUSTER_AUTOSCALER_STATUS: Final = "cluster-autoscaler-status"
 """The ConfigMap that a running cluster-autoscaler rewrites every 10 s, and deletes when it ends.
@@ -24,15 +24,16 @@ LABEL_VALUE_MAX_CHARS: Final = 63  # LabelValueMaxLength
 UID_MAX_CHARS: Final = 64  # an API server makes uids of 36
 
 
-class ApiType(Struct, rename="camel", frozen=True, gc=False):
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class ApiType(Struct, rename="camel", frozen=True, omit_defaults=True, gc=False):
     """A type of an API with the fields that are read, by Go's names. It is a tree: no cycle collector tracks it."""
 
 
-class Present(ApiType, frozen=True):
+class Present(ApiType):
     """An object that only has to be there: all of its fields are left out."""
 
 
-class LabelSelectorRequirement(ApiType, frozen=True, omit_defaults=True):
+class LabelSelectorRequirement(ApiType):
     """metav1.LabelSelectorRequirement: a label's key, an operator, and the values to compare with."""
 
     key: str | None = None
@@ -40,14 +41,14 @@ class LabelSelectorRequirement(ApiType, frozen=True, omit_defaults=True):
     values: list[str] | None = None
 
 
-class LabelSelector(ApiType, frozen=True, omit_defaults=True):
+class LabelSelector(ApiType):
     """metav1.LabelSelector: requirements, ANDed. An empty one matches everything, an absent one nothing."""
 
     match_labels: dict[str, str] | None = None
     match_expressions: list[LabelSelectorRequirement] | None = None
 
 
-class OwnerReference(ApiType, frozen=True):
+class OwnerReference(ApiType):
     """metav1.OwnerReference: the fields that name the owner."""
 
     kind: str | None = None
@@ -55,7 +56,7 @@ class OwnerReference(ApiType, frozen=True):
     uid: str | None = None
 
 
-class ObjectMeta(ApiType, frozen=True):
+class ObjectMeta(ApiType):
     """metav1.ObjectMeta. A pod at CREATE has `generate_name` and no `name`, and often no `namespace`."""
 
     name: str | None = None
@@ -82,26 +83,26 @@ class ObjectMeta(ApiType, frozen=True):
         return next((each for each in self.owner_references or () if each.kind == kind), None)
 
 
-class Namespace(ApiType, frozen=True):
+class Namespace(ApiType):
     """v1.Namespace: its name and labels."""
 
     metadata: ObjectMeta
 
 
-class ConfigMap(ApiType, frozen=True):
+class ConfigMap(ApiType):
     """v1.ConfigMap without its data: core reads only whether CLUSTER_AUTOSCALER_STATUS exists."""
 
     metadata: ObjectMeta
 
 
-class ObjectReference(ApiType, frozen=True):
+class ObjectReference(ApiType):
     """v1.ObjectReference: the fields that name the object."""
 
     namespace: str | None = None
     name: str | None = None
 
 
-class Condition(ApiType, frozen=True):
+class Condition(ApiType):
     """metav1.Condition, and those of nodes, pods and VMs. `last_transition_time` is when `status` last changed."""
 
     type: str | None = None

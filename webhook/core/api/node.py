@@ -11,7 +11,7 @@ from webhook.core.api.meta import ApiType, Condition, ObjectMeta
 LABEL_NODE_POOL: Final = "karpenter.sh/nodepool"
 
 
-class Taint(ApiType, frozen=True):
+class Taint(ApiType):
     """v1.Taint: it keeps pods without a matching toleration away from a node."""
 
     key: str | None = None
@@ -19,14 +19,14 @@ class Taint(ApiType, frozen=True):
     effect: str | None = None
 
 
-class NodeSpec(ApiType, frozen=True):
+class NodeSpec(ApiType):
     """v1.NodeSpec: whether the node is cordoned, and its taints."""
 
     unschedulable: bool | None = None
     taints: list[Taint] | None = None
 
 
-class NodeStatus(ApiType, frozen=True):
+class NodeStatus(ApiType):
     """v1.NodeStatus: what a node has for pods, and its conditions."""
 
     allocatable: Quantities | None = None
@@ -38,7 +38,7 @@ class NodeStatus(ApiType, frozen=True):
         return any(each.type == "Ready" and each.status == "True" for each in self.conditions or ())
 
 
-class Node(ApiType, frozen=True):
+class Node(ApiType):
     """v1.Node: what kube-scheduler's rules and `reunite` read of it."""
 
     metadata: ObjectMeta
@@ -69,26 +69,26 @@ class Node(ApiType, frozen=True):
         return bool(self.status and self.status.ready) and not (self.spec and self.spec.unschedulable)
 
 
-class VolumeCount(ApiType, frozen=True):
+class VolumeCount(ApiType):
     """storage/v1 VolumeNodeResources: how many volumes of a driver the node takes."""
 
     count: int | None = None
 
 
-class CSINodeDriver(ApiType, frozen=True):
+class CSINodeDriver(ApiType):
     """storage/v1 CSINodeDriver: a CSI driver on a node, and its limit."""
 
     name: str | None = None
     allocatable: VolumeCount | None = None
 
 
-class CSINodeSpec(ApiType, frozen=True):
+class CSINodeSpec(ApiType):
     """storage/v1 CSINodeSpec: the CSI drivers of one node."""
 
     drivers: list[CSINodeDriver] | None = None
 
 
-class CSINode(ApiType, frozen=True):
+class CSINode(ApiType):
     """storage/v1 CSINode; its name is the node's."""
 
     metadata: ObjectMeta

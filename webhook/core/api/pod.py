@@ -44,7 +44,7 @@ _LabelKey: TypeAlias = Annotated[str, Meta(max_length=LABEL_KEY_MAX_CHARS)]
 _LabelValue: TypeAlias = Annotated[str, Meta(max_length=LABEL_VALUE_MAX_CHARS)]
 
 
-class Toleration(ApiType, frozen=True):
+class Toleration(ApiType):
     """v1.Toleration; an absent key, effect or operator is the empty string."""
 
     key: str | None = None
@@ -53,13 +53,13 @@ class Toleration(ApiType, frozen=True):
     effect: str | None = None
 
 
-class PersistentVolumeClaimVolumeSource(ApiType, frozen=True):
+class PersistentVolumeClaimVolumeSource(ApiType):
     """v1.PersistentVolumeClaimVolumeSource: the claim in the pod's namespace."""
 
     claim_name: str | None = None
 
 
-class Volume(ApiType, frozen=True):
+class Volume(ApiType):
     """v1.Volume: the fields that lead to a claim, and inline volumes that kube-scheduler keeps apart."""
 
     name: str | None = None
@@ -76,13 +76,13 @@ class Volume(ApiType, frozen=True):
         return bool(self.gce_persistent_disk or self.aws_elastic_block_store or self.iscsi or self.rbd)
 
 
-class PodSchedulingGate(ApiType, frozen=True):
+class PodSchedulingGate(ApiType):
     """v1.PodSchedulingGate: kube-scheduler ignores a pod that has one."""
 
     name: str | None = None
 
 
-class PodSpec(Workload, frozen=True):
+class PodSpec(Workload):
     """v1.PodSpec: what decides on which nodes the pod can run, and its volumes."""
 
     node_name: str | None = None
@@ -127,7 +127,7 @@ class PodSpec(Workload, frozen=True):
         return self.node_affinity.required if self.node_affinity else None
 
 
-class PodStatus(ApiType, frozen=True):
+class PodStatus(ApiType):
     """v1.PodStatus: phase, conditions, and what changes which resources the pod takes of its node."""
 
     phase: str | None = None
@@ -157,7 +157,7 @@ class PodStatus(ApiType, frozen=True):
         return None
 
 
-class Pod(ApiType, frozen=True):
+class Pod(ApiType):
     """v1.Pod: the pod under admission, or a share-manager pod."""
 
     metadata: ObjectMeta
@@ -176,13 +176,13 @@ def uses(pod: Pod, claim: str) -> bool:
     return claim in claims_of(pod)
 
 
-class _Owner(OwnerReference, frozen=True):
+class _Owner(OwnerReference):
     kind: BoundedName | None = None
     name: BoundedName | None = None
     uid: BoundedUid | None = None
 
 
-class _PodMeta(ObjectMeta, frozen=True):
+class _PodMeta(ObjectMeta):
     name: BoundedName | None = None
     generate_name: BoundedName | None = None
     namespace: _BoundedNamespace | None = None
@@ -190,23 +190,23 @@ class _PodMeta(ObjectMeta, frozen=True):
     owner_references: list[_Owner] | None = None  # type: ignore[assignment]  # nobody appends to it
 
 
-class _Claim(PersistentVolumeClaimVolumeSource, frozen=True):
+class _Claim(PersistentVolumeClaimVolumeSource):
     claim_name: BoundedName | None = None
 
 
-class _Volume(Volume, frozen=True):
+class _Volume(Volume):
     name: BoundedName | None = None
     persistent_volume_claim: _Claim | None = None
 
 
-class _Spec(PodSpec, frozen=True):
+class _Spec(PodSpec):
     node_name: BoundedName | None = None
     node_selector: dict[_LabelKey, _LabelValue] | None = None
     affinity: Raw = Raw(b"null")  # type: ignore[assignment]  # AdmissionRequest.pod decodes it
     volumes: list[_Volume] | None = None  # type: ignore[assignment]  # the same
 
 
-class AdmittedPod(Pod, frozen=True):
+class AdmittedPod(Pod):
     """v1.Pod of a request, with a bound for each text that a record or a cache can store.
 
     An API server asks webhooks before it validates a pod. It never bounds the name of a claim

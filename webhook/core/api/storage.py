@@ -11,7 +11,7 @@ from webhook.core.api.meta import ApiType, NamespacedName, ObjectMeta, ObjectRef
 _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool
 
 
-class PersistentVolumeClaimSpec(ApiType, frozen=True):
+class PersistentVolumeClaimSpec(ApiType):
     """v1.PersistentVolumeClaimSpec; `volume_name` is the bound PersistentVolume."""
 
     access_modes: list[str] | None = None
@@ -19,13 +19,13 @@ class PersistentVolumeClaimSpec(ApiType, frozen=True):
     volume_mode: str | None = None
 
 
-class PersistentVolumeClaimStatus(ApiType, frozen=True):
+class PersistentVolumeClaimStatus(ApiType):
     """v1.PersistentVolumeClaimStatus; the phase is Pending, Bound or Lost."""
 
     phase: str | None = None
 
 
-class PersistentVolumeClaim(ApiType, frozen=True):
+class PersistentVolumeClaim(ApiType):
     """v1.PersistentVolumeClaim: the claim of a pod on storage."""
 
     metadata: ObjectMeta
@@ -33,7 +33,7 @@ class PersistentVolumeClaim(ApiType, frozen=True):
     status: PersistentVolumeClaimStatus | None = None
 
 
-class CSIPersistentVolumeSource(ApiType, frozen=True):
+class CSIPersistentVolumeSource(ApiType):
     """v1.CSIPersistentVolumeSource. `volume_handle` is Longhorn's volume; the PersistentVolume's name can differ."""
 
     driver: str | None = None
@@ -49,13 +49,13 @@ class CSIPersistentVolumeSource(ApiType, frozen=True):
         return self.attribute(name) in _GO_TRUE
 
 
-class VolumeNodeAffinity(ApiType, frozen=True):
+class VolumeNodeAffinity(ApiType):
     """v1.VolumeNodeAffinity: the nodes from which a volume can be reached."""
 
     required: NodeSelector | None = None
 
 
-class PersistentVolumeSpec(ApiType, frozen=True):
+class PersistentVolumeSpec(ApiType):
     """v1.PersistentVolumeSpec: the claim that the volume is bound to, and its source.
 
     The source is that of a CSI driver, or an in-tree source that kube-scheduler translates to CSI
@@ -80,7 +80,7 @@ class PersistentVolumeSpec(ApiType, frozen=True):
         return next((encoded for name, encoded in fields if isinstance(getattr(self, name), Present)), None)
 
 
-class PersistentVolume(ApiType, frozen=True):
+class PersistentVolume(ApiType):
     """v1.PersistentVolume: the volume behind a claim."""
 
     metadata: ObjectMeta

@@ -33,27 +33,27 @@ class VMClaim(NamedTuple):
     cdrom: bool = False
 
 
-class ClaimSource(ApiType, frozen=True):
+class ClaimSource(ApiType):
     """PersistentVolumeClaimVolumeSource. KubeVirt attaches a hotpluggable volume with a pod of its own."""
 
     claim_name: str | None = None
     hotpluggable: bool | None = None
 
 
-class DataVolumeSource(ApiType, frozen=True):
+class DataVolumeSource(ApiType):
     """DataVolumeSource. The claim has the name of the DataVolume."""
 
     name: str | None = None
     hotpluggable: bool | None = None
 
 
-class EphemeralSource(ApiType, frozen=True):
+class EphemeralSource(ApiType):
     """EphemeralVolumeSource: a claim that the VM only reads. This is not Kubernetes' generic ephemeral volume."""
 
     persistent_volume_claim: ClaimSource | None = None
 
 
-class Volume(ApiType, frozen=True):
+class Volume(ApiType):
     """Volume of a VirtualMachineInstance. A memoryDump has no field here, because no VM starts with one."""
 
     name: str | None = None
@@ -81,26 +81,26 @@ class Volume(ApiType, frozen=True):
         return None if self.hotpluggable else self.claim_name
 
 
-class Disk(ApiType, frozen=True):
+class Disk(ApiType):
     """Disk of a domain. Its volume has the same name. A volume of virtiofs has a filesystem instead of a disk."""
 
     name: str | None = None
     cdrom: Present | None = None
 
 
-class Devices(ApiType, frozen=True):
+class Devices(ApiType):
     """Devices of a domain."""
 
     disks: list[Disk] | None = None
 
 
-class Domain(ApiType, frozen=True):
+class Domain(ApiType):
     """DomainSpec of a VirtualMachineInstance."""
 
     devices: Devices | None = None
 
 
-class VMISpec(ApiType, frozen=True):
+class VMISpec(ApiType):
     """VirtualMachineInstanceSpec, in part."""
 
     domain: Domain | None = None
@@ -118,20 +118,20 @@ class VMISpec(ApiType, frozen=True):
         )
 
 
-class VMITemplateSpec(ApiType, frozen=True):
+class VMITemplateSpec(ApiType):
     """VirtualMachineInstanceTemplateSpec, in part."""
 
     metadata: ObjectMeta | None = None
     spec: VMISpec = field(default_factory=VMISpec)
 
 
-class VirtualMachineSpec(ApiType, frozen=True):
+class VirtualMachineSpec(ApiType):
     """VirtualMachineSpec, in part."""
 
     template: VMITemplateSpec = field(default_factory=VMITemplateSpec)
 
 
-class StartFailure(ApiType, frozen=True):
+class StartFailure(ApiType):
     """VirtualMachineStartFailure: how many VirtualMachineInstances in a row ended without ever Running.
 
     KubeVirt clears it once one runs (pkg/virt-controller/watch/vm/vm.go, syncStartFailureStatus).
@@ -140,13 +140,13 @@ class StartFailure(ApiType, frozen=True):
     consecutive_fail_count: int | None = None
 
 
-class VirtualMachineStatus(ApiType, frozen=True):
+class VirtualMachineStatus(ApiType):
     """VirtualMachineStatus, in part."""
 
     start_failure: StartFailure | None = None
 
 
-class VirtualMachine(ApiType, frozen=True):
+class VirtualMachine(ApiType):
     """VirtualMachine, in part."""
 
     metadata: ObjectMeta
@@ -165,13 +165,13 @@ class VirtualMachine(ApiType, frozen=True):
         return (failure.consecutive_fail_count if failure else None) or 0
 
 
-class VMINode(ApiType, frozen=True):
+class VMINode(ApiType):
     """VirtualMachineInstanceStatus, as far as a decision reads it."""
 
     node_name: str | None = None
 
 
-class VirtualMachineInstance(ApiType, frozen=True):
+class VirtualMachineInstance(ApiType):
     """VirtualMachineInstance, in part."""
 
     metadata: ObjectMeta
@@ -195,21 +195,21 @@ class VirtualMachineInstance(ApiType, frozen=True):
         return next((each.name for each in self.metadata.owner_references or () if each.kind == VM_KIND), None)
 
 
-class Backup(ApiType, frozen=True):
+class Backup(ApiType):
     """VirtualMachineInstanceBackupStatus, in part."""
 
     completed: bool | None = None
     failed: bool | None = None
 
 
-class ChangedBlockTracking(ApiType, frozen=True):
+class ChangedBlockTracking(ApiType):
     """ChangedBlockTrackingStatus, in part."""
 
     state: str | None = None
     backup_status: Backup | None = None
 
 
-class VMIVolumeStatus(ApiType, frozen=True):
+class VMIVolumeStatus(ApiType):
     """VolumeStatus of a VMI. `hotplug_volume` is set if the volume was attached to the running VM."""
 
     name: str | None = None
@@ -217,7 +217,7 @@ class VMIVolumeStatus(ApiType, frozen=True):
     hotplug_volume: Present | None = None
 
 
-class VMIStatus(VMINode, frozen=True):
+class VMIStatus(VMINode):
     """VirtualMachineInstanceStatus, in part."""
 
     phase: str | None = None
