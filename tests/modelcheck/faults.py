@@ -15,7 +15,7 @@ from webhook.core.api.node import Node
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_info import NO_REQUESTS, UNLISTED, CSIDrivers, NodeInfo
 from webhook.core.scheduler.state.pod_info import PodInfo
-from webhook.kube.records.pods import DecodedPod, PodRecord
+from webhook.kube.records.pods import PodRecord
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
@@ -34,7 +34,7 @@ class _NothingAssumed(Pods):
 
 
 class _NeverConfirmed(Pods):
-    def put(self, key: str, old: PodRecord | None, new: DecodedPod) -> PodRecord:
+    def put(self, key: str, old: PodRecord | None, new: PodRecord) -> PodRecord:
         kept, self._assumed = self._assumed, {}
         record = super().put(key, old, new)
         self._assumed = kept
@@ -57,8 +57,8 @@ class _ExpiresTheNext(Pods):
 
 
 class _Evaluated(Pods):
-    def put(self, key: str, old: PodRecord | None, new: DecodedPod) -> PodRecord:
-        return super().put(key, old, replace(new, pod_infos=()) if old and new.by_record else new)
+    def put(self, key: str, old: PodRecord | None, new: PodRecord) -> PodRecord:
+        return super().put(key, old, replace(new, counted=()) if old and new.by_record else new)
 
 
 class _NeverDropped(Pods):

@@ -20,7 +20,7 @@ from webhook.core.decision import Leave, Pin
 from webhook.core.patch.json_patch import Operation
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.kube.records import pods as pod_records
-from webhook.kube.records.pods import DecodedPod, WirePod
+from webhook.kube.records.pods import PodRecord, WirePod
 from webhook.objects.cluster import Cluster
 
 NAMESPACE: Final = "vms"
@@ -129,7 +129,7 @@ def _patch(vm: int, shape: Shape, terms: Terms) -> Sequence[Operation]:
 
 
 @cache
-def shown(vm: int, shape: Shape, terms: Terms, phase: str) -> DecodedPod:
+def shown(vm: int, shape: Shape, terms: Terms, phase: str) -> PodRecord:
     """Return the record of a VM's pod as a watch shows it: pending, unschedulable, or on a node.
 
     The API server has applied the patch. A pod without terms is one that was left as it is, or whose answer was lost.
@@ -145,7 +145,7 @@ def shown(vm: int, shape: Shape, terms: Terms, phase: str) -> DecodedPod:
 
 
 @cache
-def other_pod(name: str, on: str, labels: Sequence[tuple[str, str]] = ()) -> DecodedPod:
+def other_pod(name: str, on: str, labels: Sequence[tuple[str, str]] = ()) -> PodRecord:
     """Return the record of a pod of another kind: the pod takes one place of a node and never came to the webhook."""
     requests = {"cpu": f"{PLACE_MILLICPU}m"}
     return _decoded(
@@ -157,10 +157,10 @@ def other_pod(name: str, on: str, labels: Sequence[tuple[str, str]] = ()) -> Dec
 
 
 @cache
-def replica_pod(index: int) -> DecodedPod:
+def replica_pod(index: int) -> PodRecord:
     """Return the record of a pod of the webhook itself. It runs on a node where no VM is."""
     return other_pod(f"webhook-{index}", "full-0", tuple(REPLICA_LABELS.items()))
 
 
-def _decoded(pod: Object) -> DecodedPod:
+def _decoded(pod: Object) -> PodRecord:
     return pod_records.transform(msgspec.convert(pod, WirePod))

@@ -26,7 +26,7 @@ from webhook.core.scheduler.state.node_info import NodeRequests
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.objects import NodeIndex
-from webhook.kube.records.pods import DecodedPod
+from webhook.kube.records.pods import PodRecord
 from webhook.kube.scheduler_cache.assumed_pods import ANY_NUMBER, Pods
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
@@ -169,7 +169,7 @@ class Replica:
         self._vmis[vmi_key(vm)] = vmi.uid
         self.pods.recount(vmi_key(vm), vmi.uid)
 
-    def _put(self, key: str, pod: DecodedPod) -> None:
+    def _put(self, key: str, pod: PodRecord) -> None:
         self._records[key] = self.pods.put(key, self._records.get(key), pod)
 
     def timers(self, *, stale: bool) -> tuple[tuple[int, bool], ...]:

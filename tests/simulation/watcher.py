@@ -24,7 +24,7 @@ from webhook.kube.cache.view import CallView, LiveRead
 from webhook.kube.informer.connection import Wait
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.store import Resource
-from webhook.kube.records.pods import DecodedPod
+from webhook.kube.records.pods import PodRecord
 
 RESOURCES: Final = {  # these clusters have too few nodes for a short list, so nobody asks for an autoscaler
     resource.kind: resource for resource in kinds.resources("longhorn-system", autoscaler=False)
@@ -193,7 +193,7 @@ class _RunningLoop:
 def _made(resource: Resource, value: Object) -> Any:
     wire = msgspec.json.decode(_ENCODE(value), type=resource.wire)
     made = resource.transform(wire)
-    return made.virt_launcher if isinstance(made, DecodedPod) else made
+    return made.virt_launcher if isinstance(made, PodRecord) else made
 
 
 def _stored(kind: Kind) -> Kind:

@@ -105,9 +105,6 @@ def why_field_too_long(pod: bytes | Raw) -> Why | None:
     """Return which field of a pod has too many bytes; None if none has. The pod was decoded before.
 
     A watch does not read such a field. So the webhook would not count this pod on its way to a node.
-
-    Raises:
-        BadReview: a field stands twice, the first time with another type.
     """
     if len(pod) <= PART_BYTES_MAX:
         return None

@@ -17,7 +17,7 @@ from webhook.core.scheduler.state.node_info import NodeRequests
 from webhook.core.scheduler.state.pod_info import NO_TERMS, PodInfo, PodNode
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
-from webhook.kube.records.pods import DecodedPod
+from webhook.kube.records.pods import PodRecord
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 from webhook.kube.wire import Decoders
 
@@ -53,10 +53,10 @@ def recorded(described: Object, decided: Decided = Decided.PREFERRED) -> Object:
     return {**described, "metadata": {**meta, "annotations": {**(meta.get("annotations") or {}), **record}}}
 
 
-def seen(described: Object) -> DecodedPod:
+def seen(described: Object) -> PodRecord:
     """Return the pod as the cache reads it."""
     wire: Any = Decoders(RESOURCE.wire, RESOURCE.large).object(json.dumps(described).encode())
-    read: DecodedPod = RESOURCE.transform(wire)
+    read: PodRecord = RESOURCE.transform(wire)
     return read
 
 

@@ -10,7 +10,7 @@ so a quantity from the API server loses no precision here. Invariant: no text ra
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
@@ -40,15 +40,25 @@ class VolumeMount(ApiType):
     bind_mount_options: list[Any] | None = None
 
 
-class Container(ApiType):
-    """v1.Container; an init container whose restartPolicy is Always is a sidecar."""
+class ContainerRequests(ApiType):
+    """The part of v1.Container that takes resources; an init container whose restartPolicy is Always is a sidecar."""
 
     name: str | None = None
+    resources: ResourceRequirements | None = None
+    restart_policy: str | None = None
+
+    @property
+    def restarts(self) -> bool:
+        """Whether an init container keeps running beside the containers: a sidecar."""
+        return self.restart_policy == "Always"
+
+
+class Container(ContainerRequests):
+    """v1.Container."""
+
     image: str | None = None
     args: list[str] | None = None
-    resources: ResourceRequirements | None = None
     ports: list[ContainerPort] | None = None
-    restart_policy: str | None = None
     restart_policy_rules: list[Any] | None = None
     volume_mounts: list[VolumeMount] | None = None
 
@@ -57,17 +67,12 @@ class Container(ApiType):
         args = self.args or []
         return next((value for flag, value in pairwise(args) if flag == name), None)
 
-    @property
-    def restarts(self) -> bool:
-        """Whether an init container keeps running beside the containers: a sidecar."""
-        return self.restart_policy == "Always"
-
 
 class Workload(ApiType):
     """The part of v1.PodSpec that takes resources of a node."""
 
-    containers: list[Container] | None = None
-    init_containers: list[Container] | None = None
+    containers: Sequence[ContainerRequests] | None = None
+    init_containers: Sequence[ContainerRequests] | None = None
     overhead: Quantities | None = None
     resources: ResourceRequirements | None = None
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from webhook.core.api.affinity import InterPodTerms, PodAffinityTerm
 from webhook.core.api.meta import LABEL_KEY_MAX_CHARS, ApiType, LabelSelector, OwnerReference
-from webhook.core.api.pod import Pod
+from webhook.core.api.pod import Pod, WatchedPod
 
 LABEL_APP: Final = "kubevirt.io"
 LABEL_MIGRATION_JOB_UID: Final = "kubevirt.io/migrationJobUID"  # on the target pod of a live migration
@@ -55,7 +55,7 @@ class MigrationState(ApiType):
     failure_reason: str | None = None
 
 
-def owner(pod: Pod) -> OwnerReference | None:
+def owner(pod: WatchedPod) -> OwnerReference | None:
     """Return the VirtualMachineInstance that owns the pod, None if none does."""
     return pod.metadata.owner(VMI_KIND)
 

@@ -15,6 +15,7 @@ from msgspec import Meta, Raw
 from webhook.core.api.affinity import Affinity, NodeAffinity, NodeSelector, PodAffinityTerm, TopologySpreadConstraint
 from webhook.core.api.container import (
     Actuated,
+    Container,
     ContainerStateWaiting,
     ContainerStatus,
     Quantities,
@@ -82,20 +83,14 @@ class PodSchedulingGate(ApiType):
     name: str | None = None
 
 
-class PodSpec(Workload):
-    """v1.PodSpec: what decides on which nodes the pod can run, and its volumes."""
+class WatchedSpec(Workload):
+    """The part of v1.PodSpec that is read of every pod of the cluster."""
 
     node_name: str | None = None
-    host_network: bool | None = None
-    host_users: bool | None = None
     scheduler_name: str | None = None
+    scheduling_gates: list[PodSchedulingGate] | None = None
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
-    tolerations: list[Toleration] | None = None
-    topology_spread_constraints: list[TopologySpreadConstraint] | None = None
-    scheduling_gates: list[PodSchedulingGate] | None = None
-    scheduling_group: Present | None = None
-    resource_claims: list[Present] | None = None
     volumes: list[Volume] | None = None
 
     @property
@@ -125,6 +120,19 @@ class PodSpec(Workload):
     def required_node_affinity(self) -> NodeSelector | None:
         """The pod's own required node affinity, None if it has none."""
         return self.node_affinity.required if self.node_affinity else None
+
+
+class PodSpec(WatchedSpec):
+    """v1.PodSpec: what decides on which nodes the pod can run, and its volumes."""
+
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    host_network: bool | None = None
+    host_users: bool | None = None
+    tolerations: list[Toleration] | None = None
+    topology_spread_constraints: list[TopologySpreadConstraint] | None = None
+    scheduling_group: Present | None = None
+    resource_claims: list[Present] | None = None
 
 
 class PodStatus(ApiType):
@@ -157,15 +165,21 @@ class PodStatus(ApiType):
         return None
 
 
-class Pod(ApiType):
-    """v1.Pod: the pod under admission, or a share-manager pod."""
+class WatchedPod(ApiType):
+    """v1.Pod, as far as it is read of every pod of the cluster."""
 
     metadata: ObjectMeta
-    spec: PodSpec
+    spec: WatchedSpec
     status: PodStatus | None = None
 
 
-def claims_of(pod: Pod) -> Iterator[str]:
+class Pod(WatchedPod):
+    """v1.Pod: the pod under admission, or a share-manager pod."""
+
+    spec: PodSpec
+
+
+def claims_of(pod: WatchedPod) -> Iterator[str]:
     """Return the names of the claims that the pod has, in the order of its volumes."""
     sources = (volume.persistent_volume_claim for volume in pod.spec.volumes or ())
     return (source.claim_name for source in sources if source and source.claim_name)

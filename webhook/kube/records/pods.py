@@ -10,10 +10,7 @@ import msgspec
 from msgspec import Struct, field
 
 from webhook.core.api.kubevirt import HOTPLUG_DISK, LABEL_APP, VIRT_LAUNCHER
-from webhook.core.api.pod import (
-    Pod,
-    PodSpec,
-)
+from webhook.core.api.pod import Pod, WatchedPod, WatchedSpec
 from webhook.core.large_pod import NOT_COMPARED, TERMS_PATH, VOLUMES_PATH
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.scheduler.state.pod_info import (
@@ -37,10 +34,10 @@ _shared: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
 """Each part for as long as a record has it. So the table needs no bound, and a part that is gone costs nothing."""
 
 
-class WirePod(Pod, frozen=True, kw_only=True):
+class WirePod(WatchedPod, kw_only=True):
     """v1.Pod with the paths of its fields that are too long to be read (webhook.core.large_pod)."""
 
-    spec: PodSpec = field(default_factory=PodSpec)
+    spec: WatchedSpec = field(default_factory=WatchedSpec)
     not_compared: list[str] | None = field(name=NOT_COMPARED, default=None)
 
 
@@ -55,39 +52,37 @@ class ClaimUser(Struct, frozen=True, gc=False):
     attached_to: str
 
 
-class DecodedPod(Struct, frozen=True, gc=False):
-    """A pod before the scheduler cache counts it.
+class PodRecord(Struct, frozen=True, gc=False):
+    """48 bytes a pod, and 64 bytes as it counts on a node: nearly always on one, without a tuple.
 
     Attributes:
-        pod_infos: the pod as each node counts it; empty if no node does.
+        counted: the pod as each node counts it; empty if no node does.
         virt_launcher: core's pod, if it is of a VM; None for any other pod.
         claim_user: what another pod has of claims, and any pod whose volumes are not read; None if none, as most pods.
-        digest: equal for two states of a pod that count alike.
         replica: whether the pod has the labels of the webhook's own pods.
     """
 
-    pod_infos: tuple[PodInfo, ...]
-    virt_launcher: Pod | None
-    claim_user: ClaimUser | None
-    namespace: str
-    digest: int
-    replica: bool
+    counted: PodInfo | tuple[PodInfo, ...] = ()
+    virt_launcher: Pod | None = None
+    claim_user: ClaimUser | None = None
+    replica: bool = False
+
+    @property
+    def pod_infos(self) -> tuple[PodInfo, ...]:
+        """The pod as each node counts it."""
+        return self.counted if isinstance(self.counted, tuple) else (self.counted,)
 
     @property
     def by_record(self) -> bool:
         """Whether only the webhook's record brings the pod to its nodes."""
         return bool(self.pod_infos) and self.pod_infos[0].on.by_record
 
-
-class PodRecord(Struct, frozen=True, gc=False):
-    """40 bytes a pod, a digest of 36 bytes, and 64 bytes as it counts on a node: nearly always on one, without a tuple.
-
-    A virt-launcher pod that counts by its record has none of these here: the index has them by VirtualMachineInstance.
-    """
-
-    pod_infos: PodInfo | tuple[PodInfo, ...]
-    virt_launcher: Pod | None
-    digest: int
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """The cache keys of the claims that the pod has."""
+        if self.claim_user is not None:
+            return self.claim_user.claims
+        return claim_keys(self.virt_launcher) if self.virt_launcher is not None else ()
 
 
 def share(part: _T) -> _T:
@@ -102,8 +97,8 @@ def share(part: _T) -> _T:
     return shared
 
 
-def transform(wire: WirePod) -> DecodedPod:
-    """Return what the scheduler cache counts of a pod. Its index makes the PodRecord that the cache stores.
+def transform(wire: WirePod) -> PodRecord:
+    """Return what the cache stores of a pod.
 
     A pod with fields that are too long counts on the node to which it is bound, and without one nowhere.
     """
@@ -120,13 +115,11 @@ def transform(wire: WirePod) -> DecodedPod:
     terminating = bool(meta.deletion_timestamp)
     nodes = pod_nodes(spec, wire.status, terminating=terminating, is_vm=is_vm, recorded=recorded)
     if not nodes or (wire.not_compared and not spec.node_name):
-        digest = hash(claim_user) if claim_user else 0
-        return DecodedPod((), vm_pod, claim_user, namespace, digest, replica=False)
+        return PodRecord((), vm_pod, claim_user)
     taken, terms = share(usage(spec, wire.status)), _anti_affinity(wire)
-    pod_infos = tuple(pod_info(namespace, taken, terms, share(node), labels) for node in nodes)
+    counted = tuple(pod_info(namespace, taken, terms, share(node), labels) for node in nodes)
     replica = labels.items() >= _REPLICA
-    digest = hash((tuple(map(_digest, pod_infos)), claim_user, replica))
-    return DecodedPod(pod_infos, vm_pod, claim_user, namespace, digest, replica=replica)
+    return PodRecord(counted[0] if len(counted) == 1 else counted, vm_pod, claim_user, replica)
 
 
 def unread_claims(namespace: str) -> str:
@@ -147,9 +140,3 @@ def _anti_affinity(wire: WirePod) -> AntiAffinity:
         return TERMS_NOT_READ if TERMS_PATH in wire.not_compared else PARTS_NOT_READ
     terms = wire.spec.required_pod_anti_affinity
     return share(anti_affinity(terms, wire.metadata.namespace or "")) if terms else NO_TERMS
-
-
-def _digest(pod: PodInfo) -> int:
-    """Return a hash of what counts, in which the order of labels does not."""
-    labels = None if pod.labels is None else frozenset(pod.labels.items())
-    return hash((pod.namespace, pod.usage, pod.anti_affinity, pod.on, labels))

@@ -32,6 +32,7 @@ from webhook.core.api.pod import (
     PodSpec,
     PodStatus,
     Volume,
+    WatchedPod,
     claims_of,
 )
 from webhook.core.observe.past_decision import PastDecision, as_annotation, recorded_decision
@@ -44,7 +45,7 @@ _LABELS: Final = {LABEL_APP: VIRT_LAUNCHER}
 _LABELS_OF_TARGET: Final = {**_LABELS, LABEL_MIGRATION_JOB_UID: ""}
 
 
-def claim_keys(pod: Pod) -> tuple[str, ...]:
+def claim_keys(pod: WatchedPod) -> tuple[str, ...]:
     """Return the cache key of each claim that the pod has, once: the strings of the claims' cache."""
     namespace = pod.metadata.namespace or ""
     return tuple(intern(namespaced_key(namespace, kept_name(name))) for name in dict.fromkeys(claims_of(pod)))
@@ -55,13 +56,13 @@ def vm_key(pod: Pod) -> str:
     return namespaced_key(pod.metadata.namespace or "", kubevirt.vm_name(pod))
 
 
-def vmi_uid(pod: Pod) -> str | None:
+def vmi_uid(pod: WatchedPod) -> str | None:
     """Return the uid of the VirtualMachineInstance of a virt-launcher pod; None if it has none."""
     owner = kubevirt.owner(pod)
     return owner.uid if owner else None
 
 
-def virt_launcher(wire: Pod) -> Pod:
+def virt_launcher(wire: WatchedPod) -> Pod:
     """Return a pod of a VM with what core reads of it: node, claims, decision, and whether the VM starts in it.
 
     Of its node selector the part is kept that a user chose, of its affinity the nodes that it names while it has none.
@@ -102,7 +103,7 @@ def virt_launcher(wire: Pod) -> Pod:
     )
 
 
-def share_manager_pod(wire: Pod) -> Pod:
+def share_manager_pod(wire: WatchedPod) -> Pod:
     """Return a share-manager pod with its node, phase, deletion and decision, and since when it has its node."""
     meta, decision = wire.metadata, decision_of(wire.metadata)
     return Pod(

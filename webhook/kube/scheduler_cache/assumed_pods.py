@@ -1,7 +1,7 @@
 """Pods: the index of all pods of the cluster. It counts them in a SchedulerCache, together with the assumed pods.
 
-This index (webhook.kube.informer.store) also makes the records that the cache of pods stores. A record has what is
-needed to stop counting its pod. Invariant: `scheduler_cache` is the sum of the records and of the assumed pods.
+A record has what is needed to stop counting its pod. Invariant: `scheduler_cache` is the sum of the records and of the
+assumed pods.
 
 An unbound virt-launcher pod counts only while its VirtualMachineInstance exists, by its record, and as the only unbound
 pod of that. An unbound share-manager pod counts in Longhorn's namespace. The cache of VirtualMachineInstances says when
@@ -16,14 +16,15 @@ from sys import maxsize
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.core.api import kubevirt
 from webhook.core.api.pod import Pod
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.pod_info import PodInfo
-from webhook.kube.informer.store import Indexer
-from webhook.kube.records.pods import ClaimUser, DecodedPod, PodRecord
-from webhook.kube.records.virt_launchers import claim_keys, vm_key, vmi_uid
+from webhook.kube.informer.store import Indexer, ObjectIndex
+from webhook.kube.records.pods import ClaimUser, PodRecord
+from webhook.kube.records.virt_launchers import vm_key, vmi_uid
 
 CREATE_HELD_SECONDS: Final = 34.0
 """The longest that an API server holds a CREATE (staging apiserver pkg/endpoints/handlers/rest.go,
@@ -44,7 +45,7 @@ class _Start(Struct):
     counted: tuple[PodInfo, ...] = ()
 
 
-class Pods:
+class Pods(ObjectIndex):
     """An Index of all pods. Of each it stores only the requests, the required anti-affinity and the VM.
 
     The docstring of webhook.core.scheduler.state.cache has the states of a pod. This class changes the state:
@@ -72,61 +73,55 @@ class Pods:
         self.scheduler_cache = SchedulerCache()
         self.virt_launchers: dict[str, Pod] = {}
         self.claim_users: dict[str, ClaimUser] = {}
-        self.by_claim = Indexer(_claims)
+        self.by_claim = Indexer(lambda _, record: record.claims)
         self.replicas: set[str] = set()
         self._namespace, self._longhorn_namespace = namespace, longhorn_namespace
         self._nodes_max = nodes_max
         self._assumed: dict[Hashable, tuple[PodInfo, ...]] = {}
         self._starts: dict[tuple[str, str | None], _Start] = {}
 
-    def same(self, old: PodRecord, new: DecodedPod) -> bool:
-        """Whether nothing that counts has changed in the pod."""
-        return old.digest == new.digest and old.virt_launcher == new.virt_launcher
-
-    def put(self, key: str, old: PodRecord | None, new: DecodedPod) -> PodRecord:
+    def put(self, key: str, old: PodRecord | None, new: PodRecord) -> PodRecord:
         """Count a pod as a watch has just shown it, and no longer as the watch showed it before."""
+        if new.by_record and new.virt_launcher is None and new.pod_infos[0].namespace != self._longhorn_namespace:
+            new = replace(new, counted=())  # anybody may create such a pod, and each of its nodes costs memory
         if old is not None:
-            if self.same(old, new):
+            if old == new:
                 return old
             self.drop(key, old)
-        pod_infos, virt_launcher = new.pod_infos, new.virt_launcher
+        virt_launcher = new.virt_launcher
         if virt_launcher is not None:
-            self.by_claim.put(key, None, virt_launcher)
             self.virt_launchers[key] = virt_launcher
             vmi = vm_key(virt_launcher), vmi_uid(virt_launcher)
             if new.by_record:
-                self._starts.setdefault(vmi, _Start({})).pods[key] = pod_infos
+                self._starts.setdefault(vmi, _Start({})).pods[key] = new.pod_infos
                 self.recount(*vmi)
-                pod_infos = ()
-            elif old is None or not old.pod_infos:
+            elif old is None or old.by_record or not old.pod_infos:
                 # The other pod of a live migration belongs to the same VM. It was bound before.
                 self._confirm(*vmi)
-        elif new.by_record and new.namespace != self._longhorn_namespace:
-            pod_infos = ()
         if new.claim_user is not None:
-            self.by_claim.put(key, None, new.claim_user)
             self.claim_users[key] = new.claim_user
-        if new.replica and new.namespace == self._namespace:
+        if new.claims:
+            self.by_claim.put(key, None, new)
+        if new.replica and new.pod_infos[0].namespace == self._namespace:
             self.replicas.add(key)
-        for pod_info in pod_infos:
+        for pod_info in _by_itself(new):
             self.scheduler_cache.add(pod_info)
-        return PodRecord(pod_infos[0] if len(pod_infos) == 1 else pod_infos, virt_launcher, new.digest)
+        return new
 
     def drop(self, key: str, old: PodRecord) -> None:
         """Stop counting a pod."""
         self.replicas.discard(key)
         if old.virt_launcher is not None:
-            self.by_claim.drop(key, old.virt_launcher)
             del self.virt_launchers[key]
             vmi = vm_key(old.virt_launcher), vmi_uid(old.virt_launcher)
             start = self._starts.get(vmi)
             if start is not None and key in start.pods:
                 del start.pods[key]
                 self.recount(*vmi)
-        claim_user = self.claim_users.pop(key, None)
-        if claim_user is not None:
-            self.by_claim.drop(key, claim_user)
-        for pod_info in old.pod_infos if isinstance(old.pod_infos, tuple) else (old.pod_infos,):
+        self.claim_users.pop(key, None)
+        if old.claims:
+            self.by_claim.drop(key, old)
+        for pod_info in _by_itself(old):
             self.scheduler_cache.remove(pod_info)
 
     def users_of(self, claim: str, most: int) -> dict[str, str]:
@@ -184,5 +179,6 @@ class Pods:
                 self.scheduler_cache.remove(pod_info)
 
 
-def _claims(_: str, user: Pod | ClaimUser) -> tuple[str, ...]:
-    return user.claims if isinstance(user, ClaimUser) else claim_keys(user)
+def _by_itself(pod: PodRecord) -> tuple[PodInfo, ...]:
+    """Return the pod as it counts without its VirtualMachineInstance."""
+    return () if pod.virt_launcher is not None and pod.by_record else pod.pod_infos

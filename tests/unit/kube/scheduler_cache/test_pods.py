@@ -122,7 +122,7 @@ def test_only_what_counts_makes_a_pod_another(change: Object, same: bool) -> Non
 def test_the_labels_of_a_pinned_vm_count() -> None:
     """Anti-affinity of others can be about them before the VM is bound. Their order tells nothing."""
     first, *others = (
-        seen(vm("a", affinity=PIN, labels=dict(labels))).digest
+        seen(vm("a", affinity=PIN, labels=dict(labels)))
         for labels in ([("a", "1"), ("b", "2")], [("b", "2"), ("a", "1")], [("a", "1"), ("b", "3")])
     )
     assert [first == other for other in others] == [True, False]

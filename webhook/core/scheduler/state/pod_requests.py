@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.api.container import UNREADABLE, Container, ContainerStatus, Workload, amounts, units
+from webhook.core.api.container import UNREADABLE, ContainerRequests, ContainerStatus, Workload, amounts, units
 from webhook.core.api.pod import PodStatus
 
 CPU: Final = "cpu"
@@ -76,7 +76,7 @@ def usage(spec: Workload, status: PodStatus | None = None) -> Usage:
     return Usage(tuple(sorted((name, amount) for name, amount in counted if amount)))
 
 
-def _requests(container: Container, statuses: Mapping[str | None, ContainerStatus]) -> _Amounts:
+def _requests(container: ContainerRequests, statuses: Mapping[str | None, ContainerStatus]) -> _Amounts:
     """Return the largest amounts of one container. Without a request its limit counts (defaults.go, SetDefaults_Pod).
 
     kube-apiserver writes that default. A file may not have it yet.
