@@ -20,8 +20,7 @@ from certs import pki, plan
 from certs.cluster import ClusterObjects, Conflict
 from certs.plan import Issue, NewAuthority, Publish, RotationHistory, RotationPolicy, WaitUntil, Write
 from certs.state import ClusterState
-from webhook.component_base.client.status import Backoff
-from webhook.component_base.client.transport import ApiError
+from webhook.component_base.client.transport import ApiError, Backoff
 from webhook.component_base.errors import UserError
 
 READ_EVERY: Final = timedelta(seconds=5)  # three GETs, fewer requests than a leader election makes

@@ -3,13 +3,13 @@ Their content comes from `webhook.core.observe`.
 
 `record` puts an answer on a queue, without a wait and without a request. If the queue is full, it drops the answer. One
 task takes answers from the queue and writes their Events, within a rate limit. Events that the API server does not take
-are dropped and counted; the log has every decision. Invariant: no API server can slow an admission down.
+are dropped and counted, and not sent again; the log has every decision. Invariant: no API server can slow an admission
+down.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
 import secrets
 import socket
 import time
@@ -22,7 +22,6 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from webhook.component_base.client.api import Api
-from webhook.component_base.client.status import Backoff, retry_after_seconds
 from webhook.component_base.client.transport import ApiError
 from webhook.component_base.log_line import failure
 from webhook.core.admit import Answer, Entry
@@ -35,7 +34,6 @@ COMPONENT: Final = "kubevirt-coschedule"
 STOP_SECONDS: Final = 2.0  # of the 5 s that Kubernetes leaves after --drain-seconds and the calls in flight
 _REPORTER_CHARS: Final = 128  # kubernetes pkg/apis/core/validation/events.go: ReportingInstanceLengthLimit
 _NAME_CHARS: Final = 232  # 253 minus a dot and 20 digits
-_CONFLICT: Final = 409  # the Event exists: the answer to an earlier POST was lost
 _BUSY: Final = 429
 _SERVER_ERROR: Final = 500
 _CREATED: Final = range(200, 300)
@@ -48,7 +46,6 @@ class EventLimits(Struct, frozen=True, kw_only=True):
     per_second: float = 10.0
     burst: int = 50
     write_seconds: float = 5.0
-    tries: int = 3
     repeat_seconds: float = 600.0  # KubeVirt repeats a CREATE that a later webhook refuses for this time
     remembered: int = 4096
     warn_seconds: float = 60.0  # between two log lines with the same message
@@ -73,7 +70,6 @@ class EventRecorder:
         api: Api,
         *,
         limits: EventLimits = DEFAULT_EVENT_LIMITS,
-        chance: Callable[[], float] = random.random,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.counts: Counter[Outcome] = Counter(dict.fromkeys(Outcome, 0))
@@ -82,7 +78,6 @@ class EventRecorder:
         self._wall = wall
         self._now = asyncio.get_running_loop().time
         self._queue: asyncio.Queue[_Queued] = asyncio.Queue(limits.queued)
-        self._backoff = Backoff(chance)
         self._due = -inf  # the time of the last request, if requests were spread evenly
         self._last: dict[tuple[str, str], tuple[str, float]] = {}  # (uid, reason) -> message and time, oldest first
         self._waiting = 0
@@ -146,34 +141,28 @@ class EventRecorder:
         return outcome
 
     async def _post(self, new: Mapping[str, Any]) -> Outcome:
-        path = f"/api/v1/namespaces/{new['metadata']['namespace']}/events"
-        for _ in range(self._limits.tries):
-            await asyncio.sleep(self._wait_seconds())
-            try:
-                reply = await self._api.post(path, new, seconds=self._limits.write_seconds)
-            except ApiError as problem:
-                self._failed(str(problem))
-                continue
-            if reply.status in _CREATED or reply.status == _CONFLICT:
-                self._backoff.succeeded()
+        path, outcome = f"/api/v1/namespaces/{new['metadata']['namespace']}/events", Outcome.FAILED
+        await asyncio.sleep(self._wait_seconds())
+        try:
+            reply = await self._api.post(path, new, seconds=self._limits.write_seconds)
+        except ApiError as problem:
+            because = str(problem)
+        else:
+            if reply.status in _CREATED:
                 return Outcome.WRITTEN
-            self._failed(reply.failure.sentence, reply.retry_after)
+            because = reply.failure.sentence
             if reply.status != _BUSY and reply.status < _SERVER_ERROR:
-                return Outcome.REFUSED
-        return Outcome.FAILED
+                outcome = Outcome.REFUSED
+        if self._now() >= self._warned_at + self._limits.warn_seconds:
+            self._warned_at = self._now()
+            LOGGER.warning("events not written", extra={"fields": {"because": because}})
+        return outcome
 
     def _wait_seconds(self) -> float:
-        """Return the seconds until the next request: after `burst` at once `per_second`, and the back-off."""
+        """Return the seconds until the next request: after `burst` at once `per_second`."""
         now, between = self._now(), 1 / self._limits.per_second
         self._due = max(self._due + between, now - (self._limits.burst - 1) * between)
-        return max(0.0, self._due - now, self._backoff.wait(now))
-
-    def _failed(self, because: str, retry_after: str | None = None) -> None:
-        now = self._now()
-        self._backoff.failed(now, retry_after_seconds(retry_after))
-        if now >= self._warned_at + self._limits.warn_seconds:
-            self._warned_at = now
-            LOGGER.warning("events not written", extra={"fields": {"because": because}})
+        return max(0.0, self._due - now)
 
 
 def _log_fault(uid: str, error: Exception) -> None:
@@ -183,8 +172,8 @@ def _log_fault(uid: str, error: Exception) -> None:
 def v1_event(event: Event, at: float) -> dict[str, Any]:
     """Return the v1 Event of an event at the time `at` (seconds since 1970), as JSON.
 
-    Its name is unique, so that an Event that is sent twice exists once. Names are in the order of time: kubectl sorts
-    Events by the second, and shows the Events of one second in the order of the list.
+    Its name is unique. Names are in the order of time: kubectl sorts Events by the second, and shows the Events of one
+    second in the order of the list.
     """
     when = utc_text(at)
     name = f"{event.name[:_NAME_CHARS].rstrip('-.')}.{int(at * 1e9):016x}{secrets.token_hex(2)}"

@@ -18,7 +18,7 @@ from webhook.core.view import Kind
 
 if TYPE_CHECKING:
     from webhook.kube.cache.caches import CacheState, LookupCounts
-    from webhook.kube.vm_starts import VMStarts
+    from webhook.kube.vm_counts import VMStarts
     from webhook.kube.vm_status import VMStatuses, VMStatusTracker
 
 NAMED_VMS_MAX: Final = 100  # at most so many series, however many VMs are apart; so many alerts are already too many

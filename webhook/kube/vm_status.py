@@ -27,7 +27,7 @@ from webhook.kube.cache.caches import Caches
 from webhook.kube.node_problems import node_problems
 from webhook.kube.records.virt_launchers import vm_key
 from webhook.kube.slices import COUNT_EVERY, Slices
-from webhook.kube.vm_seconds import PASS_SECONDS, VMSeconds
+from webhook.kube.vm_counts import PASS_SECONDS, VMSeconds
 from webhook.telemetry.record import LOGGER
 
 _ROWS_EVERY: Final = 16  # rows between two looks at the clock; a row takes 50 us

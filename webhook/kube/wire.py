@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from webhook.component_base.client.status import UNDECODABLE, ApiStatus, Failure
+from webhook.component_base.client.transport import UNDECODABLE, ApiStatus, Failure
 
 W = TypeVar("W")
 

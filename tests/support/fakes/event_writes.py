@@ -46,22 +46,14 @@ class Writing:
     async def _reply(self, asked: Asked, line: Line) -> None:
         assert (asked.method, asked.path) == ("POST", PATH), asked
         new = json.loads(asked.body)
-        if any(new["metadata"] == each["metadata"] for each in self.taken):
-            await line.answer(409, b"{}")
-            return
         self.taken.append(new)
         await line.answer(201, asked.body)
 
-    async def take_and_hang(self, asked: Asked, line: Line) -> None:
-        """A fault: the server stores the Event, and its answer is lost."""
-        self.taken.append(json.loads(asked.body))
-        await line.silence()
-
 
 @asynccontextmanager
-async def recording(api: Api, limits: EventLimits = SWIFT, chance: float = 0.0) -> AsyncIterator[EventRecorder]:
+async def recording(api: Api, limits: EventLimits = SWIFT) -> AsyncIterator[EventRecorder]:
     """Run a recorder that writes Events to this server, until the block ends."""
-    events = EventRecorder(api, limits=limits, chance=lambda: chance, wall=AT.timestamp)
+    events = EventRecorder(api, limits=limits, wall=AT.timestamp)
     task = asyncio.create_task(events.run())
     try:
         yield events

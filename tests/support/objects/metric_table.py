@@ -12,7 +12,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from webhook.component_base.metrics import new_registry
 from webhook.core.observe.past_decision import Decided
 from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families
-from webhook.kube.vm_seconds import VMSeconds
+from webhook.kube.vm_counts import VMSeconds
 from webhook.kube.vm_status import VMStatuses
 from webhook.serving.metrics import certificate_families
 from webhook.telemetry.metrics import Admissions, process_families

@@ -19,13 +19,14 @@ from kubernetes_asyncio.config.config_exception import ConfigException
 from msgspec import Struct
 
 from webhook.component_base.client.config import load_kubeconfig
-from webhook.component_base.client.status import Failure, read_failure
 from webhook.component_base.client.transport import (
     CONNECT_SECONDS,
     ApiError,
+    Failure,
     Stream,
     close_at_once,
     open_client,
+    read_failure,
     request_error,
     set_keepalive,
 )

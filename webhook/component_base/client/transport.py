@@ -1,17 +1,20 @@
-"""The HTTP connection to an API server, and why a call gets no answer."""
+"""The HTTP connection to an API server: why a call gets no answer, what an error says, how long to wait after it."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from math import inf
 from typing import Final
 
 import aiohttp
+import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 from kubernetes_asyncio.config.config_exception import ConfigException
+from msgspec import Struct
 
 from webhook import __version__
 from webhook.component_base.client.config import config_problem, one_line
@@ -117,3 +120,122 @@ def request_error(error: Exception) -> str:
     if isinstance(error, ConfigException):
         return config_problem(error)
     return f"the connection failed ({type(error).__name__})"
+
+
+# What an error says. Nothing here raises.
+
+_SENTENCE_CHARS: Final = 300
+_NOT_FOUND: Final = 404
+_NO_SUCH_KIND: Final = b"404 page not found"  # the API server's words for a path that it does not serve
+UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # all that msgspec raises
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """Why the server refused.
+
+    Attributes:
+        code: the HTTP status, or the code of the Status in an ERROR event.
+        sentence: code, reason and message on one line.
+        foreign: no API server sends such an answer: a proxy on the way, or another server, does.
+        absent: the API server has no such object, or no such kind. A 404 of a proxy on the way is not `absent`.
+        names_object: it says of which object. A 404 for an object has a name, and a 404 for a kind has none.
+        too_new: the API server has not reached the resourceVersion of the request yet.
+    """
+
+    code: int
+    sentence: str
+    retry_after_seconds: float = 0.0
+    foreign: bool = False
+    absent: bool = False
+    names_object: bool = False
+    too_new: bool = False
+
+
+class _Cause(Struct):
+    reason: str = ""
+
+
+class _Details(Struct, rename="camel"):
+    name: str = ""
+    retry_after_seconds: float = 0.0
+    causes: list[_Cause] | None = None
+
+
+class ApiStatus(Struct):
+    """metav1.Status: why the API server refuses a request."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: _Details | None = None
+
+    def failure(self, http_status: int = 0) -> Failure:
+        """Return what it says. `http_status` is 0 in an ERROR event, whose code is in the Status."""
+        # The HTTP status counts first: the `code` in a body may be that of a proxy before the API server.
+        code, details = http_status or self.code, self.details or _Details()
+        return Failure(
+            code=code,
+            sentence=_printable(f"{code} {self.reason}: {self.message}"),
+            retry_after_seconds=details.retry_after_seconds,
+            foreign=not (self.reason or self.message),
+            absent=code == _NOT_FOUND and self.reason == "NotFound",
+            names_object=bool(details.name),
+            too_new=any(cause.reason == "ResourceVersionTooLarge" for cause in details.causes or ()),
+        )
+
+
+_STATUS: Final = msgspec.json.Decoder(ApiStatus)
+
+
+def read_failure(body: bytes, http_status: int) -> Failure:
+    """Decode the body of an HTTP error. A body that is not a Status becomes part of the sentence."""
+    try:
+        return _STATUS.decode(body).failure(http_status)
+    except UNDECODABLE:
+        absent = http_status == _NOT_FOUND and body.strip() == _NO_SUCH_KIND
+        sentence = f"{http_status}: {_printable(body.decode('latin-1'))}"
+        return Failure(code=http_status, sentence=sentence, foreign=not absent, absent=absent)
+
+
+def retry_after_seconds(header: str | None) -> float:
+    """Return the seconds of a Retry-After header; 0 if there is none, or if it is a date."""
+    return float(header) if header and header.isdecimal() else 0.0
+
+
+def _printable(text: str) -> str:
+    """Return a server's words as one line of printable ASCII, 300 characters at most."""
+    return ascii(" ".join(text.split())[:_SENTENCE_CHARS])[1:-1]
+
+
+_BACKOFF_SECONDS: Final = 0.1
+_BACKOFF_MAX_SECONDS: Final = 10.0  # a cache then sends 6 requests a minute, which costs the API server nothing
+_FAILURES_MAX: Final = 10  # 0.1 s doubled 10 times is more than the maximum
+_RETRY_AFTER_MAX_SECONDS: Final = 60.0
+
+
+class Backoff:
+    """The wait after failures: doubled each time, from 0.1 s to 10 s, and at least the server's Retry-After.
+
+    All times are seconds of a clock that only goes forward. `random` returns numbers from 0 to 1: clients that failed
+    at the same time come back at different times.
+    """
+
+    def __init__(self, random: Callable[[], float]) -> None:
+        self._random = random
+        self._failures = 0
+        self._not_before = -inf
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until the next request is due; 0 or less if it is due now."""
+        return self._not_before - now
+
+    def failed(self, now: float, retry_after_seconds: float) -> None:
+        """Take a failure into account. The server asked for `retry_after_seconds`; at most 60 s of it count."""
+        backoff = min(_BACKOFF_SECONDS * 2.0**self._failures, _BACKOFF_MAX_SECONDS) * (1 + self._random()) / 2
+        asked = min(retry_after_seconds, _RETRY_AFTER_MAX_SECONDS) * (1 + self._random() / 4)
+        self._not_before = now + max(backoff, asked)
+        self._failures = min(self._failures + 1, _FAILURES_MAX)
+
+    def succeeded(self) -> None:
+        """End the run of failures: the next one waits the shortest time."""
+        self._failures = 0

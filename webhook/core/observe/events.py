@@ -41,7 +41,7 @@ class Outcome(Enum):
     WRITTEN = "written"
     REPEATED = "repeated"  # the recorder has written the same Event before, within its memory
     OVERFLOWED = "overflowed"  # the queue was full
-    FAILED = "failed"  # each try ended with no answer in time, or with an error
+    FAILED = "failed"  # no answer in time, or an error of the API server
     REFUSED = "refused"  # the API server rejected it, and would reject it again
     STOPPED = "stopped"  # the program ended first
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from webhook.component_base.client.status import Failure
+from webhook.component_base.client.transport import Failure
 from webhook.kube.informer.store import Resource
 
 STALE_AFTER_SECONDS: Final = 10.0  # most restarts of an API server are shorter

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
-from webhook.component_base.client.status import Backoff, Failure, read_failure, retry_after_seconds
+from webhook.component_base.client.transport import Backoff, Failure, read_failure, retry_after_seconds
 from webhook.kube.informer import connection
 from webhook.kube.informer.connection import Cause, Fault, Freshness, Request, RequestMode, Wait
 from webhook.kube.informer.store import Resource, Store
