@@ -113,14 +113,6 @@ def test_a_new_list_adds_the_pods_that_the_watch_missed() -> None:
     assert driver.counted() == {Decided.REQUIRED: 2}
 
 
-def test_a_new_list_by_pages_adds_the_pods_that_the_watch_missed() -> None:
-    """As a list by a stream."""
-    driver = Starting()
-    driver.play(NO_STREAMS, pages(launcher("a", version=5)), EXPIRED)
-    driver.play(pages(launcher("a", version=5), launcher("b"), version=20))
-    assert driver.counted() == {Decided.REQUIRED: 1}
-
-
 @pytest.mark.parametrize(
     ("decision", "decided"),
     [

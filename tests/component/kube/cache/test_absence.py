@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
-from support.fakes.api_server import ApiServer, Cluster, refusing, saying, until
+from support.fakes.api_server import ApiServer, Cluster, refusing, saying
 from support.fakes.http_line import Asked
-from support.fakes.live import PATHS, listed, now, ref, running
-from support.models.model_api import Collection
+from support.fakes.live import PATHS, listed, now, ref
 from support.objects import builders
 
 from webhook.core import refs
 from webhook.core.api.pod import Pod
 from webhook.core.view import Kind, NoObject
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.informer.connection import Cause
 
 NODES = PATHS[Kind.LONGHORN_NODE]
 LONG_AGO = 60.0
@@ -98,9 +95,18 @@ def not_installed(store: ClusterCache) -> None:
     cache.ended(now())
 
 
-async def test_before_any_list_there_may_be_some(store: ClusterCache) -> None:
-    """Before the first list the cluster may have Longhorn nodes, so the webhook asks for them."""
-    assert store.view().has_longhorn_nodes()
+@pytest.mark.parametrize(
+    ("age", "may_be"), [(None, True), (0, False), (LONG_AGO, True)], ids=["no list", "a list", "a list long ago"]
+)
+async def test_a_list_of_none_counts_while_it_is_fresh(
+    age: float | None,
+    may_be: bool,  # noqa: FBT001 - a row's
+    store: ClusterCache,
+) -> None:
+    """Of a cluster whose Longhorn has no nodes the webhook does not ask for them. Longhorn can be installed later."""
+    if age is not None:
+        listed(store.caches[Kind.LONGHORN_NODE], at=now() - age)
+    assert store.view().has_longhorn_nodes() is may_be
 
 
 async def test_a_list_of_some_says_so(store: ClusterCache) -> None:
@@ -115,18 +121,6 @@ async def test_a_list_of_some_says_so(store: ClusterCache) -> None:
     cache.opened(404, None, now() + 60)
     cache.ended(now() + 60)
     assert cache.objects == {}
-    assert store.view().has_longhorn_nodes()
-
-
-async def test_a_list_of_none_says_so(store: ClusterCache) -> None:
-    """A cluster whose Longhorn has no nodes: the webhook does not ask for them."""
-    listed(store.caches[Kind.LONGHORN_NODE], at=now())
-    assert not store.view().has_longhorn_nodes()
-
-
-async def test_a_list_of_none_long_ago_says_nothing(store: ClusterCache) -> None:
-    """Longhorn may have been installed since the watch was lost."""
-    listed(store.caches[Kind.LONGHORN_NODE], at=now() - LONG_AGO)
     assert store.view().has_longhorn_nodes()
 
 
@@ -175,55 +169,3 @@ async def test_a_missing_longhorn_node_leads_to_no_list_if_the_cache_knows(
     listed(store.caches[Kind.LONGHORN_NODE], builders.longhorn_node("n1"), at=now())
     await store.read(store.view(), [ref(Kind.LONGHORN_NODE, "nowhere")], now() + 5)
     assert [asked.path for asked in server.asked] == [f"{NODES}/nowhere"]
-
-
-# How the caches are.
-
-
-async def test_the_states_of_fresh_caches(store: ClusterCache, cluster: Cluster) -> None:
-    """Each state has the title and is fresh. It has the number of objects, and since the watch is up its last event."""
-    cluster.collections[NODES].put(builders.longhorn_node("n1"))
-    cluster.collections |= {PATHS[kind]: Collection() for kind in (Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE)}
-    async with running(store):
-        await until(lambda: all("last event" in state.detail for state in store.states()))
-        states = {state.title: state for state in store.states()}
-    assert list(states) == [
-        "persistentvolumeclaims",
-        "persistentvolumes",
-        "nodes",
-        "sharemanagers.longhorn.io",
-        "nodes.longhorn.io",
-        "share-manager pods",
-        "pods",
-        "csinodes",
-        "namespaces",
-        "cluster-autoscaler-status",
-        "virtualmachines.kubevirt.io",
-        "virtualmachineinstances.kubevirt.io",
-    ]
-    assert all(state.fresh for state in states.values())
-    assert states["nodes.longhorn.io"].detail.startswith("1 objects, last event ")
-
-
-async def test_the_state_of_a_cache_that_was_never_synced(store: ClusterCache, cluster: Cluster) -> None:
-    """The state has the problem."""
-    state = next(state for state in store.states() if state.title == "nodes")
-    assert (state.fresh, state.detail) == (False, "not synced: not listed yet")
-    with cluster.fault(refusing(403, "Forbidden", "no")):
-        task = asyncio.create_task(store.run())
-        await until(lambda: store.caches[Kind.NODE].causes[Cause.FORBIDDEN])
-        state = next(state for state in store.states() if state.title == "nodes")
-        task.cancel()
-        await asyncio.wait([task])
-    assert (state.fresh, state.detail) == (False, "not synced: forbidden: 403 Forbidden: no")
-
-
-async def test_the_state_of_a_cache_that_has_lost_its_watch(store: ClusterCache) -> None:
-    """The state has the age and the problem, and counts objects that can't be decoded."""
-    cache, at = store.caches[Kind.NODE], now() - 30
-    listed(cache, builders.node("n1"), {**builders.node("n2"), "spec": {"unschedulable": "yes"}}, at=at)
-    cache.next(at + 20)
-    cache.ended(at + 20, "can't connect")
-    state = next(state for state in store.states() if state.title == "nodes")
-    assert not state.fresh
-    assert state.detail == "1 objects, 1 unreadable ones left out so far, known 30 s ago: cut: can't connect"

@@ -14,7 +14,6 @@ from support.objects.builders_kubevirt import virtual_machine, virtual_machine_i
 
 from webhook.app.live_cluster import _cache_check
 from webhook.component_base.client.api import Api
-from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.kinds import resources
@@ -57,20 +56,6 @@ async def test_only_the_one_name_is_asked_for(store: ClusterCache, server: ApiSe
     assert {(each.path, each.query["fieldSelector"]) for each in asked} == {
         ("/api/v1/configmaps", "metadata.name=cluster-autoscaler-status")
     }
-
-
-async def test_a_new_status_changes_nothing_that_is_kept(store: ClusterCache, cluster: Cluster) -> None:
-    """Of the data nothing is decoded, whatever it is."""
-    key = NamespacedName("kube-system", TITLE)
-    async with running(store):
-        await put(store, cluster, STATUS, builders.cluster_autoscaler_status(status="first"))
-        (record,) = store.caches[STATUS].objects.values()
-        second: dict[str, Any] = {**builders.cluster_autoscaler_status(), "data": ["no", {"mapping": 1}]}
-        await put(store, cluster, STATUS, second)
-        assert store.caches[STATUS].objects == {f"kube-system/{TITLE}": record}
-        assert store.caches[STATUS].unreadable == 0
-        found = store.caches[STATUS].get(key)
-        assert (found.metadata.namespace, found.metadata.name) == key
 
 
 @pytest.mark.parametrize(

@@ -56,12 +56,6 @@ async def test_an_admission_from_caches_sends_no_request(store: ClusterCache) ->
         assert counted(store, CLAIM.kind) == {"hit": 1}
 
 
-async def test_a_cache_that_is_not_filled_is_stale(store: ClusterCache) -> None:
-    """Each object is then read from the API server."""
-    await answered(store, POD)
-    assert counted(store, CLAIM.kind) == {"stale": 1, "found": 1}
-
-
 async def test_calls_that_share_a_request_count_once(store: ClusterCache) -> None:
     """The counts are those of the requests to the API server."""
     await asyncio.gather(*(store.read(store.view(), [NODE], now() + SOON) for _ in range(5)))
@@ -91,9 +85,3 @@ async def test_an_answer_after_the_deadline_is_late_for_that_call(
     gate.set()
     await until(lambda: not store.under_way)
     assert counted(store, NODE.kind) == {"late": 1, "found": 1}
-
-
-async def test_a_name_that_no_object_can_have_is_not_counted(store: ClusterCache) -> None:
-    """The webhook sends no request for it."""
-    await store.read(store.view(), [ref(Kind.NODE, "no/node")], now() + SOON)
-    assert counted(store, Kind.NODE) == {}

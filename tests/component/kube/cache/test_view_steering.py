@@ -148,17 +148,6 @@ async def test_tickets_and_the_pods_of_a_node_are_never_taken_from_a_cache(
     assert {each.path: each.query for each in asked} == {TICKETS: {}, PODS: of_node}
 
 
-async def test_the_pods_of_a_node(store: ClusterCache, cluster: Cluster) -> None:
-    """The list has the pods of one namespace on the node."""
-    pods = cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]]
-    for other in (vm("db02", node="node-b"), vm("db03", node=None), vm("db04", namespace="others")):
-        pods.put(other)
-    view = await store.read(store.view(), [ON_NODE], now() + SOON)
-    found = view.get(ON_NODE)
-    assert not isinstance(found, NoObject)
-    assert [(pod.metadata.namespace, pod.metadata.name) for pod in found] == [("vms", "virt-launcher-db01")]
-
-
 TROUBLES: Final[dict[str, tuple[Handler, str]]] = {
     "403": (refusing(403, "Forbidden", "pods is forbidden"), "403 Forbidden: pods is forbidden"),
     "404": (saying(404, b"404 page not found\n"), "404: 404 page not found"),

@@ -80,16 +80,6 @@ async def test_what_fresh_caches_have_needs_no_request(
     assert gets(server) == []
 
 
-async def test_a_vm_that_changes_its_disks_is_found_by_the_new_ones(store: ClusterCache, cluster: Cluster) -> None:
-    """And one that is deleted by none."""
-    async with running(store):
-        await put(store, cluster, VM, virtual_machine(), virtual_machine("other"))
-        await put(store, cluster, VM, virtual_machine("other", ["new"]))
-        assert vms_of(store.view()) == ["db01"]
-        cluster.collections[PATHS[VM]].remove("db01", builders.NAMESPACE)
-        await until(lambda: vms_of(store.view()) == [])
-
-
 async def test_what_a_fresh_cache_lacks_is_read_once(store: ClusterCache, cluster: Cluster, server: ApiServer) -> None:
     """The watch can be behind the pod under admission."""
     async with running(store):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from support.fakes.watch_rows import WATCHING
-from support.fakes.watching import Driver
+from support.fakes.watching import Driver, manager
+from support.models.model_api import event
 
 from webhook.kube.cache.caches import cache_state
 from webhook.kube.informer.connection import SETTLE_SECONDS
@@ -22,5 +23,6 @@ def test_a_cache_says_how_old_its_knowledge_is() -> None:
     driver.ask()
     driver.machine.opened(200, None, driver.now)
     assert _details(driver, SETTLE_SECONDS, 50) == ["2 objects, last event 1 s ago", "2 objects, last event 50 s ago"]
+    driver.feed(event("MODIFIED", manager("b", 12, 5)))
     driver.machine.ended(driver.now + 50, "reset")
-    assert _details(driver, 60) == ["2 objects, known 60 s ago: cut: reset"]
+    assert _details(driver, 60) == ["1 objects, 1 unreadable ones left out so far, known 60 s ago: cut: reset"]

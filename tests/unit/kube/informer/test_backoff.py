@@ -7,8 +7,6 @@ from support.fakes.watch_rows import NO_STREAMS, WATCHING, A
 from support.fakes.watching import Driver, Says, refuses
 from support.models.model_api import event, refusal, status, too_large
 
-from webhook.kube.informer.connection import Wait
-
 DOWN = Says(error="can't connect", reached=False, seconds=0)
 
 
@@ -62,26 +60,6 @@ def test_a_watch_that_was_up_for_2_seconds_ends_a_run_of_failures(seconds: float
     driver.play(*WATCHING, *[DOWN] * 4, Says(seconds=seconds, error="reset"))
     driver.ask()
     assert driver.waited[-1] == pytest.approx(waited)
-
-
-def test_a_watch_that_ends_in_order_goes_on_at_once() -> None:
-    """The API server ends every watch after 5 to 10 minutes. That is not a fault."""
-    driver = Driver()
-    driver.play(*WATCHING, Says(seconds=300), Says(seconds=300))
-    driver.ask()
-    assert driver.waited == [0.0] * 4
-    assert not driver.machine.causes
-    assert driver.machine.problem == ""
-
-
-def test_it_waits_until_the_moment_and_not_longer() -> None:
-    """Before the backoff is over `next` returns the rest of it; at its end it returns a request."""
-    driver = Driver(random=lambda: 1.0)
-    driver.play(DOWN)
-    step = driver.machine.next(driver.now + 0.09)
-    assert isinstance(step, Wait)
-    assert step.seconds == pytest.approx(0.01)
-    assert not isinstance(driver.machine.next(driver.now + 0.1), Wait)
 
 
 @pytest.mark.parametrize(

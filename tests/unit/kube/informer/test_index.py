@@ -208,27 +208,3 @@ def test_an_index_follows_its_cache(kind: Kind, index: type[Index], describe: De
     assert len(driver.machine.objects) == 2
     assert not driver.machine._changed, "the keys of a list that is whole are kept"
     told(driver.machine)
-
-
-@each_index
-def test_a_list_that_breaks_off_leaves_the_index_as_it_was(kind: Kind, index: type[Index], describe: Describe) -> None:
-    """The cache shows one whole list, and the index agrees with it."""
-    driver = Unshown(resource=RESOURCES[kind])
-    driver.play(lists(versioned(describe, "a", 1), versioned(describe, "b", 1), version=10))
-    before = told(driver.machine)
-    driver.play(refuses(refusal(410, "Expired")))
-    driver.play(Says(event("ADDED", versioned(describe, "c", 1)), error="reset"))
-    assert told(driver.machine) == before
-    assert isinstance(driver.machine.index, index)
-
-
-@each_index
-def test_an_event_without_a_change_makes_no_second_record(kind: Kind, index: type[Index], describe: Describe) -> None:
-    """The stored record stays, in the cache and in the index."""
-    driver = Unshown(resource=RESOURCES[kind])
-    driver.play(lists(versioned(describe, "a", 3), version=10, seconds=1))
-    [(key, record)] = driver.machine.objects.items()
-    driver.play(Says(event("MODIFIED", versioned(describe, "a", 3, 11)), seconds=300))
-    assert driver.machine.objects[key] is record
-    told(driver.machine)
-    assert isinstance(driver.machine.index, index)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
-from support.fakes.watch_rows import A_MOVED, AGAIN, BOTH, NO_STREAMS, WATCHING, A, B
-from support.fakes.watching import RESOURCES, Driver, Says, lists, manager, pages, refuses
-from support.models.model_api import bookmark, event, refusal
+from support.fakes.watch_rows import BOTH, NO_STREAMS, WATCHING, A, B
+from support.fakes.watching import RESOURCES, Driver, Says, lists, pages, refuses
+from support.models.model_api import bookmark, refusal
 
 from webhook.core.view import Kind
 from webhook.kube import wire
@@ -140,27 +138,3 @@ def test_only_the_start_of_an_error_is_stored() -> None:
     driver.machine.opened(502, None, driver.now)
     assert in_pieces(driver, b"<html>" + b"x" * MIB)
     assert len(driver.machine._framing.body) == 64 * 1024
-
-
-def test_versions_are_asked_for_in_their_order() -> None:
-    """Through lists, events, faults and new lists no request is for an older resourceVersion than the one before."""
-    driver = Driver()
-    driver.play(*AGAIN, lists(B, version=20), Says(event("MODIFIED", manager("a", 21, "n1")), error="reset"), DOWN)
-    driver.play(Says(bookmark(30)), Says(event("DELETED", manager("a", 31, "n1")), seconds=300))
-    driver.ask()
-    versions = [int(asked.removeprefix("watch ")) for asked in driver.asked if asked.startswith("watch")]
-    assert versions == [10, 20, 21, 21, 30, 31]
-    assert all(older <= newer for older, newer in pairwise(versions))
-
-
-def test_an_object_that_moved_is_seen_at_once() -> None:
-    """An event is visible as soon as its last byte came, and not before."""
-    driver = Driver()
-    driver.play(*WATCHING)
-    driver.ask()
-    driver.machine.opened(200, None, driver.now)
-    line = event("MODIFIED", A_MOVED)
-    driver.feed(line[:-1])
-    assert driver.shown == BOTH
-    driver.feed(line[-1:])
-    assert driver.shown == {**BOTH, "a": "n3"}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.watching import RESOURCES
+from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 from support.strategies.quirks import GONE, bend
 from support.strategies.strategies import chain, node
 
@@ -19,6 +20,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
+from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
 from webhook.core.scheduler.plugins.volumes import TOPOLOGY_LABELS
 from webhook.core.view import Kind
 from webhook.kube.wire import Decoders, NotJSON
@@ -96,7 +98,19 @@ def pod_reads(pod: Pod) -> tuple[Any, ...]:
     )
 
 
+def vm_reads(found: VirtualMachine) -> tuple[Any, ...]:
+    """What core reads of a VirtualMachine."""
+    return found.metadata.namespace, found.metadata.name, found.claims, found.start_failures
+
+
+def vmi_reads(found: VirtualMachineInstance) -> tuple[Any, ...]:
+    """What core reads of a VirtualMachineInstance."""
+    meta = found.metadata
+    return meta.namespace, meta.name, meta.uid, found.claims, found.virtual_machine, found.node
+
+
 _PARTS = chain(0, "n1")
+_DISKS: Final = {"hotpluggable": ["hot", "disk"], "cdroms": ["cd", "hot"]}
 SAMPLES: dict[Kind, tuple[type[Any], Callable[[Any], tuple[Any, ...]], Object, tuple[str, ...]]] = {
     Kind.PERSISTENT_VOLUME_CLAIM: (
         PersistentVolumeClaim,
@@ -148,6 +162,35 @@ SAMPLES: dict[Kind, tuple[type[Any], Callable[[Any], tuple[Any, ...]], Object, t
             "status",
             "status.phase",
             "status.conditions",
+        ),
+    ),
+    Kind.VIRTUAL_MACHINE: (
+        VirtualMachine,
+        vm_reads,
+        virtual_machine("db", start_failures=2, **_DISKS),
+        (
+            "spec",
+            "spec.template",
+            "spec.template.spec",
+            "spec.template.spec.volumes",
+            "spec.template.spec.domain",
+            "status",
+            "status.startFailure",
+            "status.startFailure.consecutiveFailCount",
+        ),
+    ),
+    Kind.VIRTUAL_MACHINE_INSTANCE: (
+        VirtualMachineInstance,
+        vmi_reads,
+        virtual_machine_instance("db", uid="u-1", node="node-a", **_DISKS),
+        (
+            "metadata.uid",
+            "metadata.ownerReferences",
+            "spec",
+            "spec.volumes",
+            "spec.domain",
+            "status",
+            "status.nodeName",
         ),
     ),
 }

@@ -6,11 +6,9 @@ import json
 from typing import Any, Final
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.watching import RESOURCES
-from support.objects import builders
 from support.strategies.quirks import GONE, bend
 from support.strategies.steering_scenarios import VIRT_LAUNCHER_QUIRKS, virt_launchers
 
@@ -81,47 +79,3 @@ def test_what_core_reads_of_a_record_is_what_it_reads_of_the_pod(
     if expected is not None:
         assert found is not None
         assert reads(found) == reads(expected)
-
-
-def test_the_record_has_the_node_selector_that_a_user_chose() -> None:
-    """The labels that KubeVirt asks for by itself are not stored: a VM of a host model has a hundred of them."""
-    own = {"kubevirt.io/schedulable": "true", "cpu-feature.node.kubevirt.io/avx": "true", "kubernetes.io/arch": "amd64"}
-    chosen = {"kubernetes.io/hostname": "node-a", "example.com/rack": "4"}
-    pod = kept(builders.vm_pod("1", node="node-a", nodeSelector={**own, **chosen}))
-    assert pod is not None
-    assert pod.spec.node_selector == chosen
-
-
-def test_the_record_shows_which_pod_runs_its_vm_next() -> None:
-    """The record has every field that decides which of several pods runs the VM."""
-    pods = [
-        builders.vm_pod("1", vm="db01", node="node-a", deleting=True, created="2026-01-01T00:00:00Z"),
-        builders.vm_pod("2", vm="db01", node="node-a", created="2026-01-01T00:00:00Z"),
-        builders.vm_pod("3", vm="db01", created="2026-01-02T00:00:00Z"),
-    ]
-    known = [pod for pod in map(kept, pods) if pod]
-    assert [kubevirt.running_order(pod) for pod in known] == [kubevirt.running_order(p) for p in map(read, pods) if p]
-    assert max(known, key=kubevirt.running_order).metadata.name == "virt-launcher-2"
-
-
-AFFINITIES: Final = {
-    "one node": ([builders.on_node("node-a")], "node-a"),
-    "one node in each term": ([builders.on_node("node-a"), builders.on_node("node-a")], "node-a"),
-    "one of two nodes": ([builders.on_node("node-a"), builders.on_node("node-b")], None),
-    "a node or a zone": (
-        [builders.on_node("node-a"), {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}],
-        None,
-    ),
-    "any node": (None, None),
-}
-
-
-@pytest.mark.parametrize(("terms", "only"), AFFINITIES.values(), ids=AFFINITIES)
-def test_the_record_has_the_nodes_that_a_pod_may_run_on(terms: list[Object] | None, only: str | None) -> None:
-    """Core reads no other part of the affinity, and no affinity of a pod that has a node."""
-    affinity = builders.node_affinity(required=terms) if terms else None
-    pod, there = kept(builders.vm_pod("1", affinity=affinity)), kept(builders.vm_pod("1", node="n", affinity=affinity))
-    assert pod is not None
-    assert there is not None
-    assert only_node(pod.spec.required_node_affinity) == only
-    assert there.spec.affinity is None
