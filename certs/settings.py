@@ -2,66 +2,46 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from webhook.component_base.address import Address
-from webhook.component_base.options import ADDRESS, FILE, ClusterSettings, Parsed, option, seconds
+from webhook.component_base.options import ADDRESS, FILE, Address, ClusterSettings, Parsed, matching, option, seconds
 
 if TYPE_CHECKING:
     from certs.plan import RotationPolicy
 
 _NAME: Final = "kubevirt-coschedule"
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_CERTS"
-_DURATION: Final = re.compile(r"([0-9]{1,6})([dhms])")
 _UNITS: Final = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
-_DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_FRACTION: Final = re.compile(r"0?\.[0-9]{1,4}|0|1(\.0+)?|[0-9]{1,2}/[0-9]{1,2}")
 
-
-def duration(text: str) -> timedelta:
-    """`30d`, `12h`, `15m` or `90s`.
-
-    Raises:
-        ValueError: says what was expected.
-    """
-    read = _DURATION.fullmatch(text)
-    if not read or not int(read[1]):
-        raise ValueError("expected a duration such as 30d, 12h, 15m or 90s")
-    return timedelta(**{_UNITS[read[2]]: int(read[1])})
-
-
-def fraction(text: str) -> float:
-    """`0.5` or `2/3`.
-
-    Raises:
-        ValueError: says what was expected.
-    """
-    above, _, below = text.partition("/")
-    if not _FRACTION.fullmatch(text) or (below and not int(below)):
-        raise ValueError("expected a fraction between 0 and 1, such as 0.5 or 2/3")
-    return float(above) / float(below or 1)
-
-
-def dns_name(text: str) -> str:
-    """A name as Kubernetes takes it.
-
-    Raises:
-        ValueError: says what was expected.
-    """
-    if not _DNS_NAME.fullmatch(text):
-        raise ValueError("expected a DNS name of lower case letters, digits, - and .")
-    return text
-
-
-DNS_NAME: Final = Parsed("NAME", dns_name)
-DURATION: Final = Parsed("DURATION", duration)
-FRACTION: Final = Parsed("FRACTION", fraction)
+DNS_NAME: Final = Parsed(
+    "NAME",
+    matching(
+        r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
+        "a DNS name of lower case letters, digits, - and .",
+    ),
+)
+DURATION: Final = Parsed(
+    "DURATION",
+    matching(
+        r"0*([1-9][0-9]{0,5})([dhms])",
+        "a duration such as 30d, 12h, 15m or 90s",
+        lambda read: timedelta(**{_UNITS[read[2]]: int(read[1])}),
+    ),
+)
+FRACTION: Final = Parsed(
+    "FRACTION",
+    matching(
+        r"0?\.[0-9]{1,4}|[0-9]{1,2}/[1-9][0-9]?",
+        "a fraction between 0 and 1, such as 0.5 or 2/3",
+        lambda read: float(Fraction(read[0])),
+    ),
+)
 SECONDS_SPAN: Final = Parsed("SECONDS", lambda text: timedelta(seconds=seconds(text)))
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from support.sizes import size
 from xdist.workermanage import NodeManager
 
-from webhook.cluster_options import ENVIRONMENT_PREFIX
+from webhook.settings import ENVIRONMENT_PREFIX
 
 # The settings and the cluster of the user who runs the tests are none of theirs. Most users' Python has buffers.
 for _name in list(os.environ):

@@ -15,14 +15,10 @@ import click
 from click.shell_completion import ShellComplete
 
 from webhook.app.settings import ServeSettings
-from webhook.bundle.settings import BundleSettings
-from webhook.candidates.settings import CandidatesSettings
-from webhook.cluster_options import ENVIRONMENT_PREFIX
 from webhook.component_base import command_line
-from webhook.explain.settings import ExplainSettings
 from webhook.invocation import EXECUTABLE, PLUGIN, PROGRAM
 from webhook.reunite.settings import ReuniteSettings
-from webhook.status.settings import StatusSettings
+from webhook.settings import ENVIRONMENT_PREFIX, BundleSettings, CandidatesSettings, ExplainSettings, StatusSettings
 
 COMMANDS: Final = command_line.program(
     PROGRAM,
@@ -35,10 +31,6 @@ _command: Final = partial(command_line.command, COMMANDS, prefix=ENVIRONMENT_PRE
 @_command(
     settings=ServeSettings,
     examples=f"""\
-# In a pod, as its service account; the manifests run this
-{PROGRAM} serve \\
-  --tls-cert-file tls.crt --tls-private-key-file tls.key
-
 # A cluster that files describe, on loopback only
 {PROGRAM} serve --listen 127.0.0.1:9443 \\
   --tls-cert-file tls.crt --tls-private-key-file tls.key \\
@@ -67,13 +59,7 @@ def serve(settings: ServeSettings) -> int:
 {PROGRAM} explain --context staging \\
   vm/db01 vm/db02 pod/virt-launcher-db03-x7k2p
 
-# Why is the share-manager of a volume where it is?
-{PROGRAM} explain pod/share-manager-pvc-db01 -n longhorn-system
-
-# A VM that does not exist yet, in the live cluster
-{PROGRAM} explain -f manifests/examples/virtual-machine.yaml
-
-# Without any cluster
+# A VM that does not exist yet, without any cluster
 {PROGRAM} explain -f manifests/examples/virtual-machine.yaml \\
   --manifests manifests/examples/cluster""",
     exit_codes="0 when the webhook asks for a node for every object, or would, 1 when it asks for none for one. 2 "
@@ -98,13 +84,11 @@ def explain(settings: ExplainSettings) -> int:
 @_command(
     settings=StatusSettings,
     examples=f"""\
-# The VMs of one namespace; the VMs of all namespaces, with more columns
-{PROGRAM} status -n prod-vms
+# The VMs of all namespaces, with more columns
 {PROGRAM} status -A -o wide
 
-# The VMs with a label; their names, for other programs
-{PROGRAM} status -A -l app=db --no-headers
-{PROGRAM} status -n prod-vms --apart -o name
+# The names of the VMs with a label that are apart, for other programs
+{PROGRAM} status -n prod-vms -l app=db --apart -o name
 
 # Is this VM with its share-manager? The exit code says so
 {PROGRAM} status db01 -n prod-vms && echo yes""",
@@ -127,15 +111,11 @@ def status(settings: StatusSettings) -> int:
     settings=CandidatesSettings,
     examples=f"""\
 # What would the whole cluster gain?
-{PROGRAM} candidates -A
-{PROGRAM} candidates -A --apart -o wide
+{PROGRAM} candidates -A -o wide
 
 # Opt in all VMs of one namespace: look at the lines, then run them
 {PROGRAM} candidates -n prod-vms -o commands
-{PROGRAM} candidates -n prod-vms -o commands | sh
-
-# The VMs with a label; their names, for other programs
-{PROGRAM} candidates -A -l app=db -o name""",
+{PROGRAM} candidates -n prod-vms -o commands | sh""",
     exit_codes="0 when the report is complete, 2 where something could not be read. 2 also for bad input, for a VM "
     "that does not exist, for a namespace of Longhorn without a ShareManager, and for a cluster that can't be "
     "reached.",
@@ -143,11 +123,10 @@ def status(settings: StatusSettings) -> int:
 def candidates(settings: CandidatesSettings) -> int:
     """Show which VMs would gain by co-scheduling.
 
-    Show each VM that has a volume with a share-manager and does not ask for co-scheduling, running or stopped; status
-    shows those that ask. The table shows whether the VM is with its share-manager now, and for which node the webhook
-    would ask at its next start. A column says
-    which VMs need no share-manager at all. Whether a VM can run on that node is not foretold: -o wide names the rules
-    of the VM that are then checked. VMs that would gain come first, and of these the ones that are apart.
+    Show each VM that has a volume with a share-manager and does not ask for co-scheduling, running or stopped. The
+    table shows whether the VM is with its share-manager now, and for which node the webhook would ask at its next
+    start. A column says which VMs need no share-manager at all. Whether a VM can run on that node is not foretold: -o
+    wide names the rules of the VM that are then checked. VMs that would gain come first.
 
     The webhook need not be installed. The program reads the cluster as kubectl would, and writes nothing; it needs to
     list the pods of all namespaces, and VirtualMachines for those that are stopped.
@@ -164,7 +143,6 @@ def candidates(settings: CandidatesSettings) -> int:
 {PROGRAM} bundle --file cluster.json
 
 # What that person does with the file
-{PROGRAM} status -A --manifests cluster.json
 {PROGRAM} explain vm/db01 -n prod-vms --manifests cluster.json""",
     exit_codes="0 when the file is complete. 2 where something could not be read, which the file says; such a "
     "bundle replaces no file. 2 also for bad input, a cluster that can't be reached, and a file that can't be "
@@ -190,9 +168,6 @@ def bundle(settings: BundleSettings) -> int:
 
 # What could you do yourself, now? kubectl create -f - creates it
 {PROGRAM} reunite db01 -n prod-vms -o yaml --now
-
-# Would the API server accept it? Nothing is kept
-{PROGRAM} reunite --dry-run=server
 
 # One run; the CronJob repeats it each ten minutes
 {PROGRAM} reunite --dry-run=none""",

@@ -13,7 +13,7 @@ from support.drivers.serving import cluster, issue, write_cluster
 
 from webhook import __version__, cli
 from webhook.app import run
-from webhook.cluster_options import ENVIRONMENT_PREFIX
+from webhook.settings import ENVIRONMENT_PREFIX
 
 
 @pytest.mark.parametrize("words", ["-h", "--help"])

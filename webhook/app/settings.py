@@ -1,23 +1,19 @@
-"""What `serve` runs with: its options, and their values. Values are frozen: a change of settings is a restart."""
+"""What `serve` runs with: its options, and their values. A change of settings is a restart."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
-from webhook.cluster_options import AnyClusterSettings, opt_in_all_option
-from webhook.component_base.address import Address
-from webhook.component_base.options import ADDRESS, FILE, NAME, ON_OR_OFF, SECONDS, option
-
-if TYPE_CHECKING:
-    from webhook.core.opt_in import OptInAll, Policy
+from webhook.component_base.options import ADDRESS, FILE, NAME, ON_OR_OFF, SECONDS, Address, option
+from webhook.settings import DecidingSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServeSettings(AnyClusterSettings):
+class ServeSettings(DecidingSettings):
     """What `serve` runs with; with `manifests` nothing of a live cluster is read.
 
     Raises:
@@ -83,7 +79,6 @@ class ServeSettings(AnyClusterSettings):
         help="Mode of a VM whose annotation, or whose Namespace's label, is true. A VM that asks for required or "
         "preferred gets that mode.",
     )
-    opt_in_all: OptInAll = opt_in_all_option()
     shortlist: str = option(
         default="auto",
         type=click.Choice(["auto", "off"]),
@@ -91,9 +86,9 @@ class ServeSettings(AnyClusterSettings):
         "makes no node for a pod with such a list. auto: no list beside Karpenter and cluster-autoscaler. Beside "
         "another autoscaler choose off.",
     )
-    audit: bool = option(
+    audit: str = option(
         default="off",
-        type=ON_OR_OFF,
+        type=click.Choice(["on", "off"]),
         help="Whether the webhook only audits: on or off. With on it only tells each decision, in the pod's "
         "annotation kubevirt-scheduler/decision, the log, the metrics and the events.",
     )
@@ -122,15 +117,3 @@ class ServeSettings(AnyClusterSettings):
                 f"got --client-name {self.client_name} without --client-ca-file: expected the authority that issues "
                 "callers' certificates, too"
             )
-
-    @property
-    def policy(self) -> Policy:
-        """The operator's choices, for all that decides, and all that shows decisions."""
-        from webhook.core.opt_in import Mode, Policy  # noqa: PLC0415 - help and completion do without
-
-        return Policy(
-            Mode(self.mode),
-            opt_in_all=self.opt_in_all,
-            audit=self.audit,
-            shortlist=self.shortlist == "auto",
-        )

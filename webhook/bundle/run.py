@@ -13,7 +13,6 @@ from typing import Any, Final, TextIO
 import msgspec
 from msgspec.structs import replace
 
-from webhook.bundle.settings import BundleSettings
 from webhook.component_base.errors import UserError
 from webhook.component_base.start import interrupts_raised
 from webhook.kube.collect import collect_at_terminal
@@ -22,6 +21,7 @@ from webhook.objects.kept import as_json, with_options
 from webhook.objects.kinds import KINDS, POD, WEBHOOK_POD, APIResource
 from webhook.objects.objects import ObjectStore
 from webhook.objects.parts import parts_of_all
+from webhook.settings import BundleSettings
 
 _LIST_START: Final = b'{"apiVersion":"v1","kind":"List","items":[\n'
 EXIT_WHOLE: Final = 0

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
-from webhook.candidates.settings import CandidatesSettings
 from webhook.component_base.errors import did_you_mean
 from webhook.core.observe.next_start import NextStart
 from webhook.core.observe.vm_item import STOPPED, VMItem
@@ -16,6 +15,7 @@ from webhook.invocation import Invocation
 from webhook.objects.kinds import VIRTUAL_MACHINE
 from webhook.objects.parts import parts_of_all
 from webhook.objects.vm_rows import VMRow
+from webhook.settings import CandidatesSettings
 from webhook.terminal import printable
 from webhook.vms.collected import Collected, collect, exit_code
 from webhook.vms.item import item_of, report_of, with_next_start

@@ -74,9 +74,8 @@ def main(group: click.Group, executable: str, words: Sequence[str] | None = None
     try:
         code = _run(group, executable, list(sys.argv[1:] if words is None else words))
         sys.stdout.flush()
-    except BrokenPipeError:
+    except BrokenPipeError:  # the program that reads (head, less) has read enough
         _drop(sys.stdout)
-        return code  # the program that reads (head, less) has read enough
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
@@ -89,8 +88,7 @@ def main(group: click.Group, executable: str, words: Sequence[str] | None = None
 
 def _run(group: click.Group, executable: str, words: list[str]) -> int:
     variable = f"_{executable}_COMPLETE".replace("-", "_").upper()
-    asked = os.environ.get(variable)
-    if asked:
+    if asked := os.environ.get(variable):
         return shell_complete(group, {}, executable, variable, asked)
     try:
         with group.make_context(group.name, words) as context:

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import Field, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from webhook.component_base.address import address
 from webhook.component_base.kubeconfig import Kubeconfig
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-_SECONDS: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
+_MAX_PORT: Final = 65535
 _DECLARED: Final = "option"
+_text: Final = re.Match.group
 
 
 class Parsed(click.ParamType[Any]):
@@ -42,45 +42,47 @@ class Parsed(click.ParamType[Any]):
             self.fail(f"got {value!r}, {error}", param, ctx)
 
 
-class OnOrOff(click.Choice[Any]):
-    """Whether a part of the program is on."""
+def matching(pattern: str, expected: str, made: Callable[[re.Match[str]], object] = _text) -> Callable[[str], Any]:
+    """Return a function that reads a text of this pattern. It raises ValueError, with what was expected."""
 
-    def __init__(self) -> None:
-        super().__init__(["on", "off"])
+    def parse(text: str) -> Any:
+        if read := re.fullmatch(pattern, text):
+            return made(read)
+        raise ValueError(f"expected {expected}")
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bool:
-        """True for on."""
-        return bool(super().convert(value, param, ctx) == "on")
+    return parse
 
 
-def any_name(text: str) -> str:
-    """Any text but an empty one.
+class Address(NamedTuple):
+    """A host and a TCP port, where a program listens or connects; an empty host is every interface."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def address(text: str) -> Address:
+    """`HOST:PORT`, `:PORT` or `[IPV6]:PORT`.
 
     Raises:
         ValueError: says what was expected.
     """
-    if not text:
-        raise ValueError("expected a name")
-    return text
+    read = re.fullmatch(r"(?:\[(.+)\]|([^:]*)):([0-9]{1,5})", text)
+    if not read or int(read[3]) > _MAX_PORT:
+        raise ValueError(f"expected HOST:PORT, :PORT or [IPV6]:PORT with a port from 0 to {_MAX_PORT}")
+    return Address(read[1] or read[2] or "", int(read[3]))
 
 
-def seconds(text: str) -> float:
-    """A time in seconds, written as a plain decimal number.
-
-    Raises:
-        ValueError: says what was expected.
-    """
-    if not _SECONDS.fullmatch(text):
-        raise ValueError("expected a number of seconds, 0 or more, such as 15 or 0.5")
-    return float(text)
-
-
+seconds: Final = matching(
+    r"[0-9]{1,6}(\.[0-9]{1,3})?", "a number of seconds, 0 or more, such as 15 or 0.5", lambda read: float(read[0])
+)
 ADDRESS: Final = Parsed("ADDRESS", address)
 FILE: Final = click.Path(path_type=Path, readable=False)  # the code that opens the file says what is wrong with it
 FILE.name = "FILE"
-NAME: Final = Parsed("NAME", any_name)
-NAMESPACE: Final = Parsed("NAMESPACE", any_name)
-ON_OR_OFF: Final = OnOrOff()
+NAME: Final = Parsed("NAME", matching(".+", "a name"))
+ON_OR_OFF: Final = Parsed("on|off", matching("on|off", "on or off", lambda read: read[0] == "on"))
 SECONDS: Final = Parsed("SECONDS", seconds)
 
 
@@ -91,33 +93,27 @@ def option(*short: str, **more: Any) -> Any:
         short: a short form of the flag, such as `-n`.
         more: as click takes them for an option.
     """
-    return field(metadata={_DECLARED: lambda name, prefix: _option(name, prefix, short, more)})
+    return field(metadata={_DECLARED: (click.Option, short, {"show_default": True, "show_envvar": True} | more)})
 
 
 def argument(**more: Any) -> Any:
     """Declare a field of a class of settings, for words beside the options. `more`: as click takes them."""
-    return field(metadata={_DECLARED: lambda name, _: click.Argument([name], **more)})
-
-
-def _option(name: str, prefix: str, short: tuple[str, ...], more: dict[str, Any]) -> click.Option:
-    flag, variable = f"--{name.replace('_', '-')}", f"{prefix}_{name.upper()}"
-    return click.Option([name, flag, *short], envvar=variable, show_envvar=True, show_default=True, **more)
+    return field(metadata={_DECLARED: (click.Argument, (), more)})
 
 
 def parameters(settings: type[DataclassInstance], prefix: str) -> list[click.Parameter]:
-    """Return what a command takes: a parameter for each field of its settings, those of a base class after its own.
+    """Return what a command takes: a parameter for each field of its settings, those of its base classes last.
 
     `prefix`: what the environment variables begin with.
     """
-    bases = [base for base in settings.__bases__ if is_dataclass(base)]
-    inherited = {each.name for base in bases for each in fields(base)}
-    own = [_parameter(each, prefix) for each in fields(settings) if each.name not in inherited]
-    return own + [each for base in bases for each in parameters(base, prefix)]
-
-
-def _parameter(declared: Field[Any], prefix: str) -> click.Parameter:
-    made: click.Parameter = declared.metadata[_DECLARED](declared.name, prefix)
-    return made
+    found = []
+    for each in sorted(fields(settings), key=lambda each: each.name not in settings.__annotations__):
+        kind, short, more = each.metadata[_DECLARED]
+        if kind is click.Option:
+            short = (f"--{each.name.replace('_', '-')}", *short)
+            more = {"envvar": f"{prefix}_{each.name.upper()}"} | more
+        found.append(kind([each.name, *short], **more))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,8 +126,7 @@ class ClusterSettings:
         "program runs in, else $KUBECONFIG, else ~/.kube/config.",
     )
     context: str | None = option(
-        type=NAME,
-        help="Context of the kubeconfig file. Without this option: the current context.",
+        type=NAME, help="Context of the kubeconfig file. Without this option: the current context."
     )
 
     @property

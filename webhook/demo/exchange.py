@@ -24,8 +24,8 @@ import yaml
 from msgspec import Struct
 
 from webhook.app.handler import admit_functions
-from webhook.component_base.address import Address
 from webhook.component_base.errors import UserError
+from webhook.component_base.options import Address
 from webhook.component_base.server.listener import Listener
 from webhook.component_base.start import interrupts_raised
 from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER

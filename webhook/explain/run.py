@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TextIO
 
-from webhook.cluster_options import opt_in_all_unknown
 from webhook.component_base.errors import UserError
 from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
@@ -28,7 +27,6 @@ from webhook.explain.request import (
     request_for_pod,
     request_for_review,
 )
-from webhook.explain.settings import ExplainSettings
 from webhook.explain.vm import explain_vm
 from webhook.invocation import Invocation
 from webhook.objects import documents
@@ -36,6 +34,7 @@ from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument, Document
 from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.webhook_settings import WebhookSettings, webhook_settings
+from webhook.settings import ExplainSettings, opt_in_all_unknown
 from webhook.terminal import to_json
 from webhook.vms.collected import exit_code, open_cluster
 
@@ -79,7 +78,7 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
     Raises:
         UserError: an object can't be read, or there is nothing to explain. The others were printed to `stdout`.
     """
-    found = webhook_settings(cluster, settings.longhorn_namespace)
+    found = webhook_settings(cluster)
     asked, left_out = _questions(cluster, settings, found, stdin)
     explanations, problems = _explain_all(asked)
     if left_out:

@@ -41,11 +41,12 @@ def require_pods(cluster: Cluster) -> None:
         )
 
 
-def require_share_managers(cluster: Cluster, namespace: str) -> None:
+def require_share_managers(cluster: Cluster) -> None:
     """Raise UserError if Longhorn's namespace has no ShareManager at all, though somebody could list them.
 
     Without one, nothing could be apart, and a wrong namespace would look like a cluster in order.
     """
+    namespace = cluster.longhorn_namespace
     if cluster.objects.within(SHARE_MANAGER, namespace) or cluster.objects.unread(SHARE_MANAGER):
         return
     elsewhere = sorted({key.namespace for key in cluster.objects.of(SHARE_MANAGER)})
@@ -75,11 +76,12 @@ def unread(cluster: Cluster) -> list[str]:
     return [f"{title}: {problem}" for title, problem in problems.items() if problem]
 
 
-def old_share_managers(cluster: Cluster, namespace: str) -> list[str]:
+def old_share_managers(cluster: Cluster) -> list[str]:
     """Return a sentence if share-managers in Longhorn's namespace are too old; nothing if none is known to be.
 
     The image of a pod tells what runs, also after an upgrade. Without an image the version of Longhorn counts.
     """
+    namespace = cluster.longhorn_namespace
     pods = (pod for key, pod in cluster.objects.of(POD).items() if key.namespace == namespace)
     images = [image for pod in pods if _is_share_manager(pod) for image in [_image(pod)] if image]
     old = [image for image in images if _is_old(image.rpartition(":")[2])]

@@ -7,16 +7,16 @@ that nobody states is the default of `serve`, and is called assumed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from msgspec import Struct
 
-from webhook.core.opt_in import Mode, OptInAll, Policy, opt_in_all_of
+from webhook.core.opt_in import Policy, opt_in_all_of
 from webhook.core.reasons import ANNOTATION_OPT_IN_ALL
 from webhook.objects.api.serve_options import UNKNOWN, VALUES, stated_options
 from webhook.objects.api.webhooks import CONFIGURATION
 from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import WEBHOOK_CONFIGURATION, WEBHOOK_POD
+from webhook.settings import policy_of
 
 
 class WebhookSettings(Struct, frozen=True, kw_only=True):
@@ -48,8 +48,8 @@ class WebhookSettings(Struct, frozen=True, kw_only=True):
         return ", ".join(f"{name} {value}{assumed.get(name, '')}" for name, value in values.items())
 
 
-def webhook_settings(cluster: Cluster, longhorn_namespace: str) -> WebhookSettings:
-    """Return the settings of the cluster's webhook. `longhorn_namespace`: where Longhorn's objects are read."""
+def webhook_settings(cluster: Cluster) -> WebhookSettings:
+    """Return the settings of the cluster's webhook."""
     pods = [] if cluster.want(WEBHOOK_POD) else list(cluster.objects.of(WEBHOOK_POD).values())
     stated = [stated_options(container) for pod in pods if pod.runs for container in pod.containers]
     known = {name: _agreed({each[name] for each in stated}) for name in VALUES}
@@ -64,20 +64,15 @@ def webhook_settings(cluster: Cluster, longhorn_namespace: str) -> WebhookSettin
             )
         known["opt-in-all"] = known["opt-in-all"] or annotated
     where = known["longhorn-namespace"]
-    if where not in (UNKNOWN, longhorn_namespace):
+    if where not in (UNKNOWN, cluster.longhorn_namespace):
         notes.append(
-            f"the webhook reads Longhorn's objects in namespace {where}, and this command in {longhorn_namespace}: "
-            f"--longhorn-namespace {where}"
+            f"the webhook reads Longhorn's objects in namespace {where}, and this command in "
+            f"{cluster.longhorn_namespace}: --longhorn-namespace {where}"
         )
     values = {name: known[name] or allowed[0] for name, allowed in VALUES.items()}
     unread = cluster.why_unread(WEBHOOK_CONFIGURATION, CONFIGURATION)
     return WebhookSettings(
-        policy=Policy(
-            mode=Mode(values["mode"]),
-            opt_in_all=cast("OptInAll", values["opt-in-all"]),
-            audit=values["audit"] == "on",
-            shortlist=values["shortlist"] == "auto",
-        ),
+        policy=policy_of({name.replace("-", "_"): value for name, value in values.items()}),
         assumed=[name for name, value in known.items() if value == UNKNOWN],
         problem="" if known["opt-in-all"] else unread,
         notes=notes,

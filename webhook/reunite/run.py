@@ -10,7 +10,6 @@ from typing import Any, Final, TextIO
 
 from msgspec.structs import replace
 
-from webhook.cluster_options import vm_names
 from webhook.component_base.client.api import Api
 from webhook.component_base.client.transport import ApiError
 from webhook.component_base.errors import UserError
@@ -18,7 +17,6 @@ from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.live_migration.migration import migration_object, next_name
 from webhook.core.live_migration.vm import VM
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.opt_in import Policy
 from webhook.core.reunite import reports
 from webhook.core.reunite.decide import MigrationDecisions
 from webhook.core.reunite.reports import EventReason, EventsBefore, VMReport
@@ -34,6 +32,7 @@ from webhook.reunite.facts import first_unread, is_terminating, parts, situation
 from webhook.reunite.placing import hostname_of, why_not_home
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Writer, Written
+from webhook.settings import vm_names
 from webhook.telemetry.log import start_log
 
 _EVENTS: Final = 500  # in one run; the next run writes those that are left
@@ -117,11 +116,10 @@ class Run:
                 f"{origin}: {kind.title}: {problem}; expected to list them: the ClusterRole {_ROLE} grants it"
             )
         settings, names = self._settings, vm_names(self._settings.names)
-        require_share_managers(self._cluster, settings.longhorn_namespace)
-        policy = Policy(opt_in_all=settings.opt_in_all)
+        require_share_managers(self._cluster)
         self._rows = [
             row
-            for row in asking(vm_rows(self._cluster, policy))
+            for row in asking(vm_rows(self._cluster, settings.policy))
             if settings.namespace in {None, row.namespace} and (not names or row.name in names)
         ]
         situation = situation_of(self._cluster, self._rows, settings.limits(), self._now)

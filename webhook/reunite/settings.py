@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from webhook.cluster_options import AnyClusterSettings, opt_in_all_option
-from webhook.component_base.options import NAMESPACE, ON_OR_OFF, SECONDS, argument, option
+from webhook.component_base.options import NAME, ON_OR_OFF, SECONDS, argument, option
+from webhook.settings import DecidingSettings
 
 if TYPE_CHECKING:
-    from webhook.core.opt_in import OptInAll
     from webhook.core.reunite.waits import ReuniteLimits
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReuniteSettings(AnyClusterSettings):
+class ReuniteSettings(DecidingSettings):
     """What `reunite` runs with.
 
     Raises:
@@ -53,7 +52,10 @@ class ReuniteSettings(AnyClusterSettings):
     )
     names: tuple[str, ...] = argument(nargs=-1, metavar="[VM ...]", help="Names of VMs. Without one: all VMs.")
     namespace: str | None = option(
-        "-n", type=NAMESPACE, help="Only VMs of this namespace. Without this option: of all namespaces."
+        "-n",
+        type=NAME,
+        metavar="NAMESPACE",
+        help="Only VMs of this namespace. Without this option: of all namespaces.",
     )
     output: str = option(
         "-o",
@@ -66,7 +68,6 @@ class ReuniteSettings(AnyClusterSettings):
         is_flag=True,
         help="Beside -o yaml: leave out the waits that end by themselves, and how many at one time.",
     )
-    opt_in_all: OptInAll = opt_in_all_option()
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""

@@ -13,7 +13,7 @@ from webhook.invocation import Invocation
 from webhook.objects.parts import parts_of_rows
 from webhook.objects.vm_rows import VMRow
 from webhook.objects.vm_rules import hints_of
-from webhook.status.settings import StatusSettings
+from webhook.settings import StatusSettings
 from webhook.vms.collected import Collected, collect, exit_code
 from webhook.vms.item import item_of, report_of
 from webhook.vms.output import as_lines, show, unread_lines

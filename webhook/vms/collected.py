@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from msgspec import Struct
 
-from webhook.cluster_options import AnyClusterSettings, VMListSettings, opt_in_all_unknown, vm_names
 from webhook.objects.cluster import Cluster
 from webhook.objects.unread import of_other_versions, old_share_managers, require_pods, require_share_managers, unread
 from webhook.objects.vm_rows import VMRow, vm_rows
 from webhook.objects.webhook_settings import WebhookSettings, webhook_settings
+from webhook.settings import AnyClusterSettings, VMListSettings, opt_in_all_unknown, vm_names
 
 if TYPE_CHECKING:
     from webhook.objects.parts import Part
@@ -84,8 +84,8 @@ def collect(settings: VMListSettings, parts: Callable[[str], Sequence[Part]]) ->
     """
     names = vm_names(settings.names)  # A word that is not a name is an error before a cluster is asked.
     cluster = _read(settings, lambda usual: parts(_namespace(settings, usual)))
-    require_share_managers(cluster, settings.longhorn_namespace)
-    webhook = webhook_settings(cluster, settings.longhorn_namespace)
+    require_share_managers(cluster)
+    webhook = webhook_settings(cluster)
     namespace = _namespace(settings, cluster.namespace)
     all_rows = vm_rows(cluster, webhook.policy, settings.selector)
     rows = [row for row in all_rows if namespace in ("", row.vm.namespace) and (not names or row.vm.name in names)]
@@ -107,7 +107,7 @@ def collect(settings: VMListSettings, parts: Callable[[str], Sequence[Part]]) ->
             f"the webhook's settings: {webhook.sentence}",
             *of_other_versions(cluster),
             *webhook.notes,
-            *old_share_managers(cluster, settings.longhorn_namespace),
+            *old_share_managers(cluster),
         ],
     )
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TextIO
 
-from webhook.cluster_options import VMListSettings
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.observe.vm_item import STOPPED, VMItem
+from webhook.settings import VMListSettings
 from webhook.terminal import to_json
 from webhook.vms.item import Report
 from webhook.vms.table import Cell, table

@@ -14,8 +14,8 @@ from support.drivers.command_lines import values
 from certs import cli, run
 from certs.controller import Controller
 from certs.settings import ControllerSettings
-from webhook.component_base.address import Address
 from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.component_base.options import Address
 
 pytestmark = pytest.mark.slow
 

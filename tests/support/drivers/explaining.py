@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import yaml
 
 from webhook.explain.run import explain_in
-from webhook.explain.settings import ExplainSettings
 from webhook.objects import documents
 from webhook.objects.cluster import Cluster
 from webhook.objects.objects import read_objects
+from webhook.settings import ExplainSettings
 
 OPT_IN = "kubevirt-scheduler/co-schedule"
 CLUSTER = """---

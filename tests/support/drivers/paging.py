@@ -20,8 +20,8 @@ from support.fakes.wire import Wire
 from support.objects import builders
 from support.objects.fleets import disk, running_pod, served, unschedulable
 
-from webhook.component_base.address import Address
 from webhook.component_base.health import health_application
+from webhook.component_base.options import Address
 from webhook.component_base.server.listener import Listener
 from webhook.core.opt_in import Policy
 from webhook.kube.cache.cluster_cache import ClusterCache

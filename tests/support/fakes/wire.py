@@ -14,7 +14,7 @@ from support.drivers.http_calls import PATH, Reply, parse_reply
 from support.drivers.serving import issue
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.component_base.address import Address
+from webhook.component_base.options import Address
 from webhook.component_base.server.connection import DEFAULT_LIMITS, Limits
 from webhook.component_base.server.listener import Listener
 from webhook.serving.routes import webhook_application

@@ -1,4 +1,4 @@
-"""Options of both programs: where a value comes from, how it is read, and what is wrong with one that can't be used."""
+"""Options of both programs: how a value is read, where it comes from, and what is said of one that can't be used."""
 
 from __future__ import annotations
 
@@ -9,55 +9,44 @@ import click
 import pytest
 
 from webhook.component_base import command_line
-from webhook.component_base.address import Address
-from webhook.component_base.options import (
-    ADDRESS,
-    NAME,
-    ON_OR_OFF,
-    any_name,
-    argument,
-    option,
-    seconds,
-)
-from webhook.component_base.options import SECONDS as SECONDS_TYPE
+from webhook.component_base.options import ADDRESS, NAME, ON_OR_OFF, SECONDS, Address, argument, option
 
-SECONDS: Final = {
-    "0": 0,
-    "15": 15,
-    "0.5": 0.5,
-    "999999.999": 999999.999,
-    "-1": None,
-    "+1": None,
-    "1s": None,
-    "1e3": None,
-    "1_0": None,
-    " 1": None,
-    ".5": None,
-    "nan": None,
-    "inf": None,
-    "1000000": None,
-    "5s": None,
-    "0x1": None,
-    "\N{ARABIC-INDIC DIGIT ONE}": None,
-    "": None,
+READ: Final = {
+    ADDRESS: {
+        ":9443": Address("", 9443),
+        "127.0.0.1:0": Address("127.0.0.1", 0),
+        "[::1]:65535": Address("::1", 65535),
+        "localhost:80": Address("localhost", 80),
+    },
+    SECONDS: {"0": 0, "15": 15, "0.5": 0.5, "999999.999": 999999.999},
+    NAME: {" a/b ": " a/b "},
+    ON_OR_OFF: {"on": True, "off": False},
+}
+REFUSED: Final = {
+    ADDRESS: ("9443", "host:", ":65536", "::1:80", "a:-1", "a:http", "a:\N{ARABIC-INDIC DIGIT ONE}", ""),
+    SECONDS: ("-1", "1s", "1e3", "1_0", " 1", ".5", "nan", "inf", "1000000", "\N{ARABIC-INDIC DIGIT ONE}", ""),
+    NAME: ("",),
+    ON_OR_OFF: ("yes", "On", ""),
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), SECONDS.items(), ids=ascii)
-def test_seconds_are_a_plain_decimal_number(text: str, expected: float | None) -> None:
-    """None at all, whole ones and parts of one; no sign, no unit, no exponent."""
-    if expected is None:
-        with pytest.raises(ValueError, match="expected a number of seconds, 0 or more"):
-            seconds(text)
-        return
-    assert seconds(text) == expected
+@pytest.mark.parametrize(
+    ("kind", "text", "value"), [(kind, *row) for kind, rows in READ.items() for row in rows.items()], ids=ascii
+)
+def test_a_text_is_read(kind: click.ParamType[Any], text: str, value: object) -> None:
+    """An address is shown as it is written."""
+    assert kind.convert(text, None, None) == value
+    assert kind is not ADDRESS or str(value) == text
 
 
-def test_a_name_is_any_text_but_none() -> None:
-    """As it was typed."""
-    assert any_name(" a/b ") == " a/b "
-    with pytest.raises(ValueError, match=r"^expected a name$"):
-        any_name("")
+@pytest.mark.parametrize(
+    ("kind", "text"), [(kind, text) for kind, texts in REFUSED.items() for text in texts], ids=ascii
+)
+def test_another_text_is_refused(kind: click.ParamType[Any], text: str) -> None:
+    """With what was got, and what was expected."""
+    with pytest.raises(click.BadParameter) as refused:
+        kind.convert(text, None, None)
+    assert refused.value.message.startswith(f"got {text!r}, expected ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +61,8 @@ class PaintSettings(HouseSettings):
     """What the program below takes."""
 
     color: str = option("-c", default="red", type=click.Choice(["red", "green", "blue"]))
-    page: bool = option(default="on", type=ON_OR_OFF)
     listen_at: Address | None = option(type=ADDRESS)
-    seconds: float = option(required=True, type=SECONDS_TYPE)
+    seconds: float = option(required=True, type=SECONDS)
     dry: bool = option(is_flag=True)
     walls: tuple[str, ...] = argument(nargs=-1)
 
@@ -90,100 +78,48 @@ def paint(settings: PaintSettings) -> int:
     return 3
 
 
-DEFAULTS: Final = {
-    "color": "red",
-    "page": True,
-    "listen_at": None,
-    "seconds": 1.0,
-    "owner": None,
-    "dry": False,
-    "walls": (),
-}
-
-
-def painted(*words: str) -> PaintSettings:
-    """What a command line comes to."""
-    assert command_line.main(PROGRAM, "decorate", ["paint", *words]) == 3
-    return SEEN.pop()
-
-
-WORDS: Final = {
-    "--seconds 1": {},
-    "--seconds=1": {},
-    "--seconds 1 -c blue": {"color": "blue"},
-    "--seconds 1 -cblue": {"color": "blue"},
-    "a --seconds 1 b --color=blue c": {"color": "blue", "walls": ("a", "b", "c")},
-    "--seconds 1 --color blue --color green": {"color": "green"},
-    "--seconds 1 --page off --dry": {"page": False, "dry": True},
-    "--seconds 1 --listen-at [::1]:80 --owner=-": {"listen_at": Address("::1", 80), "owner": "-"},
-    "--seconds 1 -- --dry -x": {"walls": ("--dry", "-x")},
-}
-
-
-@pytest.mark.parametrize(("words", "expected"), WORDS.items(), ids=WORDS.keys())
-def test_options_stand_anywhere_and_in_any_of_their_forms(words: str, expected: dict[str, Any]) -> None:
-    """--flag value, --flag=value, -f value and -fvalue, before, between and behind words; what is not given is None."""
-    assert painted(*words.split()) == PaintSettings(**DEFAULTS | expected)
-
-
-SOURCES: Final = {
-    "a flag wins over its variable": ("-c blue", {"PAINT_COLOR": "green"}, {"color": "blue"}),
+DEFAULTS: Final = {"color": "red", "listen_at": None, "seconds": 1.0, "owner": None, "dry": False, "walls": ()}
+GIVEN: Final = {
+    "a default": ("", {}, {}),
+    "a flag of a field": ("a --listen-at [::1]:80 b", {}, {"listen_at": Address("::1", 80), "walls": ("a", "b")}),
+    "a short flag wins over its variable": ("-c blue", {"PAINT_COLOR": "green"}, {"color": "blue"}),
     "a variable wins over the default": ("", {"PAINT_COLOR": "green"}, {"color": "green"}),
-    "an empty variable counts as none": ("", {"PAINT_COLOR": ""}, {"color": "red"}),
-    "a variable gives what is required": ("", {"PAINT_SECONDS": "2"}, {"seconds": 2.0}),
     "the variable of a flag without a value": ("", {"PAINT_DRY": "true"}, {"dry": True}),
-    "such a variable can say no": ("", {"PAINT_DRY": "false"}, {"dry": False}),
-    "such a flag wins over its variable": ("--dry", {"PAINT_DRY": "false"}, {"dry": True}),
+    "the field of a base class": ("", {"PAINT_OWNER": "-"}, {"owner": "-"}),
 }
 
 
-@pytest.mark.parametrize(("words", "environment", "expected"), SOURCES.values(), ids=SOURCES.keys())
-def test_a_flag_wins_over_its_variable_and_that_over_the_default(
+@pytest.mark.parametrize(("words", "environment", "expected"), GIVEN.values(), ids=GIVEN)
+def test_a_field_is_a_flag_and_a_variable(
     words: str, environment: dict[str, str], expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A variable is named for its flag."""
+    """Both are named for the field."""
     for variable, text in ({"PAINT_SECONDS": "1"} | environment).items():
         monkeypatch.setenv(variable, text)
-    assert painted(*words.split()) == PaintSettings(**DEFAULTS | expected)
+    assert command_line.main(PROGRAM, "decorate", ["paint", *words.split()]) == 3
+    assert SEEN.pop() == PaintSettings(**DEFAULTS | expected)
+
+
+def test_the_fields_of_a_base_class_come_last() -> None:
+    """In the help: a user looks for the command's own options first."""
+    names = [each.name for each in PROGRAM.commands["paint"].params]
+    assert names == ["color", "listen_at", "seconds", "dry", "walls", "owner"]
 
 
 WRONG: Final = {
-    "a choice": ("-c pink", {}, "'-c' (env var: 'PAINT_COLOR'): 'pink' is not one of 'red', 'green', 'blue'."),
-    "a choice in other letters": ("-c Red", {}, "'Red' is not one of 'red', 'green', 'blue'."),
-    "an address": (
-        "--listen-at 80",
-        {},
-        "got '80', expected HOST:PORT, :PORT or [IPV6]:PORT with a port from 0 to 65535",
-    ),
-    "nothing": ("--owner=", {}, "'--owner' (env var: 'PAINT_OWNER'): got '', expected a name"),
-    "a variable": (
-        "",
-        {"PAINT_SECONDS": "soon"},
-        "(env var: 'PAINT_SECONDS'): got 'soon', expected a number of seconds",
-    ),
-    "a flag that is cut short": ("--col blue", {}, "No such option '--col'"),
-    "a flag without its value": ("--color", {}, "Option '--color' requires an argument."),
+    "a choice": ("-c Red", "1", "'-c' (env var: 'PAINT_COLOR'): 'Red' is not one of 'red', 'green', 'blue'."),
+    "a variable": ("", "soon", "(env var: 'PAINT_SECONDS'): got 'soon', expected a number of seconds"),
+    "nothing": ("", "", "Error: Missing option '--seconds' (env var: 'PAINT_SECONDS')."),
 }
 
 
-@pytest.mark.parametrize(("words", "environment", "problem"), WRONG.values(), ids=WRONG.keys())
+@pytest.mark.parametrize(("words", "seconds", "problem"), WRONG.values(), ids=WRONG)
 def test_a_value_that_can_not_be_used_is_a_sentence(
-    words: str,
-    environment: dict[str, str],
-    problem: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: str, seconds: str, problem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What, got, expected; with the flag and the variable that it can come from."""
-    for variable, text in ({"PAINT_SECONDS": "1"} | environment).items():
-        monkeypatch.setenv(variable, text)
+    monkeypatch.setenv("PAINT_SECONDS", seconds)
     assert command_line.main(PROGRAM, "decorate", ["paint", *words.split()]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert problem in err.splitlines()[-1]
-
-
-def test_what_is_required_names_its_variable(capsys: pytest.CaptureFixture[str]) -> None:
-    """A user may set either."""
-    assert command_line.main(PROGRAM, "decorate", ["paint"]) == 2
-    assert capsys.readouterr().err.endswith("Error: Missing option '--seconds' (env var: 'PAINT_SECONDS').\n")

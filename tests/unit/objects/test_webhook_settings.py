@@ -42,7 +42,7 @@ def configuration(value: str | None) -> Object:
 def told(*objects: Object) -> WebhookSettings:
     """The settings of a cluster of these objects."""
     found = read_objects(Document("f", each) for each in [builders.node("n"), *objects])
-    return webhook_settings(Cluster(found, longhorn_namespace="longhorn-system"), "longhorn-system")
+    return webhook_settings(Cluster(found, longhorn_namespace="longhorn-system"))
 
 
 def test_the_pods_tell_the_settings() -> None:

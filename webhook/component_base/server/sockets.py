@@ -10,8 +10,8 @@ import socket
 from contextlib import ExitStack
 from typing import Any, Final
 
-from webhook.component_base.address import Address
 from webhook.component_base.errors import UserError
+from webhook.component_base.options import Address
 
 _BACKLOG: Final = 512
 _FILES: Final = 65_536  # many times what two listeners and the connections to the API server need

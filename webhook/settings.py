@@ -1,0 +1,228 @@
+"""What the commands run with: their options, and the values. `serve` and `reunite` have settings of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from webhook.component_base.options import FILE, NAME, ClusterSettings, Parsed, argument, option
+
+if TYPE_CHECKING:
+    from webhook.core.opt_in import OptInAll, Policy
+    from webhook.core.scheduler.matching.label_selector import Selector
+
+ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE"
+_TYPED: Final = re.compile(r"(vmi?s?|virtualmachine(instance)?s?)(\.(v1\.)?kubevirt\.io)?/", re.IGNORECASE)
+
+
+def selector(text: str) -> Selector:
+    """The selector of labels that the user typed.
+
+    Raises:
+        ValueError: says what was expected.
+    """
+    from webhook.label_query import parse_query  # noqa: PLC0415 - the rules are not for help and completion
+
+    return parse_query(text)
+
+
+def policy_of(values: Mapping[str, Any]) -> Policy:
+    """Return the operator's choices, of the values of `serve`'s options by name. An absent one is the default."""
+    from webhook.core.opt_in import Mode, Policy  # noqa: PLC0415 - help and completion do without
+
+    return Policy(
+        Mode(values.get("mode", "required")),
+        opt_in_all=values.get("opt_in_all", "off"),
+        audit=values.get("audit") == "on",
+        shortlist=values.get("shortlist") != "off",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LonghornSettings(ClusterSettings):
+    """Which live cluster a command asks, and where Longhorn is in it."""
+
+    longhorn_namespace: str = option(
+        default="longhorn-system", metavar="NAMESPACE", type=NAME, help="Namespace of Longhorn's own objects."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyClusterSettings(LonghornSettings):
+    """Which cluster a command reads: a live one, or one that files describe.
+
+    Raises:
+        UsageError: both.
+    """
+
+    manifests: Path | None = option(
+        metavar="DIR",
+        type=FILE,
+        help="File, or directory of .yaml, .yml and .json files, in place of a live cluster: one that `bundle` wrote, "
+        "or nodes, claims, volumes, ShareManagers, VolumeAttachments, pods and CSINodes.",
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse options that contradict each other."""
+        for flag, value in (("--kubeconfig", self.kubeconfig), ("--context", self.context)):
+            if self.manifests and value is not None:
+                got = f"got {flag} {value} and --manifests {self.manifests}"
+                raise click.UsageError(f"{got}: expected a live cluster or one in files, not both")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecidingSettings(AnyClusterSettings):
+    """What a program runs with that decides on its own."""
+
+    opt_in_all: OptInAll = option(
+        default="off",
+        type=click.Choice(["off", "true", "required", "preferred"]),
+        help="Opts in every VM without the annotation kubevirt-scheduler/co-schedule whose Namespace has no such label "
+        "either: off, true (with --mode), required or preferred. The API server sends the pods of these VMs only with "
+        "manifests/components/opt-in-all, which sets this option.",
+    )
+
+    @property
+    def policy(self) -> Policy:
+        """The operator's choices, for all that decides, and all that shows decisions."""
+        return policy_of(vars(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleSettings(LonghornSettings):
+    """What `bundle` runs with."""
+
+    file: Path = option(
+        required=True,
+        type=FILE,
+        help="File to write. The program replaces an existing file only by a bundle in which everything could be read. "
+        "- writes to standard output.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainSettings(AnyClusterSettings):
+    """What `explain` runs with: `names` of objects in the cluster, or else a file of them.
+
+    Raises:
+        UsageError: both or neither of these, or two clusters at once.
+    """
+
+    names: tuple[str, ...] = argument(
+        nargs=-1,
+        metavar="[VM | TYPE/NAME ...]",
+        help="Objects of the cluster. TYPE is vm, vmi or pod; a name alone is that of a VM.",
+    )
+    filename: str | None = option(
+        "-f",
+        metavar="FILE",
+        type=click.Path(readable=False),
+        help="YAML or JSON file with one or several objects to explain: Pod, VirtualMachine, VirtualMachineInstance or "
+        "AdmissionReview. - reads standard input.",
+    )
+    namespace: str | None = option(
+        "-n",
+        type=NAME,
+        metavar="NAMESPACE",
+        help="Namespace of the names, and of objects in FILE that state none. Without this option: the namespace of "
+        "the kubeconfig's context, else default.",
+    )
+    output: str = option("-o", default="text", type=click.Choice(["text", "json"]), help="Output format.")
+
+    def __post_init__(self) -> None:
+        """Refuse options that contradict each other."""
+        super().__post_init__()
+        if not self.names and not self.filename:
+            raise click.UsageError("nothing to explain: expected a VM, TYPE/NAME or --filename FILE")
+        if self.names and self.filename:
+            raise click.UsageError(
+                f"got {' '.join(self.names)} and --filename {self.filename}: expected names or a file of objects, not "
+                "both; a file of a whole cluster is for --manifests"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class VMListSettings(AnyClusterSettings):
+    """Which VMs of which cluster a command lists. `names`: none for all of them.
+
+    Raises:
+        UsageError: two options that exclude each other.
+    """
+
+    names: tuple[str, ...] = argument(nargs=-1, metavar="[VM ...]", help="Names of VMs. Without one: all VMs.")
+    namespace: str | None = option(
+        "-n",
+        type=NAME,
+        metavar="NAMESPACE",
+        help="Namespace of the VMs. Without this option: the namespace of the kubeconfig's context, else default.",
+    )
+    all_namespaces: bool = option("-A", is_flag=True, help="Show the VMs of all namespaces.")
+    selector: Selector | None = option(
+        "-l",
+        type=Parsed("SELECTOR", selector),
+        help="Show only VMs whose pods have these labels, as kubectl takes a label selector: app=db,tier!=test.",
+    )
+    apart: bool = option(
+        is_flag=True,
+        help="Show only VMs that are apart from a share-manager, stuck or not running. The counts and the exit code "
+        "are still of all VMs.",
+    )
+    no_headers: bool = option(is_flag=True, help="Print the table without the line of its column names.")
+
+    def __post_init__(self) -> None:
+        """Refuse options that contradict each other."""
+        super().__post_init__()
+        if self.all_namespaces and self.namespace:
+            raise click.UsageError("got --all-namespaces and --namespace: expected one of the two")
+        if self.selector and self.names:
+            raise click.UsageError("got --selector and names of VMs: expected one of the two")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusSettings(VMListSettings):
+    """What `status` runs with."""
+
+    output: str = option(
+        "-o",
+        default="table",
+        type=click.Choice(["table", "wide", "json", "name"]),
+        help="Output format: table, wide (the table with all evidence), json or name "
+        "(virtualmachineinstance.kubevirt.io/NAME).",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidatesSettings(VMListSettings):
+    """What `candidates` runs with."""
+
+    output: str = option(
+        "-o",
+        default="table",
+        type=click.Choice(["table", "wide", "commands", "json", "name"]),
+        help="Output format: table, wide (the table with all evidence), json, name "
+        "(virtualmachineinstance.kubevirt.io/NAME, for a stopped VM virtualmachine.kubevirt.io/NAME) or commands "
+        "(the lines that opt VMs in).",
+    )
+
+
+def vm_names(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of VMs, each once. `vm/NAME` and what `-o name` prints are taken, because kubectl takes them.
+
+    Raises:
+        UsageError: words that can't be the names of VMs.
+    """
+    names = [_TYPED.sub("", word, count=1) if _TYPED.match(word) else word for word in words]
+    for name in names:
+        if "/" in name:
+            raise click.UsageError(f"got {name!r}: expected the name of a VM, or vm/NAME")
+    return tuple(dict.fromkeys(names))
+
+
+def opt_in_all_unknown(problem: str) -> str:
+    """Return what is not known to a user who may not read whether the cluster opts in all VMs."""
+    return f"whether the cluster opts in all VMs: {problem}"
