@@ -24,8 +24,7 @@ from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.log_line import failure, write_to_stderr
 from webhook.component_base.metrics import counter, expose, gauge, new_registry
 from webhook.component_base.pem import rfc3339
-from webhook.component_base.server.listener import Listener
-from webhook.component_base.server.sockets import allow_files
+from webhook.component_base.server.listener import Listener, allow_files
 
 LOGGER: Final = logging.getLogger("certs")
 # Each round takes seconds: up to four requests of 10 s at most, and a pause of 10 s at most.

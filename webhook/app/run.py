@@ -20,14 +20,12 @@ from webhook.app.settings import ServeSettings
 from webhook.component_base.health import Check, health_application
 from webhook.component_base.metrics import expose, new_registry
 from webhook.component_base.once_a_minute import OnceAMinute
-from webhook.component_base.server.listener import Listener
-from webhook.component_base.server.sockets import allow_files
+from webhook.component_base.server.listener import Listener, allow_files
 from webhook.core.reasons import Reason
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed, published_documents
 from webhook.page.routes import page_routes
-from webhook.serving.certificate import ServingCertificate
-from webhook.serving.metrics import certificate_families
+from webhook.serving.certificate import ServingCertificate, certificate_families
 from webhook.serving.routes import webhook_application
 from webhook.serving.tls import MIN_VERSIONS, TLSFiles
 from webhook.telemetry import log
@@ -109,7 +107,7 @@ async def _run_listeners(settings: ServeSettings, cluster: ServedCluster, backgr
             on_record = record_all(admissions, decisions)
             calls = admit_functions(cluster.facts, settings.policy, on_record, cluster.on_answer)
             app = webhook_application(calls, client_name=settings.client_name, refused=admissions.refused)
-            webhook = Listener(app, tls=certificate.context)
+            webhook = Listener(app, tls=lambda: certificate.context, refused=certificate.handshakes.note)
             fields = {"health_listen": health_listen, "certificate_valid_until": certificate.not_after}
             await _serve_calls(webhook, settings, stopping, interrupted, {**fields, **cluster.log_fields})
     finally:

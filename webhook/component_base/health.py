@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from aiohttp import web
 from msgspec import Struct
 
-from webhook.component_base.server.application import application
-from webhook.component_base.server.local import check_host
+from webhook.component_base.server.application import application, check_host
 
 
 class Check(Struct, frozen=True):

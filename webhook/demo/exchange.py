@@ -33,8 +33,9 @@ from webhook.core.opt_in import Policy
 from webhook.explain.pod import entry_of
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument, read_file
+from webhook.serving.certificate import ServingCertificate
 from webhook.serving.routes import webhook_application
-from webhook.serving.tls import server_context
+from webhook.serving.tls import TLSFiles
 
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - a directory with a random name is made in it
 _TIMEOUT_SECONDS: Final = 10.0
@@ -107,7 +108,7 @@ def trust() -> Trust:
     with interrupts_raised(), _files_directory() as directory:
         files = Path(directory)
         _issue(files)
-        server = server_context(files / "tls.crt", files / "tls.key")
+        server = ServingCertificate(TLSFiles(cert_file=files / "tls.crt", key_file=files / "tls.key")).context
         return Trust(server, ssl.create_default_context(cafile=str(files / "ca.crt")))
 
 
@@ -120,7 +121,7 @@ async def ask_all(examples: Path, cluster: Cluster, tls: Trust) -> list[Exchange
     scenarios = scenarios_of(examples / "expected.yaml")
     reviews = {name: next(read_file(examples / "reviews" / f"{name}.yaml")).value for name in scenarios}
     app = webhook_application(admit_functions(cluster, Policy(), on_record=lambda _: None))
-    listener = Listener(app, tls=tls.server)
+    listener = Listener(app, tls=lambda: tls.server)
     address = await listener.start(Address("127.0.0.1", 0))
     try:
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS)

@@ -11,7 +11,7 @@ from typing import Final
 
 from aiohttp import web
 
-from webhook.component_base.server.local import check_local
+from webhook.component_base.server.application import check_local
 from webhook.page import assets
 from webhook.page.assets import Asset
 from webhook.page.feed import Feed

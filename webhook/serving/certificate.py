@@ -21,14 +21,16 @@ import asyncio
 import logging
 import ssl
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from errno import ENOENT
-from typing import Any, Final, Self
+from typing import Final
 
 from cryptography import x509
+from prometheus_client.metrics_core import Metric
 
 from webhook.component_base.health import Check
+from webhook.component_base.metrics import counter, gauge
 from webhook.component_base.pem import BadCertificate, Problem, check_dates, rfc3339
 from webhook.serving.tls import Contents, Handshakes, TLSFiles, load
 from webhook.telemetry.record import LOGGER
@@ -36,27 +38,6 @@ from webhook.telemetry.record import LOGGER
 _CHECK_SECONDS: Final = 1.0
 _REPEAT: Final = timedelta(minutes=1)  # between two log lines while no certificate, or an expired one, is served
 _KUBELETS_LINK: Final = "..data"  # pkg/volume/util/atomic_writer.go: in each volume of files, even in an empty one
-
-
-class CurrentContext(ssl.SSLContext):
-    """A context that hands every new connection to `current`, another context, which can be swapped at any time.
-
-    A listener keeps the context that it was given. asyncio and uvloop both start TLS with the public method `wrap_bio`.
-    So each connection has exactly one context: certificate, protocol versions and accepted clients come from the same
-    files. A `sni_callback` could swap only the certificate.
-    """
-
-    current: ssl.SSLContext
-
-    def __new__(cls, first: ssl.SSLContext) -> Self:
-        """Return a context that begins with `first`."""
-        made = super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
-        made.current = first
-        return made
-
-    def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
-        """Return the TLS of a new connection, made by the current context."""
-        return self.current.wrap_bio(*arguments, **named)
 
 
 class ServingCertificate:
@@ -87,7 +68,7 @@ class ServingCertificate:
         self._check_seconds = check_seconds
         self._contents: Contents = ()  # of the files that are served
         self._certificate: x509.Certificate | None = None
-        self._context: CurrentContext | None = None
+        self._context: ssl.SSLContext | None = None
         self.available = asyncio.Event()
         self._logged_at = datetime.min.replace(tzinfo=UTC)
         try:
@@ -109,7 +90,10 @@ class ServingCertificate:
 
     @property
     def context(self) -> ssl.SSLContext:
-        """The context to listen with. It stays the same after a reload. Call this after `available` is set."""
+        """The context for a new connection: certificate, versions and callers of the same files.
+
+        Call this after `available` is set.
+        """
         assert self._context, "there is no certificate yet"  # noqa: S101 - a mistake of the calling code
         return self._context
 
@@ -156,15 +140,10 @@ class ServingCertificate:
         if self._certificate is not None and contents == self._contents:
             check_dates(self._certificate, self._files.cert_file, now)
             return False
-        context, self._certificate = load(self._files, contents, now)
+        self._context, self._certificate = load(self._files, contents, now)
         self._contents = contents
-        self.handshakes.watch(context)
-        if self._context is None:
-            self._context = CurrentContext(context)
-            self.available.set()
-        else:
-            self._context.current = context
-            self.reloads += 1
+        self.reloads += self.available.is_set()
+        self.available.set()
         return True
 
     def _note_problem(self, problem: BadCertificate, now: datetime) -> None:
@@ -196,3 +175,41 @@ def _will_be_repaired(files: TLSFiles) -> bool:
 
 def _log(level: int, message: str, **fields: object) -> None:
     LOGGER.log(level, message, extra={"fields": fields})
+
+
+def certificate_families(certificate: ServingCertificate) -> Iterator[Metric]:
+    """Return the metrics of the certificate that is served, of its files, and of failed handshakes."""
+    begin, until = certificate.not_before, certificate.not_after
+    yield gauge(
+        "certificate_not_before_timestamp_seconds",
+        "Time from which the served certificate is valid; absent while there is no certificate.",
+        (),
+        {(): begin.timestamp()} if begin else {},
+    )
+    yield gauge(
+        "certificate_expiry_timestamp_seconds",
+        "Time at which the served certificate expires; absent while there is no certificate.",
+        (),
+        {(): until.timestamp()} if until else {},
+    )
+    yield counter(
+        "certificate_reloads", "Certificates that were loaded after the first one.", (), {(): certificate.reloads}
+    )
+    yield counter(
+        "certificate_failures",
+        "Certificates that were not loaded, by the problem of their files.",
+        ("problem",),
+        {(each.value,): certificate.failures[each] for each in Problem},
+    )
+    yield gauge(
+        "certificate_problem",
+        "1 while the certificate's files can't be served; the webhook then serves the previous pair, if any.",
+        (),
+        {(): certificate.problem is not None},
+    )
+    yield counter(
+        "tls_handshake_failures",
+        "Failed TLS handshakes, by OpenSSL's reason.",
+        ("reason",),
+        {(each,): n for each, n in certificate.handshakes.failures.items()},
+    )

@@ -10,7 +10,7 @@ import os
 import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -103,21 +103,6 @@ def load(files: TLSFiles, contents: Contents, now: datetime) -> tuple[ssl.SSLCon
     return context, certificate
 
 
-def server_context(cert_file: Path, key_file: Path, *, now: datetime | None = None) -> ssl.SSLContext:
-    """Return a context that serves the pair with TLS 1.3, and requires no client certificate.
-
-    Args:
-        cert_file: the certificate and its intermediates, PEM.
-        key_file: the private key, PEM.
-        now: the time at which the certificate must be valid; None is the present.
-
-    Raises:
-        BadCertificate: as for `load`.
-    """
-    files = TLSFiles(cert_file=cert_file, key_file=key_file)
-    return load(files, files.read(), now or datetime.now(UTC))[0]
-
-
 def _read(file: Path) -> bytes | int:
     try:
         return file.read_bytes()
@@ -152,32 +137,17 @@ def _verify_callers(context: ssl.SSLContext, content: bytes | int, file: Path, n
 class Handshakes:
     """Counts failed handshakes, and logs them once a minute for each reason. `failures`: how many, by OpenSSL's reason.
 
-    No other part reports them. The event loops close such a connection without a log line and without a TLS alert. With
-    `failurePolicy: Ignore` the API server continues without the webhook. So only this class shows that callers do not
-    trust the webhook's certificate.
+    The event loops close such a connection without a log line and without a TLS alert. With `failurePolicy: Ignore` the
+    API server continues without the webhook. So only this class shows that callers do not trust the webhook's
+    certificate.
     """
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._lines = OnceAMinute(now)
         self.failures = self._lines.so_far
 
-    def watch(self, context: ssl.SSLContext) -> None:
-        """Count the failed handshakes of this context's connections from now on."""
-        failed = self._failed
-
-        class Connection(ssl.SSLObject):
-            def do_handshake(self) -> None:
-                try:
-                    super().do_handshake()
-                except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                    raise
-                except ssl.SSLError as error:
-                    failed(error)
-                    raise
-
-        context.sslobject_class = Connection
-
-    def _failed(self, error: ssl.SSLError) -> None:
+    def note(self, error: ssl.SSLError) -> None:
+        """Count a handshake that failed with this error."""
         reason = error.reason or "UNKNOWN"
         if not self._lines.is_due(reason):
             return

@@ -20,7 +20,7 @@ from support.drivers.paging import REPLICA, Paged, answer, asking, paged, record
 from support.objects import builders
 from support.objects.fleets import LATEST
 
-from webhook.component_base.server.local import check_local
+from webhook.component_base.server.application import check_local
 from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.page import feed

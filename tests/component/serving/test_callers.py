@@ -53,7 +53,7 @@ class Guarded:
 
     def listening(self) -> AbstractAsyncContextManager[Listening]:
         """Run the listener."""
-        return echoing(self.certificate.context, SERVERS.trust(), client_name=self._name)
+        return echoing(self.certificate, SERVERS.trust(), client_name=self._name)
 
     async def call(self, server: Listening, caller: Issued | None) -> Reply:
         """Return the answer to a caller with this certificate."""

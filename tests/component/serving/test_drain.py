@@ -15,8 +15,7 @@ from support.fakes.wire import Listening, Wire, listening
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.server.connection import DEFAULT_LIMITS, Connection, Limits
-from webhook.serving.deadline import DEFAULT_TIMEOUT_SECONDS, MARGIN
-from webhook.serving.routes import webhook_application
+from webhook.serving.routes import DEFAULT_TIMEOUT_SECONDS, MARGIN, webhook_application
 
 _SOON_SECONDS: Final = 0.05
 _ROUNDING: Final = 1e-9  # uvloop's time is in whole milliseconds: the three times can be equal

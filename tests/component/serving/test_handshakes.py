@@ -87,7 +87,7 @@ async def test_a_handshake_that_fails_is_said_and_counted(
     """The line has the meaning, and the next caller is answered."""
     mounted = Mounted(tmp_path / "tls")
     certificate = ServingCertificate(asking_for_certificates(mounted))
-    async with echoing(certificate.context, OURS.trust()) as server, asyncio.timeout(MAX_WAIT_SECONDS):
+    async with echoing(certificate, OURS.trust()) as server, asyncio.timeout(MAX_WAIT_SECONDS):
         await asyncio.to_thread(_fail, server.port, caller(tmp_path))
         async with await Wire.open(server.port, OURS.trust(CALLERS.issue(), tmp_path)) as wire:
             assert (await wire.ask(CALL)).status == 200
@@ -100,7 +100,7 @@ async def test_a_handshake_that_fails_is_said_and_counted(
 async def test_a_caller_without_tls_is_said_too(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """An API server never does that, but a user with curl can."""
     certificate = ServingCertificate(asking_for_certificates(Mounted(tmp_path / "tls")))
-    async with echoing(certificate.context, OURS.trust()) as server, await Wire.open(server.port) as wire:
+    async with echoing(certificate, OURS.trust()) as server, await Wire.open(server.port) as wire:
         await wire.send(CALL)
         assert await wire.rest() == b""
     (record,) = (each for each in caplog.records if each.name == "webhook")
@@ -113,11 +113,11 @@ def test_a_reason_is_said_once_a_minute_and_always_counted(tmp_path: Path, caplo
     context, _ = load(files, files.read(), datetime.now(UTC))
     clock = Clock()
     handshakes = Handshakes(clock)
-    handshakes.watch(context)
     caplog.set_level(logging.WARNING)
     for clock.now in (NOON, NOON + SECOND, NOON + MINUTE - SECOND, NOON + MINUTE):
         for trust in (STRANGERS.trust(), OURS.trust()):
-            with pytest.raises(ssl.SSLError):
+            with pytest.raises(ssl.SSLError) as failed:
                 shake_hands(context, trust)
+            handshakes.note(failed.value)
     assert [vars(record)["fields"]["so_far"] for record in caplog.records] == [1, 1, 4, 4]
     assert set(handshakes.failures.values()) == {4}

@@ -37,7 +37,7 @@ class Reloading:
 
     def listening(self) -> AbstractAsyncContextManager[Listening]:
         """Run the listener."""
-        return echoing(self.certificate.context, self.trust)
+        return echoing(self.certificate, self.trust)
 
     def _store(self) -> None:
         self.pairs.append(self._authority.issue())

@@ -93,7 +93,7 @@ def test_each_pair_is_served_by_a_context_of_its_own(mounted: Mounted) -> None:
         mounted.put(good().payload)
         certificate = certificate or ServingCertificate(mounted.files, now=Clock())
         certificate.check_files()
-        contexts.append(certificate.context.current)
+        contexts.append(certificate.context)
     assert len(set(map(id, contexts))) == 5
 
 

@@ -25,8 +25,7 @@ from webhook.component_base.health import health_application
 from webhook.component_base.metrics import counter, expose, new_registry
 from webhook.component_base.pem import Problem
 from webhook.core.reasons import Reason
-from webhook.serving.certificate import ServingCertificate
-from webhook.serving.metrics import certificate_families
+from webhook.serving.certificate import ServingCertificate, certificate_families
 from webhook.telemetry.metrics import process_families
 
 

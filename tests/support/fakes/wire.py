@@ -17,8 +17,9 @@ from support.waits import MAX_WAIT_SECONDS
 from webhook.component_base.options import Address
 from webhook.component_base.server.connection import DEFAULT_LIMITS, Limits
 from webhook.component_base.server.listener import Listener
+from webhook.serving.certificate import ServingCertificate
 from webhook.serving.routes import webhook_application
-from webhook.serving.tls import server_context
+from webhook.serving.tls import TLSFiles
 
 _GRACE_SECONDS: Final = 0.05
 
@@ -120,14 +121,15 @@ async def plain_wire(app: web.Application) -> AsyncIterator[Wire]:
 
 @asynccontextmanager
 async def echoing(
-    tls: ssl.SSLContext, trust: ssl.SSLContext, *, client_name: str | None = None
+    certificate: ServingCertificate, trust: ssl.SSLContext, *, client_name: str | None = None
 ) -> AsyncIterator[Listening]:
-    """A Listener with this context, for clients with this trust. It answers each call with its body."""
+    """A Listener with this certificate, for clients with this trust. It answers each call with its body."""
 
     async def admit(body: bytes, _: float) -> bytes:
         return body
 
-    listener = Listener(webhook_application({PATH: admit}, client_name=client_name), tls=tls)
+    app = webhook_application({PATH: admit}, client_name=client_name)
+    listener = Listener(app, tls=lambda: certificate.context, refused=certificate.handshakes.note)
     address = await listener.start(Address("127.0.0.1", 0))
     try:
         yield Listening(listener, address.port, trust)
@@ -139,7 +141,8 @@ async def echoing(
 async def listening(app: web.Application, directory: Path, limits: Limits = DEFAULT_LIMITS) -> AsyncIterator[Listening]:
     """A TLS Listener of `app`, with a certificate of its own in `directory`."""
     pair = issue(directory)
-    listener = Listener(app, tls=server_context(pair.cert_file, pair.key_file), limits=limits)
+    certificate = ServingCertificate(TLSFiles(cert_file=pair.cert_file, key_file=pair.key_file))
+    listener = Listener(app, tls=lambda: certificate.context, limits=limits)
     address = await listener.start(Address("127.0.0.1", 0))
     try:
         yield Listening(listener, address.port, pair.trust)

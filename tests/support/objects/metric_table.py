@@ -14,7 +14,7 @@ from webhook.core.observe.past_decision import Decided
 from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families
 from webhook.kube.vm_counts import VMSeconds
 from webhook.kube.vm_status import VMStatuses
-from webhook.serving.metrics import certificate_families
+from webhook.serving.certificate import certificate_families
 from webhook.telemetry.metrics import Admissions, process_families
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.serving.deadline import DEFAULT_TIMEOUT_SECONDS, MARGIN, MAX_TIMEOUT_SECONDS, budget_seconds
+from webhook.serving.routes import DEFAULT_TIMEOUT_SECONDS, MARGIN, MAX_TIMEOUT_SECONDS, budget_seconds
 
 TIMEOUTS: Final = {
     "timeout=3s": 3.0,

@@ -14,6 +14,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import resource
 import socket
 import ssl
 from collections.abc import Callable
@@ -21,16 +23,44 @@ from typing import Any, Final, cast
 
 from aiohttp import web
 
+from webhook.component_base.errors import UserError
 from webhook.component_base.once_a_minute import OnceAMinute
 from webhook.component_base.options import Address
 from webhook.component_base.server.connection import CLOSE_SECONDS, DEFAULT_LIMITS, Connection, Limits
-from webhook.component_base.server.sockets import listen
 
 LOGGER: Final = logging.getLogger(__name__)
 _NO_FILES_SECONDS: Final = 1.0  # as in asyncio's own server (base_events.py, ACCEPT_RETRY_DELAY)
 _NO_SECONDS: Final = 0.001  # for aiohttp a timeout of 0 means no timeout
 _POLL_SECONDS: Final = 0.01  # between two checks whether connections have ended
 _FLOOD: Final = "too many connections"
+_BACKLOG: Final = 512
+_FILES: Final = 65_536  # many times what two listeners and the connections to the API server need
+
+
+class BadAddress(UserError):
+    """An address that can't be listened on."""
+
+
+def allow_files() -> None:
+    """Raise this process's limit of open files. Containers often start with 1,024, and one listener can use all."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _listen(address: Address) -> socket.socket:
+    """Return a listening socket; without a host it is for every interface, of IPv6 and of IPv4."""
+    both = not address.host and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if both or ":" in address.host else socket.AF_INET
+    try:
+        listening = socket.create_server(address, family=family, backlog=_BACKLOG, dualstack_ipv6=both)
+    except OSError as error:
+        # Python has its own message for an address in use. The message of the errno is the one that people search for.
+        what = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
+        raise BadAddress(f"can't listen on {address}: {what}; choose another address") from None
+    listening.settimeout(0)
+    return listening
 
 
 class Listener:
@@ -41,16 +71,29 @@ class Listener:
     """
 
     def __init__(
-        self, app: web.Application, *, tls: ssl.SSLContext | None = None, limits: Limits = DEFAULT_LIMITS
+        self,
+        app: web.Application,
+        *,
+        tls: Callable[[], ssl.SSLContext] | None = None,
+        refused: Callable[[ssl.SSLError], object] = lambda _: None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
+        """Take what answers.
+
+        Args:
+            app: the application. It gets a middleware of this listener.
+            tls: returns the context for the next connection; None for plain HTTP.
+            refused: called with the error of each handshake that fails, which the event loop does not log.
+            limits: those of the connections.
+        """
         self._loop = asyncio.get_running_loop()
         app.middlewares.insert(0, self._answer)
         self._runner = web.AppRunner(app, shutdown_timeout=_NO_SECONDS)
         self.connections: dict[Connection, None] = {}
         self._draining = False
-        self._tls = tls
+        self._tls, self._refused = tls, refused
         self._limits = limits
-        self._sockets: list[socket.socket] = []
+        self._listening: socket.socket | None = None
         self._joining: set[asyncio.Task[None]] = set()
         self._floods = OnceAMinute()
         self._closed = 0
@@ -61,12 +104,15 @@ class Listener:
         Raises:
             BadAddress: the address is in use, does not belong to this machine, or is not permitted.
         """
-        self._sockets = await listen(address)
+        self._listening = _listen(address)
         await self._runner.setup()
-        for each in self._sockets:
-            self._loop.add_reader(each, self._accept, each)
-        host, port = self._sockets[0].getsockname()[:2]
+        self._accept_again()
+        host, port = self._listening.getsockname()[:2]
         return Address(address.host or host, port)
+
+    def _accept_again(self) -> None:
+        if self._listening:
+            self._loop.add_reader(self._listening, self._accept, self._listening)
 
     def _accept(self, listening: socket.socket) -> None:
         """Accept one connection. The event loop's other work continues before the next one."""
@@ -116,15 +162,11 @@ class Listener:
             LOGGER.error("can't accept connections", extra={"fields": {"because": error.strerror}})
             seconds = _NO_FILES_SECONDS
         self._loop.remove_reader(listening)
-        self._loop.call_later(seconds, self._accept_again, listening)
-
-    def _accept_again(self, listening: socket.socket) -> None:
-        if listening in self._sockets:
-            self._loop.add_reader(listening, self._accept, listening)
+        self._loop.call_later(seconds, self._accept_again)
 
     async def _join(self, accepted: socket.socket, connection: Connection) -> None:
         """Give the connection to the event loop. With TLS this ends with the handshake."""
-        tls = self._tls
+        tls = self._tls() if self._tls else None
         try:
             await self._loop.connect_accepted_socket(
                 lambda: connection,
@@ -133,7 +175,9 @@ class Listener:
                 ssl_handshake_timeout=self._limits.handshake_seconds if tls else None,
                 ssl_shutdown_timeout=CLOSE_SECONDS if tls else None,
             )
-        except OSError:  # the client left, or its handshake failed: the module `handshakes` has logged that
+        except OSError as error:  # the client left, or its handshake failed
+            if isinstance(error, ssl.SSLError):
+                self._refused(error)
             self._forget(connection)
             accepted.close()
 
@@ -164,10 +208,10 @@ class Listener:
         """
         end = self._loop.time() + grace_seconds
         self.begin_drain()
-        for each in self._sockets:
-            self._loop.remove_reader(each)
-            each.close()
-        self._sockets = []
+        if self._listening:
+            self._loop.remove_reader(self._listening)
+            self._listening.close()
+        self._listening = None
         first_calls = min(grace_seconds, self._limits.first_call_seconds)
         await self._wait_while(lambda: any(each.silent for each in self.connections), first_calls)
         await self._wait_while(self._end_idle, end - self._loop.time())
