@@ -77,17 +77,6 @@ def test_without_the_right_a_pin_stays_a_pin(large: Api, installed: Installed) -
         large.apply(role)
 
 
-def test_with_short_lists_off_nothing_is_watched(large: Api, installed: Installed) -> None:
-    """The program has no cache of the ConfigMap."""
-    with installed.serving("--shortlist", "off") as server:
-        installed.until_called()
-        with serving.Client(server.health_port) as client:
-            reply = client.ask(b"GET /readyz?verbose HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert b"namespaces" in reply.body
-        assert TITLE.encode() not in reply.body
-        assert listed(large) == 0
-
-
 @pytest.fixture(scope="module")
 def webhook(installed: Installed) -> Api:
     """The API server as the webhook's account sees it."""

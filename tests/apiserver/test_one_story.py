@@ -17,7 +17,6 @@ from support.control_plane.vm_events import events, written
 from support.objects import builders
 from support.objects.builders import NAMESPACE
 from support.scenarios.admitting import WEBHOOK
-from support.scenarios.cold_starting import WEBHOOK as SHARE_MANAGER_WEBHOOK
 from support.scenarios.one_story import HOME, VMS, Story, happened
 from support.scenarios.one_story_told import COUNTS, DECIDED, STATES, expected, of_rows
 
@@ -25,6 +24,7 @@ from webhook import cli
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State
 
+SHARE_MANAGER_WEBHOOK: Final = "share-manager.kubevirt-coschedule.io"
 SUMMARY: Final = "4 VMs: 1 stuck, 1 apart, 2 together; 50 % together"
 PINNED_POD: Final = "virt-launcher-pinned-1"
 DESCRIBED: Final = {
@@ -164,6 +164,3 @@ def test_kubectl_describe(vm: str, story: Story, tmp_path: Path) -> None:
     described = Kubectl(story.installed.plane, tmp_path)("describe", "vmi", vm, "-n", NAMESPACE)
     lines = [line for line in described.partition("Events:")[2].splitlines() if "kubevirt-coschedule" in line]
     assert [line.split()[1] for line in lines] == DESCRIBED[vm]
-
-
-# explain

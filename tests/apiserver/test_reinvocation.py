@@ -22,8 +22,6 @@ from support.objects import builders, builders_pods
 from support.objects.patches import add
 from support.scenarios.admitting import Admission, admission_lines, until, until_watched
 
-from webhook.core.reasons import LABEL_CO_SCHEDULE
-
 LABEL: Final = "tests/disk"
 _SET_FOR_EACH: Final = ("name", "uid", "creationTimestamp", "managedFields")  # by the API server, for each pod
 
@@ -60,20 +58,12 @@ class Told(NamedTuple):
 
 
 _PINNED: Final = Told("required", "ShareManagerPod")
-_STEERED: Final = Told("preferred", "ConsumerOnNode")
 LAUNCHER: Final = {
     "selects another node": Told("preferred", "ShareManagerPod", "NodeSelectorMismatch"),
     "takes more room than is left": Told("preferred", "ShareManagerPod", "NoRoom"),
     "gates the pod": Told("preferred", "ShareManagerPod", "RuleNotEvaluated"),
     "drops our affinity": _PINNED,
     "annotates the pod": _PINNED._replace(again=False),
-}
-SHARE_MANAGER: Final = {
-    "selects another node": Told("unchanged", "NodeSelectorMismatch"),
-    "takes more room than is left": Told("unchanged", "NoRoom"),
-    "gates the pod": _STEERED._replace(again=False),  # it is never required anyway
-    "drops our affinity": _STEERED,
-    "annotates the pod": _STEERED._replace(again=False),
 }
 BOUND_TO: Final = {
     "selects another node": "node-b",
@@ -101,7 +91,7 @@ class Here(NamedTuple):
 
 @pytest.fixture(scope="module")
 def here(installed: Installed) -> Iterator[Here]:
-    """The share-manager of `disk` is on node-a, with a VM of volume `cold`; node-b has the label, and all its room."""
+    """The share-manager of `disk` is on node-a; node-b has the label, and all its room."""
     api = installed.plane.api
     with ExitStack() as stack:
         stack.enter_context(Starting(api))
@@ -124,9 +114,6 @@ def _cluster() -> list[Object]:
         *_claim("disk"),
         builders.share_manager("pvc-disk", state="running", ownerID="node-a"),
         builders.share_manager_pod("pvc-disk", nodeName="node-a"),
-        *_claim("cold"),
-        builders.share_manager("pvc-cold", state="stopped", ownerID="node-b"),
-        builders.vm_pod("cold", node="node-a", claims=["cold"]),
     ]
 
 
@@ -140,11 +127,6 @@ def _claim(name: str) -> list[Object]:
 def launcher(**spec: Any) -> Object:
     """A VM's pod at its start."""
     return builders.vm_pod("db01", claims=["disk"], **spec)
-
-
-def share_manager() -> Object:
-    """The pod of a volume whose VM has a node."""
-    return builders.share_manager_pod("pvc-cold", phase=None)
 
 
 def as_asked_for(admission: Admission) -> Any:
@@ -179,33 +161,10 @@ def test_a_virt_launcher_pod_is_decided_on_again(change: str, spec: Object, here
     assert "node-a" in late.preferred
 
 
-@pytest.fixture
-def labelled_namespace(here: Here) -> Iterator[None]:
-    """The label of the VMs' Namespace opts in those without an annotation."""
-    namespace = builders.labeled_namespace(builders.NAMESPACE, None)
-
-    def label(value: str | None) -> None:
-        here.installed.plane.api.patch(namespace, {"metadata": {"labels": {LABEL_CO_SCHEDULE: value}}})
-
-    label("true")
-    try:
-        yield
-    finally:
-        label(None)
-
-
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 def test_a_vm_that_a_later_webhook_opts_out_is_left_alone(spec: Object, here: Here) -> None:
     """The API server calls us for a pod with "false" if we have written into the pod; we remove all of that."""
     assert opted_out_late(here, launcher(**spec)) == "required"
-
-
-@pytest.mark.usefixtures("labelled_namespace")
-def test_a_vm_of_a_namespace_that_a_later_webhook_opts_out_is_left_alone(here: Here) -> None:
-    """The same, by the entry for pods without an annotation."""
-    pod = launcher(opt_in=None)
-    until(lambda: here.created(pod, dryRun="All").required == ["node-a"], "a pin because of the label")
-    assert opted_out_late(here, pod) == "required"
 
 
 def opted_out_late(here: Here, pod: Object) -> str:
@@ -218,16 +177,6 @@ def opted_out_late(here: Here, pod: Object) -> str:
     assert (second["decision"], second["reason"]) == ("unchanged", "OptedOut")
     assert as_asked_for(late) == as_asked_for(early)
     return str(first["decision"])
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_share_manager_pod_is_decided_on_again(change: str, here: Here) -> None:
-    """The pod prefers its VM's node if it still can run there. The webhook never requires that node."""
-    told = SHARE_MANAGER[change]
-    late = decided_on_again(here, share_manager(), change, _STEERED, told)
-    drawn = ["node-a"] if told.decision == "preferred" else []
-    assert late.decision.startswith(f"{told.decision}{' on node-a' * len(drawn)}: {told.reason}: ")
-    assert (late.required, late.preferred) == ([], drawn)
 
 
 @pytest.mark.parametrize(("change", "node"), BOUND_TO.items(), ids=BOUND_TO)

@@ -9,8 +9,6 @@ from typing import Final
 
 import pytest
 from support.control_plane.installed import Installed
-from support.control_plane.kube_answers import ApiError
-from support.control_plane.kube_api import Api, Object
 from support.scenarios.admitting import until
 from support.scenarios.reunite_account import (
     ACCOUNT,
@@ -22,37 +20,6 @@ from support.scenarios.reunite_account import (
 from support.scenarios.vm_scenes import reasons_of
 
 from webhook import cli
-
-MESSAGE: Final = "in-flight migration detected"
-POLICY_API: Final = "admissionregistration.k8s.io/v1"
-REFUSES: Final[list[Object]] = [
-    {
-        "apiVersion": POLICY_API,
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": "kubevirt-refuses"},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {
-                "resourceRules": [
-                    {
-                        "apiGroups": ["kubevirt.io"],
-                        "apiVersions": ["v1"],
-                        "operations": ["CREATE"],
-                        "resources": ["virtualmachineinstancemigrations"],
-                    }
-                ]
-            },
-            "validations": [{"expression": "false", "message": MESSAGE}],
-        },
-    },
-    {
-        "apiVersion": POLICY_API,
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": "kubevirt-refuses"},
-        "spec": {"policyName": "kubevirt-refuses", "validationActions": ["Deny"]},
-    },
-]
-"""Refuses each migration, in the words of KubeVirt's own admission (migration-create-admitter.go)."""
 
 
 @pytest.fixture(scope="module")
@@ -92,29 +59,6 @@ def test_the_rights_of_the_component_suffice(once: Once, installed: Installed) -
     assert names(api) == ["moved-reunite-1"]
     assert "ReuniteStarted" in reasons_of(api, "moved")
     assert api.metric("apiserver_request_total", code="403") == refusals
-
-
-def test_a_refusal_of_kubevirt_is_reported(once: Once, installed: Installed) -> None:
-    """By the exit code and an Event. The next run creates the migration, if KubeVirt takes it then."""
-    api = installed.plane.api
-    for each in REFUSES:
-        api.create(each)
-    try:
-        until(lambda: MESSAGE in probed(api), "the policy")
-        code, out, _ = once("--dry-run", "server")  # the API server says so before a migration is wanted
-        assert (code, MESSAGE in out) == (1, True)
-        code, out, _ = once()
-        assert (code, names(api)) == (1, [])
-        assert MESSAGE in out
-        assert "ReuniteRefused" in reasons_of(api, "moved")
-    finally:
-        for each in REFUSES:
-            api.delete(each, missing_ok=True)
-    until(lambda: MESSAGE not in probed(api), "no policy")
-    code, out, _ = once("--dry-run", "server")
-    assert (code, "would create migration moved-reunite-1" in out, names(api)) == (0, True, [])
-    assert once()[0] == 0
-    assert names(api) == ["moved-reunite-1"]
 
 
 LACKING: Final = {
@@ -161,12 +105,3 @@ def test_a_right_that_is_missing_ends_it_with_one_sentence(  # noqa: PLR0917 - a
     for each in names(api):  # of a run before the API server had the change
         api.delete(migration(each))
     until(lambda: once()[0] == 0, "the right is back")
-
-
-def probed(api: Api) -> str:
-    """What the API server says against a migration that is not kept; empty if it takes it."""
-    try:
-        api.create(migration("probe"), dryRun="All")
-    except ApiError as error:
-        return error.message
-    return ""

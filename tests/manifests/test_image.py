@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Final, NamedTuple
 
-import pytest
 from support.control_plane import rendering
 from support.control_plane.rendering import CERTS, at, the
-from support.drivers.command_lines import command_defaults
 
 from certs import cli as certs_cli
-from webhook import __version__, cli
+from webhook import cli
 
 ROOT: Final = rendering.ROOT
 
@@ -81,17 +78,6 @@ def test_packages_are_installed_by_hash_from_the_lock_and_never_built() -> None:
     assert [entry for entry in locked if "--hash=sha256:" not in entry] == []
 
 
-def test_both_stages_start_from_the_same_python_with_a_tag() -> None:
-    """Compiled packages and bytecode are for one version; `latest` would change."""
-    bases = [instruction.rest.split()[0] for instruction in RECIPE if instruction.word == "FROM"]
-    assert bases == ["${PYTHON_IMAGE}", "${PYTHON_IMAGE}"]
-    default = RECIPE[0].rest.partition("=")[2]
-    assert RECIPE[0] == Instruction("ARG", f"PYTHON_IMAGE={default}")
-    version = re.fullmatch(r"python:(3\.[0-9]+)-slim(@sha256:[0-9a-f]{64})?", default)
-    assert version, default
-    assert f'"Programming Language :: Python :: {version[1]}"' in (ROOT / "pyproject.toml").read_text()
-
-
 def test_it_runs_as_a_user_that_is_a_number() -> None:
     """A kubelet can't check that a name is not root, and the pods name no user of their own."""
     assert the_only("USER") == "65532:65532"
@@ -111,42 +97,3 @@ def test_the_controller_is_started_as_the_webhook_is() -> None:
     container = at("spec.template.spec.containers.0", the("Deployment", name=CERTS))
     assert container["command"] == [*json.loads(the_only("ENTRYPOINT"))[:-1], "certs"]
     assert container["args"][0] in certs_cli.COMMANDS.commands
-
-
-def test_it_needs_no_working_directory_no_named_user_and_no_place_to_write() -> None:
-    """Its directory can differ, its uid is not in passwd, and its root filesystem is read-only."""
-    home = the_only("WORKDIR")
-    assert the_only("COPY") == f"--from=build {home} {home}"
-    assert set(the_only("ENV").split()) == {f"PYTHONPATH={home}", "PYTHONDONTWRITEBYTECODE=1"}
-
-
-def test_it_names_the_ports_that_are_listened_on() -> None:
-    """The defaults of the program."""
-    defaults = command_defaults("serve")
-    assert the_only("EXPOSE").split() == [
-        str(defaults[flag]).removeprefix(":") for flag in ("--listen", "--health-listen")
-    ]
-
-
-def test_it_is_labelled_with_this_version() -> None:
-    """Title, version and license, and where it comes from, with OCI's names."""
-    labels = dict(re.findall(r'org\.opencontainers\.image\.([a-z.]+)="([^"]*)"', the_only("LABEL")))
-    where = {"revision": "REVISION", "source": "SOURCE", "base.name": "PYTHON_IMAGE", "base.digest": "BASE_DIGEST"}
-    assert labels.keys() == {"title", "description", "version", "licenses", *where}
-    assert {name: labels[name] for name in where} == {name: f"${{{told}}}" for name, told in where.items()}
-    told = [instruction.rest.partition("=")[0] for instruction in RUNS if instruction.word == "ARG"]
-    assert sorted(told) == sorted(where.values())
-    assert (labels["version"], labels["licenses"]) == (__version__, "Apache-2.0")
-
-
-def test_health_is_asked_by_probes_alone() -> None:
-    """A HEALTHCHECK would duplicate the probes, and needs a program in the image."""
-    assert [item for item in RECIPE if item.word == "HEALTHCHECK"] == []
-    assert "livenessProbe" in at("spec.template.spec.containers.0", the("Deployment"))
-
-
-@pytest.mark.parametrize("folder", ["webhook", "certs", "manifests/examples"])
-def test_nothing_secret_or_foreign_lies_where_the_image_takes_from(folder: str) -> None:
-    """Code and examples, by their suffix."""
-    suffixes = {file.suffix for file in Path(ROOT / folder).rglob("*") if file.is_file()}
-    assert suffixes <= {".py", ".pyc", ".yaml", ".html", ".css", ".js", ".svg"}

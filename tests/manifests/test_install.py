@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from support.control_plane.rendering import NAME, TLS, at, selects, the
+from support.control_plane.rendering import NAME, TLS, at, the
 from support.drivers.command_lines import values
-from support.objects import builders
 
 from webhook import cli
 from webhook.app.run import SHUTDOWN_GRACE_SECONDS
 from webhook.app.settings import ServeSettings
 from webhook.core.admit import Entry
-from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
-from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.placement.replica_share import REPLICA_LABELS
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
 from webhook.core.view import Kind
 from webhook.kube import kinds
 from webhook.kube.informer.store import Resource
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
-PODS: Final = Path(__file__).parents[1] / "cases" / "pods"
 POD: Final = "spec.template.spec"
 CONTAINER: Final = f"{POD}.containers.0"
 ANTI_AFFINITY: Final = f"{POD}.affinity.podAntiAffinity"
@@ -199,47 +193,3 @@ def test_the_webhook_is_asked_as_gently_as_can_be(webhook: str, name: str, secon
     found = at(webhook, the("MutatingWebhookConfiguration"))
     assert {key: found[key] for key in expected} == expected
     assert "caBundle" not in found["clientConfig"], "an apply would take away the one that is there"
-
-
-SENT: Final = {
-    "virt-launcher-typical": True,
-    "virt-launcher-hotplug-and-ephemeral": True,
-    "virt-launcher-migration-target": False,
-    "hotplug-attachment": False,
-}
-
-
-def test_only_start_pods_are_sent() -> None:
-    """With the labels of KubeVirt; the label of a migration target excludes it."""
-    selector = at(f"{LAUNCHERS}.objectSelector", the("MutatingWebhookConfiguration"))
-    labels = {pod: json.loads((PODS / f"{pod}.json").read_text())["metadata"]["labels"] for pod in SENT}
-    assert {pod: selects(selector, labels[pod]) for pod in SENT} == SENT
-
-
-def test_the_selectors_use_the_names_that_the_rules_use() -> None:
-    """The label of a virt-launcher pod, and the annotation, unless it is "false" and none of our own is there."""
-    webhook = at(LAUNCHERS, the("MutatingWebhookConfiguration"))
-    assert webhook["objectSelector"]["matchLabels"] == {LABEL_APP: VIRT_LAUNCHER}
-    annotations = "object.metadata.annotations"
-    asks = f"'{ANNOTATION_CO_SCHEDULE}' in {annotations} && {annotations}['{ANNOTATION_CO_SCHEDULE}'] != 'false'"
-    ours = " || ".join(f"'{key}' in {annotations}" for key in (ANNOTATION_DECISION, ANNOTATION_APPLIED_PATCH))
-    expression = f"has({annotations}) && ({ours} || {asks})"
-    assert [condition["expression"] for condition in webhook["matchConditions"]] == [expression]
-    assert builders.OPT_IN == ANNOTATION_CO_SCHEDULE
-
-
-def test_our_own_pods_and_the_control_planes_are_never_sent() -> None:
-    """Whatever labels they have."""
-    selector = at(f"{LAUNCHERS}.namespaceSelector", the("MutatingWebhookConfiguration"))
-    sent = {name: selects(selector, {"kubernetes.io/metadata.name": name}) for name in ("vms", NAME, "kube-system")}
-    assert sent == {"vms": True, NAME: False, "kube-system": False}
-
-
-def test_only_share_manager_pods_of_longhorns_namespace_are_sent_to_be_steered() -> None:
-    """By the component label that the rules read, in the namespace that they read."""
-    webhook = at(SHARE_MANAGERS, the("MutatingWebhookConfiguration"))
-    assert webhook["objectSelector"] == {"matchLabels": {LABEL_LONGHORN_COMPONENT: SHARE_MANAGER}}
-    names = {"kubernetes.io/metadata.name": serve_settings().longhorn_namespace}
-    assert webhook["namespaceSelector"] == {"matchLabels": names}
-    assert "matchConditions" not in webhook
-    assert selects(webhook["objectSelector"], builders.share_manager_pod("v")["metadata"]["labels"])

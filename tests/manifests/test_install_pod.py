@@ -25,27 +25,6 @@ CONTAINER: Final = f"{POD}.containers.0"
 either = pytest.mark.parametrize("program", [NAME, CERTS])
 """For the webhook's Deployment, and for the certificate controller's."""
 
-RESTRICTED: Final = {  # the Pod Security Standard "restricted", and what else a pod that only serves can do without
-    f"{POD}.securityContext.runAsNonRoot": True,
-    f"{POD}.securityContext.seccompProfile": {"type": "RuntimeDefault"},
-    f"{POD}.hostNetwork": None,
-    f"{POD}.hostPID": None,
-    f"{POD}.hostIPC": None,
-    f"{POD}.enableServiceLinks": False,
-    f"{CONTAINER}.securityContext": {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    },
-}
-
-
-@either
-@pytest.mark.parametrize(("path", "value"), RESTRICTED.items(), ids=RESTRICTED.keys())
-def test_the_pod_may_do_as_little_as_can_be(path: str, value: Any, program: str) -> None:
-    """The namespace admits no other pod."""
-    assert at(path, the("Deployment", name=program)) == value
-
 
 def test_the_namespace_enforces_the_restricted_standard() -> None:
     """The API server itself refuses a pod with more rights."""

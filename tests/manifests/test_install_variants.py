@@ -9,13 +9,11 @@ from typing import Any, Final
 import pytest
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import (
-    AUDIT,
     AUTHORITY,
     CERT_MANAGER,
     CERTS,
     CLIENT_VERIFICATION,
     DEFAULT,
-    EVENTS,
     INSTALLS,
     NAME,
     TLS,
@@ -172,16 +170,6 @@ def test_client_verification_changes_the_webhooks_deployment_alone(install: str,
     assert found["client_name"] == "kube-apiserver"
     assert mount["readOnly"]
     assert volume == {"name": mount["name"], "configMap": {"name": f"{NAME}-client-ca"}}
-
-
-@each_install
-@pytest.mark.parametrize(("option", "added"), [(AUDIT, "--audit=on"), (EVENTS, "--events=on")])
-def test_an_option_is_one_flag(install: str, option: str, added: str, tmp_path: Path) -> None:
-    """No other object changes. Without the option the program's value is off."""
-    before, after = changed(install, tmp_path, option)
-    assert at(f"{CONTAINER}.args", after) == [*at(f"{CONTAINER}.args", before), added]
-    chosen = [values(cli.COMMANDS, *at(f"{CONTAINER}.args", each))[option] for each in (before, after)]
-    assert chosen == [False, True]
 
 
 def changed(install: str, directory: Path, *options: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -152,15 +152,6 @@ def test_each_alert_links_its_section_by_an_absolute_address(install: str) -> No
 # The dashboard.
 
 
-def test_the_dashboard_has_variables_and_its_first_panels_are_the_shares() -> None:
-    """A user chooses the data source, the cluster and the namespace, and sees first how many VMs are together."""
-    dashboard = json.loads(prometheus.DASHBOARD.read_text(encoding="utf-8"))
-    names = [each["name"] for each in dashboard["templating"]["list"]]
-    assert names == ["datasource", "cluster", "namespace", "runbook"]
-    first = sorted(prometheus.panels(), key=lambda panel: (panel["gridPos"]["y"], panel["gridPos"]["x"]))[:2]
-    assert [panel["title"] for panel in first] == ["Share of VMs together", "VM-hours together, last 30 days"]
-
-
 def test_the_links_of_the_dashboard_lead_to_sections_of_the_runbook() -> None:
     """The dashboard links the runbook, and panels link the section of their alert."""
     dashboard = json.loads(prometheus.DASHBOARD.read_text(encoding="utf-8"))
@@ -184,23 +175,6 @@ def test_the_dashboard_is_applied_as_it_stands() -> None:
     (text,) = the("ConfigMap", monitored(DEFAULT), DASHBOARD)["data"].values()
     assert json.loads(text) == json.loads(prometheus.DASHBOARD.read_text(encoding="utf-8"))
     assert json.loads(text)["uid"] == NAME
-
-
-def test_each_panel_says_what_it_shows_and_has_its_own_place() -> None:
-    """A title, a description, a data source to choose; no panel lies over another, and none leaves the page."""
-    panels = prometheus.panels()
-    taken: set[tuple[int, int]] = set()
-    for panel in panels:
-        assert panel["title"]
-        assert panel["description"].endswith(".")
-        assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
-        place = panel["gridPos"]
-        across = range(place["x"], place["x"] + place["w"])
-        cells = {(x, y) for x in across for y in range(place["y"], place["y"] + place["h"])}
-        assert not cells & taken
-        assert max(across) < 24
-        taken |= cells
-    assert len({panel["id"] for panel in panels}) == len(panels)
 
 
 def test_every_query_is_one_that_prometheus_takes(tmp_path: Path) -> None:

@@ -125,17 +125,6 @@ def test_the_packed_chart_makes_the_objects_of_the_install(install: str, made: P
     assert without_accounts(map(without_helm, items)) == without_accounts(expected.values())
 
 
-def test_the_packed_chart_has_no_suites(made: Path) -> None:
-    """Everything else in the chart's folder is in it, the pod of `helm test` too."""
-    folder = ROOT / "charts" / NAME
-    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    with tarfile.open(made / CHART) as archive:
-        packed = {member.name.removeprefix(f"{NAME}/") for member in archive if member.isfile()}
-    suites = {name for name in there if name.startswith(("tests/", "ci/"))}
-    assert suites
-    assert packed == there - suites - {".helmignore"}
-
-
 def test_without_a_digest_the_image_is_its_tag(made: Path, tmp_path: Path) -> None:
     """The command says so.
 

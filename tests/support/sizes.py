@@ -23,7 +23,7 @@ SIZES: Final = {
     "PROPERTY_EXAMPLES": Size(25, 300, 2_000, "examples of each property"),
     "MODEL_VMS": Size(4, 4, 5, "VMs of the worlds of `tests/modelcheck`, whose every state is visited"),
     "SIMULATED_SEEDS": Size(1, 2, 1_000, "seeds with which two rough days are simulated"),
-    "FUZZ_REVIEWS": Size(2_000, 20_000, 100_000, "broken reviews that a server gets"),
+    "FUZZ_REVIEWS": Size(1_000, 20_000, 100_000, "broken reviews that a server gets"),
     "HALF_REQUESTS": Size(1_500, 3_000, 12_000, "half requests that the certificate controller gets at its port"),
     "ROOM_PARITY_SITUATIONS": Size(300, 2_000, 10_000, "nodes, each with a pod that fits or does not"),
     "SCHEDULABLE_CLUSTERS": Size(

@@ -13,18 +13,14 @@ from support.objects.builders_kubevirt import virtual_machine_instance
 from support.scenarios.admitting import until
 
 NODES: Final = tuple(f"node-{letter}" for letter in "abcdefgh")
-GATE: Final = "tests.kubevirt-coschedule/not-yet"
-LAUNCHERS: Final = "/api/v1/pods"
-"""The collection that the program watches for virt-launcher pods."""
 
 _ATTACHER: Final = "csi-attacher"
 
 
 class Start(NamedTuple):
-    """One VM with one volume. `restored`: its PersistentVolume is not called as Longhorn's volume is."""
+    """One VM with one volume."""
 
     vm: str
-    restored: bool = False
 
     @property
     def volume(self) -> str:
@@ -34,10 +30,9 @@ class Start(NamedTuple):
     @property
     def shelf(self) -> list[Object]:
         """What there is of a VM that is stopped."""
-        name = f"pv-{self.vm}" if self.restored else self.volume
         return [
-            builders.persistent_volume_claim(self.vm, volume_name=name),
-            builders.persistent_volume(name, claim=self.vm, handle=self.volume),
+            builders.persistent_volume_claim(self.vm, volume_name=self.volume),
+            builders.persistent_volume(self.volume, claim=self.vm, handle=self.volume),
             builders.share_manager(self.volume, state="stopped", ownerID=NODES[0]),
         ]
 
@@ -89,11 +84,6 @@ class Starting:
             return found
 
         return until(node, f"a node for {pod['metadata']['name']}") or ""
-
-    def let_go(self, pod: Object) -> str:
-        """Take the gate off a pod; its node."""
-        self.api.patch(pod, {"spec": {"schedulingGates": None}})
-        return self.placed(pod)
 
     def ticket(self, start: Start, *places: str) -> None:
         """CSI asks for the volume on these nodes."""

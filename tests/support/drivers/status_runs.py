@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
-import yaml
 from support.fakes.static_api import StaticApi
 from support.objects import builders
 from support.objects.fleets import EARLY, LATER, disk, running_pod, served, unschedulable
 
 from webhook import cli
 
-KUBEVIRT: Final = "/apis/kubevirt.io/v1/namespaces/vms"
 NODES: Final = ("node-a", "node-b", "node-c")
 Object = dict[str, Any]
 
@@ -126,14 +124,3 @@ class Status:
         """Run status with these words, which are split at blanks."""
         code = cli.main(["status", *words.split(), "--kubeconfig", str(self.kubeconfig)])
         return Ran(code, *self._capsys.readouterr())
-
-
-def put(api: StaticApi, *objects: dict[str, Any]) -> None:
-    """Add these objects to the API server, or replace those with their names."""
-    with StaticApi(objects) as other:
-        api.objects |= other.objects
-
-
-def migrations(ran: Ran) -> list[Any]:
-    """The documents of a plan, which kubectl would create."""
-    return [document for document in yaml.safe_load_all(ran.out) if document]
