@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from support.fakes.api_server import ApiServer, Cluster, Handler, refusing, saying, until
 from support.fakes.http_line import Asked, Line
-from support.fakes.live import SHARE_MANAGERS, Impatient, cluster_of, connected, owners, reflecting, share_manager_on
+from support.fakes.live import SHARE_MANAGERS, Impatient, owners, reflecting, share_manager_on
 from support.fakes.watching import manager
 from support.models.model_api import event, status
 
 from webhook.component_base.client.api import Api
-from webhook.kube.informer.connection import Cause, Wait
+from webhook.kube.informer.connection import Cause
 from webhook.kube.informer.list_watch import ListWatch
 
 
@@ -84,12 +80,7 @@ FAULTS: dict[str, tuple[Handler, Cause]] = {
     "a dead stream": (silent_after_head, Cause.SILENT),
     "half a head": (slow_head, Cause.SILENT),
     "HTML with status 200": (HTML, Cause.GARBAGE),
-    "500 with HTML": (saying(500, b"<html>"), Cause.ERROR),
-    "401": (refusing(401, "Unauthorized"), Cause.UNAUTHORIZED),
-    "403": (refusing(403, "Forbidden"), Cause.FORBIDDEN),
     "410": (refusing(410, "Expired"), Cause.EXPIRED),
-    "429": (refusing(429, "TooManyRequests"), Cause.THROTTLED),
-    "503": (refusing(503, "ServiceUnavailable"), Cause.THROTTLED),
 }
 OF_A_STREAM: dict[str, tuple[Handler, Cause]] = {
     **FAULTS,
@@ -124,26 +115,19 @@ async def test_a_watch_survives(fault: Handler, cause: Cause, api: Api, server: 
         await until(lambda: owners(cache) == {"a": "n1", "c": "n3"})
 
 
-@pytest.mark.parametrize(("fault", "cause"), OF_A_STREAM.values(), ids=OF_A_STREAM)
-async def test_a_first_list_by_watch_survives(fault: Handler, cause: Cause, api: Api, cluster: Cluster) -> None:
-    """The cache shows nothing and is not synced before a list was whole."""
-    await survives_first(fault, cause, api, cluster)
+FIRST: dict[str, tuple[Handler, Cause, str]] = {
+    **{f"by watch: {name}": (*row, "served") for name, row in OF_A_STREAM.items()},
+    **{f"by pages: {name}": (*row, "refused") for name, row in OF_A_PAGE.items()},
+}
 
 
-@pytest.mark.parametrize(("fault", "cause"), OF_A_PAGE.values(), ids=OF_A_PAGE)
-async def test_a_first_list_by_pages_survives(fault: Handler, cause: Cause, api: Api, cluster: Cluster) -> None:
-    """As for a streaming list; the fault comes with the second page."""
+@pytest.mark.parametrize(("fault", "cause", "streaming"), FIRST.values(), ids=FIRST)
+async def test_a_first_list_survives(fault: Handler, cause: Cause, streaming: str, api: Api, cluster: Cluster) -> None:
+    """The cache shows nothing before a list was whole. Of a list by pages the fault comes with the second one."""
     managers = cluster.collections[SHARE_MANAGERS]
-    managers.streaming, managers.page_objects = "refused", 1
-    await survives_first(fault, cause, api, cluster, when=lambda asked: "continue" in asked.query)
-
-
-async def survives_first(
-    fault: Handler, cause: Cause, api: Api, cluster: Cluster, when: Callable[[Asked], bool] = lambda _: True
-) -> None:
-    """A first list meets the fault for some time."""
+    managers.streaming, managers.page_objects = streaming, 1
     async with reflecting(api, machine=machine_for(cause)) as cache:
-        with cluster.fault(fault, when=when):
+        with cluster.fault(fault, when=lambda asked: streaming == "served" or "continue" in asked.query):
             await until(lambda: cache.causes[cause] > 1)
             assert (cache.objects, cache.synced) == ({}, False)
             assert cache.problem
@@ -164,51 +148,3 @@ async def test_a_server_that_is_down_is_asked_again(api: Api, server: ApiServer,
         await server.start()
         await until(lambda: "c" in cache.objects)
         assert "resourceVersion" in server.asked[asked].query
-
-
-async def test_a_server_that_comes_back_from_a_backup_is_listed_again(
-    api: Api, server: ApiServer, cluster: Cluster
-) -> None:
-    """Its resourceVersions are lower than the cache's, so a new list replaces the objects."""
-    managers = cluster.collections[SHARE_MANAGERS]
-    async with reflecting(api) as cache:
-        await until(lambda: cache.synced)
-        managers.put(share_manager_on("c", "n3"))
-        await until(lambda: "c" in cache.objects)
-        await server.stop()
-        managers.restore(managers.revision - 1)
-        await server.start()
-        await until(lambda: owners(cache) == {"a": "n1", "b": "n2"})
-        assert cache.causes[Cause.ERROR] == 1
-
-
-async def test_a_kind_that_is_installed_later_is_found(tmp_path: Path) -> None:
-    """Without its definition the cache is empty, says why, and keeps trying."""
-    cluster = Cluster({})
-    async with ApiServer(cluster) as server, connected(server, tmp_path) as api, reflecting(api) as cache:
-        await until(lambda: cache.causes[Cause.NOT_INSTALLED] > 1)
-        assert (cache.objects, cache.synced) == ({}, True)
-        assert cache.problem == "not installed: 404: 404 page not found"
-        cluster.collections = cluster_of(share_manager_on("a", "n1")).collections
-        await until(lambda: owners(cache) == {"a": "n1"})
-
-
-async def test_retry_after_of_the_header_is_obeyed(api: Api, cluster: Cluster) -> None:
-    """A server that asks for a minute is not asked again within it."""
-    async with reflecting(api) as cache:
-        with cluster.fault(saying(429, b"busy", retry_after="60")):
-            await until(lambda: cache.causes[Cause.THROTTLED])
-        step = cache.next(asyncio.get_running_loop().time())
-        assert isinstance(step, Wait)
-        assert 55 < step.seconds <= 60
-        assert cache.problem == "throttled: 429: busy"
-
-
-async def test_a_large_collection_comes_by_pages_and_by_watch(tmp_path: Path) -> None:
-    """A thousand objects, over both ways, are the same objects."""
-    many = [share_manager_on(f"volume-{i:04}", f"n{i % 7}") for i in range(1_100)]
-    for streaming in ("served", "refused"):
-        cluster = cluster_of(*many, streaming=streaming)
-        async with ApiServer(cluster) as server, connected(server, tmp_path) as api, reflecting(api) as cache:
-            await until(lambda: cache.synced)
-            assert owners(cache) == {each["metadata"]["name"]: each["status"]["ownerID"] for each in many}

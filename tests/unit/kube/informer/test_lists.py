@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from support.fakes.watch_rows import AGAIN, AGAIN_BY_PAGES, BOTH, HTML, NO_STREAMS, A, B, Row, prove
-from support.fakes.watching import CUTS, Cut, Says, lists, pages, refuses
+from support.fakes.watch_rows import AGAIN, AGAIN_BY_PAGES, HTML, NO_STREAMS, A, B, Row, prove
+from support.fakes.watching import CUTS, Cut, Says, pages, refuses
 from support.models.model_api import bookmark, event, refusal
 
 from webhook.kube.informer.connection import Cause
 
 ROWS = (
-    Row(name="a list by watch", before=(), says=(lists(A, B),), then="watch 10", shows=BOTH),
     Row(
         name="a server that refuses a list by watch with 400",
         before=(),
@@ -38,7 +37,6 @@ ROWS = (
         cause=Cause.UNSUPPORTED,
         problem="unsupported: no streaming list",
     ),
-    Row(name="one page", before=NO_STREAMS, says=(pages(A, B),), then="watch 10", shows=BOTH),
     Row(
         name="the first of two pages shows nothing yet",
         before=NO_STREAMS,
@@ -48,13 +46,6 @@ ROWS = (
         problem="unsupported",
     ),
     Row(
-        name="two pages",
-        before=NO_STREAMS,
-        says=(pages(A, continue_="t2"), pages(B)),
-        then="watch 10",
-        shows=BOTH,
-    ),
-    Row(
         name="a continue token that has expired: the list begins again",
         before=(*NO_STREAMS, pages(A, continue_="t2")),
         says=(refuses(refusal(410, "Expired")),),
@@ -62,13 +53,6 @@ ROWS = (
         shows={},
         cause=Cause.EXPIRED,
         problem="expired: 410 Expired",
-    ),
-    Row(
-        name="a second list has nothing of the first one",
-        before=(*NO_STREAMS, pages(A, continue_="t2"), refuses(refusal(410, "Expired"))),
-        says=(pages(B),),
-        then="watch 10",
-        shows={"b": "n2"},
     ),
     Row(
         name="a page is asked for again when its answer broke off",
@@ -94,14 +78,6 @@ ROWS = (
         says=(Says(b'{"metadata":{"resourceVersion":"20"},"items":null}'),),
         then="watch 20",
         shows={},
-    ),
-    Row(name="a second streaming list", before=AGAIN, says=(lists(A, version=20),), then="watch 20", shows={"a": "n1"}),
-    Row(
-        name="a second list by pages",
-        before=AGAIN_BY_PAGES,
-        says=(pages(A, version=20, continue_="t2"), pages(version=20)),
-        then="watch 20",
-        shows={"a": "n1"},
     ),
     Row(
         name="a second streaming list that is cut short",

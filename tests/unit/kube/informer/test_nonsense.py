@@ -73,12 +73,6 @@ ROWS = (
         says=(Says(event("MODIFIED", manager("b", 13, "n2")), seconds=300),),
         then="watch 13",
     ),
-    Row(
-        name="an unreadable object that is deleted",
-        says=(Says(event("DELETED", ODD), seconds=300),),
-        then="watch 12",
-        shows={"a": "n1"},
-    ),
 )
 
 

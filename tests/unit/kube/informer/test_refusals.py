@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from support.fakes.watch_rows import BOTH, NO_STREAMS, WATCHING, A, B, Row, error_event, prove
-from support.fakes.watching import CUTS, RESOURCE, Cut, Driver, Says, lists, pages, refuses
+from support.fakes.watch_rows import BOTH, WATCHING, A, B, Row, error_event, prove
+from support.fakes.watching import CUTS, RESOURCE, Cut, Driver, Says, lists, refuses
 from support.models.model_api import Answer, refusal
 
 from webhook.kube.informer.connection import Cause
@@ -39,14 +39,6 @@ ROWS = (
         then="list",
         cause=Cause.ERROR,
         problem="error: 422 Invalid",
-    ),
-    Row(
-        name="a refusal in the middle of pages goes on from there",
-        before=(*NO_STREAMS, pages(A, continue_="t2")),
-        says=(refuses(refusal(429, "TooManyRequests")), pages(B)),
-        then="watch 10",
-        shows=BOTH,
-        cause=Cause.THROTTLED,
     ),
     Row(
         name="not installed yet",

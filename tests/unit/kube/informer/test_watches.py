@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.fakes.watch_rows import A_MOVED, AGAIN, BOTH, WATCHING, A, B, Row, error_event, prove
+from support.fakes.watch_rows import A_MOVED, BOTH, A, B, Row, error_event, prove
 from support.fakes.watching import CUTS, Cut, Says, lists, manager, refuses
 from support.models.model_api import bookmark, event, refusal, too_large
 
@@ -24,7 +24,6 @@ ROWS = (
         shows={"a": "n3", "c": "n4"},
         between=({"a": "n3", "b": "n2"}, {"a": "n3"}),
     ),
-    Row(name="a bookmark moves the version", says=(Says(bookmark(20), seconds=300),), then="watch 20"),
     Row(name="empty lines", says=(Says(b"\n\n" + bookmark(20) + b"\n", seconds=300),), then="watch 20"),
     Row(
         name="410 as HTTP status",
@@ -84,20 +83,6 @@ ROWS = (
         then="watch " + "9" * 5_000,
     ),
     Row(
-        name="deleted while away, and told by the watch",
-        before=(*WATCHING, Says(error="reset")),
-        says=(Says(B_DELETED, seconds=300),),
-        then="watch 12",
-        shows={"a": "n1"},
-    ),
-    Row(
-        name="deleted while away, and no longer in the list",
-        before=AGAIN,
-        says=(lists(A, version=20),),
-        then="watch 20",
-        shows={"a": "n1"},
-    ),
-    Row(
         name="no connection",
         says=(Says(error="can't connect", reached=False),),
         cause=Cause.CUT,
@@ -116,12 +101,6 @@ ROWS = (
         says=(Says(event("MODIFIED", A_MOVED) + b'{"type":"DEL', seconds=300),),
         then="watch 11",
         shows={"a": "n3", "b": "n2"},
-        cause=Cause.CUT,
-        problem="cut: the answer ended before its end",
-    ),
-    Row(
-        name="a last line without its end is not taken for whole",
-        says=(Says(event("MODIFIED", A_MOVED)[:-1], seconds=300),),
         cause=Cause.CUT,
         problem="cut: the answer ended before its end",
     ),
