@@ -111,7 +111,7 @@ class Watcher:
     def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
         """Count a pod before its watch shows it; the cache takes it back by a timer of this clock."""
         with _RunningLoop(self):
-            self.caches.assume(pod, namespace, pin)
+            self.caches.pods.assume(pod, namespace, pin)
 
     def _read(self, ref: Ref) -> LiveRead:
         if self.api.away:

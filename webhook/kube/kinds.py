@@ -22,13 +22,11 @@ def resources(
     own_namespace: str = OWN_NAMESPACE,
     *,
     autoscaler: bool = True,
-    kubevirt: bool = True,
 ) -> tuple[Resource, ...]:
     """Return the resource of every kind that core reads.
 
     Longhorn's kinds are read from `longhorn_namespace` only. The webhook's own pods are in `own_namespace`.
-    `autoscaler`: whether the ConfigMap of cluster-autoscaler is watched. `kubevirt`: whether the VirtualMachines and
-    VirtualMachineInstances are.
+    `autoscaler`: whether the ConfigMap of cluster-autoscaler is watched.
     """
 
     def of(kind: Kind, transform: Callable[[Any], Any], **more: Any) -> Resource:
@@ -74,7 +72,6 @@ def resources(
             wire=VirtualMachine,
             page_objects=100,  # 10 KB each
             index=partial(Indexer, objects.by_named_claim),
-            watched=kubevirt,
         ),
         of(
             Kind.VIRTUAL_MACHINE_INSTANCE,
@@ -82,7 +79,6 @@ def resources(
             wire=VirtualMachineInstance,
             page_objects=100,  # 20 KB each
             index=partial(Indexer, objects.by_named_claim),
-            watched=kubevirt,
         ),
         of(Kind.VOLUME_ATTACHMENT, lambda wire: wire, watched=False),
     )

@@ -60,7 +60,7 @@ class FaultyReads:
         if len(self.asked) in self._failing:
             raise ApiError("down")
         if query:
-            items = self._on_node(path, dict(query)) if "fieldSelector" in dict(query) else self._first(path)
+            items = self._on_node(path, dict(query))
             return Reply(200, json.dumps({"metadata": {"resourceVersion": "9"}, "items": items}).encode())
         found = self._items.get(path)
         return Reply(200, json.dumps(found).encode()) if found else Reply(404, b'{"reason":"NotFound","code":404}')
@@ -83,9 +83,6 @@ class FaultyReads:
             if path == f"/api/v1/namespaces/{each['metadata']['namespace']}/pods"
             and each["spec"].get("nodeName") == node
         ]
-
-    def _first(self, path: str) -> list[Object]:
-        return [each for each in self._objects if path_of(each) == path][:1]
 
 
 async def answer(

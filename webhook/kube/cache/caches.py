@@ -8,16 +8,13 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import partial
-from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.core.api.pod import Pod
-from webhook.core.decision import Pin
 from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
 from webhook.core.view import Kind
-from webhook.kube.informer.connection import STALE_AFTER_SECONDS, Cause
+from webhook.kube.informer.connection import Cause
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.store import Resource
 from webhook.kube.scheduler_cache.assumed_pods import ANY_NUMBER
@@ -89,7 +86,12 @@ def cache_state(cache: ListWatch, now: float) -> CacheState:
 
 
 class Caches(dict[StrEnum, ListWatch]):
-    """The cache of each kind that is watched. `lookups` counts the lookups in them, and the live reads, by kind."""
+    """The cache of each kind that is watched.
+
+    Attributes:
+        lookups: the counts of lookups in them, and of live reads, by kind.
+        pods: the pods on their nodes, with those that this replica assumes.
+    """
 
     def __init__(
         self, resources: Iterable[Resource], *, in_pod: bool, jitter: Callable[[], float] = random.random
@@ -100,13 +102,12 @@ class Caches(dict[StrEnum, ListWatch]):
             if resource.watched
         )
         self.lookups: Mapping[Kind, LookupCounts] = {kind: LookupCounts() for kind in Kind}
-        self._snapshot = CachedSnapshot(self, in_pod=in_pod)
+        self.pods = CachedSnapshot(self, in_pod=in_pod)
         if Kind.VIRTUAL_MACHINE_INSTANCE in self:
             vmis = self[Kind.VIRTUAL_MACHINE_INSTANCE]
-            vmis.on_add, vmis.on_delete = self._snapshot.vmi_added, self._snapshot.vmi_gone
-            vmis.on_list = self._snapshot.vmis_listed
+            vmis.on_add, vmis.on_delete = self.pods.vmi_added, self.pods.vmi_gone
+            vmis.on_list = self.pods.vmis_listed
         self._has_had_longhorn_nodes = False
-        self._no_longhorn_nodes_at = -inf
 
     def _linked(self, resource: Resource) -> Resource:
         """Return the resource; the index of pods asks the cache of VirtualMachineInstances."""
@@ -128,24 +129,11 @@ class Caches(dict[StrEnum, ListWatch]):
 
     def snapshot(self, now: float) -> AnySnapshot:
         """Return the snapshot of pods and nodes; SnapshotUnavailable if the caches are not up to date."""
-        problem = self._snapshot.problem(now)
-        return SnapshotUnavailable(problem) if problem else self._snapshot
-
-    def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
-        """Count a pod that is being created in `namespace` on the nodes of its pin, until a watch shows the pod."""
-        self._snapshot.assume(pod, namespace, pin)
-
-    def forget(self, pod: Pod, namespace: str) -> None:
-        """Count the assumed pod of this pod's VM no longer, because the webhook decides about it again."""
-        self._snapshot.forget(pod, namespace)
+        problem = self.pods.problem(now)
+        return SnapshotUnavailable(problem) if problem else self.pods
 
     def may_have_longhorn_nodes(self, now: float) -> bool:
-        """Return False if a whole list, not older than 10 s, has no nodes.longhorn.io and none was ever seen."""
+        """Return False if a fresh cache has no nodes.longhorn.io and none was ever seen."""
         cache = self[Kind.LONGHORN_NODE]
         self._has_had_longhorn_nodes |= bool(cache.objects)
-        known_to_have_none = cache.fresh(now) or now - self._no_longhorn_nodes_at <= STALE_AFTER_SECONDS
-        return self._has_had_longhorn_nodes or not known_to_have_none
-
-    def longhorn_nodes_listed(self, now: float, *, absent: bool) -> None:
-        """Take in the result of a live list of nodes.longhorn.io: `absent` if the list was empty."""
-        self._no_longhorn_nodes_at = now if absent else -inf
+        return self._has_had_longhorn_nodes or not cache.fresh(now)

@@ -109,11 +109,11 @@ class ClusterCache:
 
     def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
         """Count a pod that is being created in `namespace` on the nodes of its pin, until a watch shows the pod."""
-        self.caches.assume(pod, namespace, pin)
+        self.caches.pods.assume(pod, namespace, pin)
 
     def forget(self, pod: Pod, namespace: str) -> None:
         """Count the assumed pod of this pod's VM no longer, because the webhook decides about it again."""
-        self.caches.forget(pod, namespace)
+        self.caches.pods.forget(pod, namespace)
 
     def _shared(self, ref: Ref) -> asyncio.Task[LiveRead]:
         """Return the one read of this object that is under way. The read goes on if a call that waits for it ends."""
@@ -151,15 +151,11 @@ class ClusterCache:
 
     async def _get(self, ref: Ref, resource: Resource) -> LiveRead:
         reply = await self._api.get(resource.item(ref.key), seconds=_GET_SECONDS)
-        decoders = self._decoders[ref.kind]
         if reply.status != _OK:
-            failure = reply.failure
-            if not failure.absent:
-                raise ApiError(failure.sentence)
-            if ref.kind is Kind.LONGHORN_NODE:
-                await self._look_for_longhorn_nodes(resource)
+            if not reply.failure.absent:
+                raise ApiError(reply.failure.sentence)
             return LiveRead(NoObject.NOT_FOUND)
-        wire = decoders.object(reply.body)
+        wire = self._decoders[ref.kind].object(reply.body)
         if isinstance(wire, NotJSON):
             raise ApiError(f"an object that can't be read: {wire.why}")
         return LiveRead(resource.transform(wire))
@@ -171,30 +167,17 @@ class ClusterCache:
         For the latest state the API server may wait 100 ms (apiserver storage/cacher/progress/watch_progress.go), and
         an old API server would read the whole namespace from etcd.
         """
-        pods, decoders = self._resources[Kind.VIRT_LAUNCHER_POD], self._decoders[Kind.VIRT_LAUNCHER_POD]
+        pods = self._resources[Kind.VIRT_LAUNCHER_POD]
         on_node = f"spec.nodeName={ref.name}"
         query = [("labelSelector", VIRT_LAUNCHER_POD.selector), ("fieldSelector", on_node), ("resourceVersion", "0")]
         path = msgspec.structs.replace(pods, namespace=ref.key.namespace).collection
         reply = await self._api.get(path, query, seconds=_GET_SECONDS)
         if reply.status != _OK:
             raise ApiError(reply.failure.sentence)
-        page = decoders.page(reply.body)
+        page = self._decoders[Kind.VIRT_LAUNCHER_POD].page(reply.body)
         if isinstance(page, NotJSON):
             raise ApiError(f"a list that can't be read: {page.why}")
         return LiveRead([pods.transform(wire).virt_launcher for wire in page.items])
-
-    async def _look_for_longhorn_nodes(self, resource: Resource) -> None:
-        """Find out whether only this nodes.longhorn.io is absent, or all are, if no fresh cache knows that."""
-        if self.caches[resource.kind].fresh(loop_time()):
-            return
-        reply = await self._api.get(resource.collection, [("limit", "1")], seconds=_GET_SECONDS)
-        decoders = self._decoders[resource.kind]
-        if reply.status == _OK:
-            page = decoders.page(reply.body)
-            absent = not isinstance(page, NotJSON) and not page.items
-        else:
-            absent = reply.failure.absent
-        self.caches.longhorn_nodes_listed(loop_time(), absent=absent)
 
     def _unread(self, ref: Ref, problem: ApiError) -> LiveRead:
         """Return what the cache last knew, with a staleness; UNAVAILABLE if the cache has no such object."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.fakes.api_server import ApiServer, Cluster, refusing, saying
-from support.fakes.http_line import Asked
+from support.fakes.api_server import ApiServer, Cluster
 from support.fakes.live import PATHS, listed, now, ref
 from support.objects import builders
 
@@ -128,44 +127,3 @@ async def test_a_kind_that_is_not_installed_has_none(store: ClusterCache) -> Non
     """A test bed with ShareManagers alone is a cluster too."""
     not_installed(store)
     assert not store.view().has_longhorn_nodes()
-
-
-LISTS = {
-    "none": (None, False),
-    "some": ("n1", True),
-    "forbidden": (refusing(403, "Forbidden"), True),
-    "not installed": (saying(404, b"404 page not found\n"), False),
-    "HTML": (saying(200, b"<html>"), True),
-    "JSON of somebody else": (saying(200, b'{"metadata":{}}'), True),
-    "an error": (refusing(500, "InternalError"), True),
-}
-
-
-@pytest.mark.parametrize(("there", "may_be"), LISTS.values(), ids=LISTS)
-async def test_a_missing_longhorn_node_leads_to_a_list_if_no_cache_knows(
-    there: Any,
-    may_be: bool,  # noqa: FBT001 - a row's
-    store: ClusterCache,
-    cluster: Cluster,
-) -> None:
-    """A list shows whether only this node is missing or all are. If the list fails, there may be some."""
-    if isinstance(there, str):
-        cluster.collections[NODES].put(builders.longhorn_node(there))
-    missing = ref(Kind.LONGHORN_NODE, "nowhere")
-
-    def is_list(asked: Asked) -> bool:
-        return asked.path == NODES
-
-    with cluster.fault(there if callable(there) else cluster.reply, when=is_list):
-        view = await store.read(store.view(), [missing], now() + 5)
-    assert view.get(refs.longhorn_node("nowhere")) is NoObject.NOT_FOUND
-    assert view.has_longhorn_nodes() is may_be
-
-
-async def test_a_missing_longhorn_node_leads_to_no_list_if_the_cache_knows(
-    store: ClusterCache, server: ApiServer
-) -> None:
-    """The webhook sends one GET and no list."""
-    listed(store.caches[Kind.LONGHORN_NODE], builders.longhorn_node("n1"), at=now())
-    await store.read(store.view(), [ref(Kind.LONGHORN_NODE, "nowhere")], now() + 5)
-    assert [asked.path for asked in server.asked] == [f"{NODES}/nowhere"]

@@ -10,7 +10,6 @@ from support.drivers import serving
 from support.fakes.api_server import ApiServer, Cluster, refusing, saying, until
 from support.fakes.http_line import Asked
 from support.fakes.live import (
-    LONGHORN_NAMESPACE,
     PATHS,
     RESOURCES,
     answered,
@@ -28,14 +27,12 @@ from support.objects.builders_pods import pod
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.app.live_cluster import _cache_check
-from webhook.component_base.client.api import Api
 from webhook.core import refs
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import USERS_MAX, Kind, NoObject
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
-from webhook.kube.kinds import resources
 
 VM, VMI = Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE
 DB = NamespacedName(builders.NAMESPACE, "db01")
@@ -167,14 +164,6 @@ async def test_one_kind_names_some_vms_of_a_claim(store: ClusterCache) -> None:
     users = store.view().users_of("pvc-disk", DISK)
     assert (users.vms, users.unknown) == (["owner"], "virtualmachines.kubevirt.io: not listed yet")
     assert store.view().get(refs.virtual_machine(DB)) is NoObject.UNAVAILABLE
-
-
-async def test_a_process_that_does_not_watch_them_does_not_know(api: Api) -> None:
-    """`reunite` and the simulation watch no VMs."""
-    kinds = resources(LONGHORN_NAMESPACE, kubevirt=False)
-    store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=kinds)
-    assert asked_of(store.view()) == (*UNKNOWN, [])
-    assert store.view().read_error(ref(VM, *reversed(DB))) == "it is never listed"
 
 
 async def test_of_many_vms_of_a_claim_some_are_named(store: ClusterCache) -> None:

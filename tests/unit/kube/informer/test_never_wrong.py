@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from hypothesis import event as note
 from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.faulty_cluster import CACHED, CACHES, HALF, answer
+from support.fakes.live import PATHS, path_of
 from support.fakes.views import cluster
 from support.models.cluster_model import ClusterModel
 from support.objects.builders import share_manager
@@ -53,17 +53,19 @@ def test_where_reads_succeed_the_answer_is_that_of_the_cluster(
     Except of those that say who else uses a volume: nobody can read that.
     """
     expected = admit(review_of(scenario.pod), cluster(*scenario.objects), scenario.policy)
-    caches = {**_longhorn_nodes_as_now(caches), **dict.fromkeys(OF_USERS, "fresh")}
+    caches = {**_longhorn_nodes_as_now(scenario, caches), **dict.fromkeys(OF_USERS, "fresh")}
     found, _ = asyncio.run(answer(scenario, before.objects, caches, set()))
     assert isinstance(expected, Answer)
     assert found.decision.why == expected.decision.why
     assert found.body == expected.body
 
 
-def _longhorn_nodes_as_now(caches: dict[Kind, str]) -> dict[Kind, Any]:
-    """Longhorn's nodes count as there where they ever were: another cluster's may differ in that."""
-    now = {Kind.LONGHORN_NODE: "stale"} if caches[Kind.LONGHORN_NODE] == "outdated" else {}
-    return {**caches, **now}
+def _longhorn_nodes_as_now(scenario: Scenario, caches: dict[Kind, str]) -> dict[Kind, str]:
+    """Longhorn's nodes count as there where they ever were, and until a list shows that there are none."""
+    there = any(path_of(each) == PATHS[Kind.LONGHORN_NODE] for each in scenario.objects)
+    if there and caches[Kind.LONGHORN_NODE] != "outdated":
+        return caches
+    return {**caches, Kind.LONGHORN_NODE: "stale" if there else "fresh"}
 
 
 @HALF
