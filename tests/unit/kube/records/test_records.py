@@ -122,8 +122,10 @@ SAMPLES: dict[Kind, tuple[type[Any], Callable[[Any], tuple[Any, ...]], Object, s
         PersistentVolume,
         volume_reads,
         _PARTS["volume"],
-        "metadata.labels spec spec.csi spec.csi.driver spec.csi.volumeHandle spec.csi.volumeAttributes "
-        "spec.volumeMode spec.nodeAffinity spec.awsElasticBlockStore spec.vsphereVolume",
+        (
+            "metadata.labels spec spec.csi spec.csi.driver spec.csi.volumeHandle spec.csi.volumeAttributes "
+            "spec.volumeMode spec.nodeAffinity spec.awsElasticBlockStore spec.vsphereVolume"
+        ),
     ),
     Kind.SHARE_MANAGER: (ShareManager, manager_reads, _PARTS["manager"], "status status.ownerID status.state"),
     Kind.NODE: (
@@ -143,8 +145,10 @@ SAMPLES: dict[Kind, tuple[type[Any], Callable[[Any], tuple[Any, ...]], Object, s
         VirtualMachine,
         vm_reads,
         virtual_machine("db", start_failures=2, **_DISKS),
-        "spec spec.template spec.template.spec spec.template.spec.volumes spec.template.spec.domain "
-        "status status.startFailure status.startFailure.consecutiveFailCount",
+        (
+            "spec spec.template spec.template.spec spec.template.spec.volumes spec.template.spec.domain "
+            "status status.startFailure status.startFailure.consecutiveFailCount"
+        ),
     ),
     Kind.VIRTUAL_MACHINE_INSTANCE: (
         VirtualMachineInstance,
