@@ -102,9 +102,9 @@ def status(settings: StatusSettings) -> int:
     Show each VM that runs and asks for co-scheduling: its node, the node of each share-manager, whether they are
     together, since when, and why. The program reads the cluster as kubectl would.
     """
-    from webhook.status import run  # noqa: PLC0415 - see the module
+    from webhook.vms import status as command  # noqa: PLC0415 - see the module
 
-    return run.run(settings, stdout=sys.stdout, stderr=sys.stderr, color=_color())
+    return command.run(settings, stdout=sys.stdout, stderr=sys.stderr, color=_color())
 
 
 @_command(
@@ -131,9 +131,9 @@ def candidates(settings: CandidatesSettings) -> int:
     The webhook need not be installed. The program reads the cluster as kubectl would, and writes nothing; it needs to
     list the pods of all namespaces, and VirtualMachines for those that are stopped.
     """
-    from webhook.candidates import run  # noqa: PLC0415 - see the module
+    from webhook.vms import candidates as command  # noqa: PLC0415 - see the module
 
-    return run.run(settings, stdout=sys.stdout, stderr=sys.stderr, color=_color())
+    return command.run(settings, stdout=sys.stdout, stderr=sys.stderr, color=_color())
 
 
 @_command(

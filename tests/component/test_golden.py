@@ -11,14 +11,11 @@ A line is one of these. Indented lines are output: `!` marks standard error, and
     refuse PATH CODE MESSAGE  the API server answers so, at this path and below
     $ COMMAND                 runs the program; FILES is a file with the same objects, for --manifests
     $ COMMAND | grep PATTERN  shows the lines that match this regular expression
-    GET PATH                  what `serve --manifests` with these objects answers on its health port
 """
 
 from __future__ import annotations
 
 import difflib
-import gzip
-import json
 import os
 import re
 import shlex
@@ -29,7 +26,7 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from support.drivers.serving import ROOT, Client, issue, serving, write_cluster
+from support.drivers.serving import ROOT, write_cluster
 from support.fakes.static_api import StaticApi, path_of
 from support.objects.owners import owner_of
 
@@ -92,8 +89,6 @@ class Player:
                 if word == "$":
                     command, _, pattern = rest.partition(" | grep ")
                     yield from self._output(self._run(command, api), api, pattern)
-                elif word == "GET":
-                    yield from self._output(self._page(rest, api), api)
                 elif word not in ("#", "##"):
                     self._change(api, word, rest)
 
@@ -130,19 +125,6 @@ class Player:
         code = cli.main([*shlex.split(command), *cluster])
         out, err = self._capsys.readouterr()
         return [*out.splitlines(), *(f"! {line}" for line in err.splitlines()), *([f"[{code}]"] if code else [])]
-
-    def _page(self, path: str, api: StaticApi) -> list[str]:
-        """What the page of `serve --manifests` gets for this path."""
-        manifests, pair = write_cluster(self._files, list(api.objects.values())), issue(self._directory)
-        tls = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file)
-        with (
-            serving(*tls, "--manifests", manifests, log=self._directory / "log") as server,
-            Client(server.health_port) as reader,
-        ):
-            body = reader.ask(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()).body
-            found: dict[str, Any] = json.loads(gzip.decompress(body))
-        found |= {name: "..." for name in ("replica", "started", "version") if name in found}
-        return json.dumps(found, indent=2).splitlines()
 
     def _output(self, lines: list[str], api: StaticApi, pattern: str = "") -> Iterator[str]:
         """The lines that match, without what another run would have otherwise. An exit code is always shown."""

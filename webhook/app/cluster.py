@@ -14,9 +14,9 @@ from msgspec import Struct
 from webhook.app.handler import FactSource, OnAnswer
 from webhook.component_base.health import Check
 from webhook.component_base.metrics import MetricSource
-from webhook.core.observe.counts import count_states
-from webhook.core.observe.node_problem import nodes_of, why_no_vm_starts
-from webhook.core.observe.reunite_messages import Messages
+from webhook.core.observe.events import Messages
+from webhook.core.observe.remedy import why_no_vm_starts
+from webhook.core.observe.vm_status import count_states
 from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatuses
 from webhook.objects.cluster import Cluster
@@ -59,17 +59,15 @@ def described_cluster(files: Path, longhorn_namespace: str, policy: Policy) -> S
     rows = asking(vm_rows(cluster, policy))
     nodes = None  # files without nodes say nothing about nodes
     if cluster.node_names():
-        names = sorted({name for row in rows for name in nodes_of(row)})
+        names = sorted({name for row in rows for name in row.nodes})
         problems = ((name, why_no_vm_starts(name, cluster)) for name in names)
         nodes = {name: why.sentence for name, why in problems if why}
     at = cluster.objects.at
     statuses = VMStatuses(at=at, rows=tuple(rows), counts=count_states(rows), as_of=at, nodes=nodes)
-    messages = {(row.namespace, row.name): row.said_by_reunite for row in rows if row.said_by_reunite}
     return ServedCluster(
         cluster,
         cluster.origin,
         {"objects": cluster.objects.size, "ignored": dict(cluster.objects.ignored)},
         vm_statuses=lambda: statuses,
-        reunite_messages=lambda: messages,
         has_vm=cluster.has_vm,
     )

@@ -22,8 +22,7 @@ from webhook.component_base.metrics import expose, new_registry
 from webhook.component_base.once_a_minute import OnceAMinute
 from webhook.component_base.server.listener import Listener, allow_files
 from webhook.core.reasons import Reason
-from webhook.page.decisions import Decisions
-from webhook.page.feed import About, Feed, published_documents
+from webhook.page.feed import About, Decisions, Feed, published_documents
 from webhook.page.routes import page_routes
 from webhook.serving.certificate import ServingCertificate, certificate_families
 from webhook.serving.routes import webhook_application

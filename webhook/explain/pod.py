@@ -24,7 +24,7 @@ from webhook.core.evidence import consumers, share_managers
 from webhook.core.evidence.finding import Finding
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe.vm_item import VMItem, vm_item
-from webhook.core.observe.vm_status import vm_status_of
+from webhook.core.observe.vm_state import vm_status_of
 from webhook.core.opt_in import asked_value, label_of
 from webhook.core.placement import share_manager
 from webhook.core.placement.shortlist import SCORED_WHOLE_NODES
@@ -211,8 +211,7 @@ def _vm(pod: Pod | None, cluster: Cluster, settings: WebhookSettings, invocation
     if not _is_of_vm(pod):
         return None
     row = cluster.ask(lambda view: vm_status_of([pod], view, settings.policy, cluster.objects.at))
-    arguments = row.remedy.arguments if row and row.remedy else ""
-    return vm_item(row, command=invocation.line(arguments) if arguments else "") if row else None
+    return vm_item(row, invocation.line) if row else None
 
 
 def _is_of_vm(pod: Pod | None) -> TypeGuard[Pod]:

@@ -1,4 +1,4 @@
-"""Reads the Events of `reunite` from a live cluster (webhook.core.observe.reunite_messages)."""
+"""Reads the Events of `reunite` from a live cluster (webhook.core.observe.events)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from webhook.component_base.client.api import Api
 from webhook.component_base.client.transport import ApiError
 from webhook.core.api.kubevirt import VMI_KIND
-from webhook.core.observe.reunite_messages import Messages, ReuniteEvent, latest
+from webhook.core.observe.events import Messages, ReuniteEvent, latest
 from webhook.kube import reader
 from webhook.kube.wire import Decoders
 

@@ -1,4 +1,4 @@
-"""VMStatusTracker: the status of all VMs that asked for co-scheduling (core/observe/vm_status.py).
+"""VMStatusTracker: the status of all VMs that asked for co-scheduling (core/observe/vm_state.py).
 
 What a reader may assume: a snapshot is the result of one pass over the caches. A pass computes all rows, in slices of
 3 ms, so that admissions are answered in between. It sends no request to the API server. `since` outlives a pass: it
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -17,14 +17,13 @@ from msgspec import Struct
 
 from webhook.core import refs
 from webhook.core.api.meta import NamespacedName, utc_text
-from webhook.core.observe import vm_status
-from webhook.core.observe.counts import count_states
-from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.remedy import why_no_vm_starts
+from webhook.core.observe.vm_state import vm_status_of
+from webhook.core.observe.vm_status import State, VMStatus, count_states
 from webhook.core.opt_in import Policy
 from webhook.core.view import NoObject
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.caches import Caches
-from webhook.kube.node_problems import node_problems
 from webhook.kube.records.virt_launchers import vm_key
 from webhook.kube.slices import COUNT_EVERY, Slices
 from webhook.kube.vm_counts import PASS_SECONDS, VMSeconds
@@ -92,7 +91,7 @@ class VMStatusTracker:
             row = self._row(keys, began)
             if row is not None:
                 rows[vm] = self._aged(row, self._rows.get(vm))
-        nodes = await node_problems(list(rows.values()), self._view, slices)
+        nodes = await self._node_problems(rows.values(), slices)
         self._log_stuck(rows)
         self._rows = rows
         now, at = asyncio.get_running_loop().time(), utc_text(self._wall())
@@ -125,7 +124,20 @@ class VMStatusTracker:
 
     def _row(self, keys: Sequence[str], at: str) -> VMStatus | None:
         pods = [pod for pod in map(self._view.virt_launcher, keys) if pod is not None]
-        return vm_status.vm_status_of(pods, self._view, self._policy, at)
+        return vm_status_of(pods, self._view, self._policy, at)
+
+    async def _node_problems(self, rows: Iterable[VMStatus], slices: Slices) -> Mapping[str, str] | None:
+        """Return why no VM can start on a node of these rows, by its name; None if nodes are out of date."""
+        if not self._view.knows_nodes(asyncio.get_running_loop().time()):
+            return None
+        problems: dict[str, str] = {}
+        for number, name in enumerate({name for row in rows for name in row.nodes}):
+            if number % _ROWS_EVERY == 0:
+                await slices.step()
+            why = why_no_vm_starts(name, self._view)
+            if why:
+                problems[name] = why.sentence
+        return problems
 
     def _aged(self, row: VMStatus, before: VMStatus | None) -> VMStatus:
         """Return the row with its `since`: the time in the objects, or of the pass that first saw this state."""

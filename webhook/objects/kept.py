@@ -23,7 +23,7 @@ from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume
 from webhook.core.api.virtual_machine import LIVE_MIGRATABLE, VMIStatus
 from webhook.core.live_migration.migration import ANNOTATION_EVACUATION, ANNOTATION_WORKLOAD_UPDATE
 from webhook.core.live_migration.vm import CHANGES, PAUSED
-from webhook.core.observe import reunite_messages
+from webhook.core.observe import events
 from webhook.core.reasons import LABEL_CO_SCHEDULE
 from webhook.objects.api.kubevirt import VirtualMachineInstance
 from webhook.objects.api.longhorn import LONGHORN_VERSION, Setting
@@ -78,8 +78,8 @@ def _narrowed(found: Any) -> Any:
         case VirtualMachineInstance(status=VMIStatus() as status):
             conditions = [each for each in status.conditions or () if each.type in _CONDITIONS]
             return replace(found, status=replace(status, conditions=conditions or None))
-        case reunite_messages.ReuniteEvent():
-            return found if reunite_messages.is_of_reunite(found) else None
+        case events.ReuniteEvent():
+            return found if events.is_of_reunite(found) else None
     return _with_template(found)
 
 

@@ -18,7 +18,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
 from webhook.core.live_migration.kubevirt import KubeVirt
 from webhook.core.live_migration.migration import Migration
-from webhook.core.observe.reunite_messages import ReuniteEvent
+from webhook.core.observe.events import ReuniteEvent
 from webhook.core.view import Kind
 from webhook.objects.api import kubevirt
 from webhook.objects.api.longhorn import Setting

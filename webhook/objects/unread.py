@@ -10,7 +10,7 @@ from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VER
 from webhook.core.api.longhorn import SHARE_MANAGER as COMPONENT
 from webhook.core.api.pod import Pod
 from webhook.core.live_migration.kubevirt import minor_version
-from webhook.core.observe import not_running
+from webhook.core.observe.vm_state import is_running_unknown
 from webhook.objects.api.longhorn import LONGHORN_VERSION
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument
@@ -69,7 +69,7 @@ def of_other_versions(cluster: Cluster) -> list[str]:
 def unread(cluster: Cluster) -> list[str]:
     """Return a sentence for each kind of a row that could not be listed, and for pods whose status is not known."""
     problems = {kind.title: cluster.objects.unread(kind) for kind in _READ}
-    unknown = sorted(pod.metadata.name or "" for pod in cluster.all_virt_launchers() if not_running.is_unknown(pod))
+    unknown = sorted(pod.metadata.name or "" for pod in cluster.all_virt_launchers() if is_running_unknown(pod))
     if unknown:
         which = f"{unknown[0]}{f' and {len(unknown) - 1} others' if len(unknown) > 1 else ''}"
         problems[POD.title] = f"the status of {which} does not tell whether it runs"

@@ -15,9 +15,11 @@ from webhook.component_base.errors import UserError
 from webhook.core.api import kubevirt
 from webhook.core.api.meta import NamespacedName, ObjectMeta
 from webhook.core.api.pod import Pod
+from webhook.core.observe.events import latest
 from webhook.core.observe.next_start import stated_pod
-from webhook.core.observe.reunite_messages import latest, with_messages
-from webhook.core.observe.vm_status import VMStatus, vm_status_of
+from webhook.core.observe.remedy import with_message
+from webhook.core.observe.vm_state import vm_status_of
+from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.reasons import Why
 from webhook.core.scheduler.matching.label_selector import Selector
@@ -76,7 +78,7 @@ def vm_rows(cluster: Cluster, policy: Policy, selector: Selector | None = None) 
         if chosen:
             described = vms.get(NamespacedName(key.namespace, owner_of_vm(cluster, key) or "")) or vmis.get(key)
             row = vm_row(key, chosen, described, cluster, policy)
-            rows.append(replace(row, status=row.status and with_messages([row.status], messages)[0]))
+            rows.append(replace(row, status=row.status and with_message(row.status, messages.get(key, ""))))
     every: dict[NamespacedName, AnyVM] = {**vmis, **vms}
     for key, each in every.items():
         if key not in started and (not selector or selector.matches(meta_of(each, key.namespace).labels or {})):

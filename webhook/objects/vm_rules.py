@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.core.api.meta import ObjectMeta
-from webhook.core.observe.misplaced import TEMPLATE, misplaced
+from webhook.core.observe.next_start import TEMPLATE, misplaced
 from webhook.objects.api.kubevirt import VirtualMachine, VirtualMachineInstance, VMISpec
 from webhook.objects.fields import as_fields, field_at
 

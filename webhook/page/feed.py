@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import shlex
 import zlib
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, metadata
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -18,22 +19,40 @@ import msgspec
 
 from webhook import __version__
 from webhook.core.admit import Entry
-from webhook.core.observe.counts import percent_together
-from webhook.core.observe.reunite_messages import Messages
+from webhook.core.observe.events import Messages
+from webhook.core.observe.remedy import with_message
 from webhook.core.observe.vm_item import VMItem, vm_item
-from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_status import VMStatus, percent_together
 from webhook.invocation import Invocation
-from webhook.page.decisions import KEPT, Decisions
-from webhook.telemetry.record import AdmissionRecord
+from webhook.telemetry.record import DEBUG, AdmissionRecord
 
 if TYPE_CHECKING:
     from webhook.kube.vm_status import VMStatuses
 
+KEPT: Final = 300
 _SLICE_ROWS: Final = 64  # a row takes about 15 us
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _LEVEL: Final = 1  # a tenth of the size, in a third of the time of level 6
 _OF_VMS: Final = Entry.VIRT_LAUNCHER.title
 _encoder: Final = msgspec.json.Encoder()
+
+
+class Decisions:
+    """The last calls that this replica answered, KEPT at most: each costs one append. `total`: all since the start."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._records: deque[AdmissionRecord] = deque(maxlen=KEPT)
+
+    def note(self, record: AdmissionRecord) -> None:
+        """Add the record of a call; not if the pod's owner does not exist, because anybody can send such a call."""
+        if record.level != DEBUG:
+            self._records.append(record)
+            self.total += 1
+
+    def last(self) -> Sequence[AdmissionRecord]:
+        """Return the stored records, the newest first."""
+        return list(reversed(self._records))
 
 
 class About(NamedTuple):
@@ -116,10 +135,14 @@ class Feed:
         for number, start in enumerate(range(0, len(rows), _SLICE_ROWS)):
             if number:
                 await asyncio.sleep(0)
-            items = [_item(row, now.messages, self._commands) for row in rows[start : start + _SLICE_ROWS]]
+            items = [self._item(row, now.messages) for row in rows[start : start + _SLICE_ROWS]]
             parts.append(packed.compress((b"," if number else b"") + _encoder.encode(items)[1:-1]))
         parts += [packed.compress(b"]}"), packed.flush()]
         return b"".join(parts)
+
+    def _item(self, row: VMStatus, messages: Messages) -> VMItem:
+        """Return the row as the page gets it."""
+        return vm_item(with_message(row, messages.get((row.namespace, row.name), "")), self._commands.line)
 
     def _last_decisions(self) -> list[dict[str, Any]]:
         """The last decisions, without those on VMs that the cluster does not have, or no longer has."""
@@ -151,13 +174,6 @@ class Feed:
 def _same(before: _Made, now: _Made) -> bool:
     """Whether a body made of `before` is still right: each pass of the tracker makes a new snapshot."""
     return before.vm_statuses is now.vm_statuses and before[1:] == now[1:]
-
-
-def _item(row: VMStatus, messages: Messages, commands: Invocation) -> VMItem:
-    """Return the row as the page gets it. `commands` begins and ends the command that prints how."""
-    message = messages.get((row.namespace, row.name), "") if row.state is State.APART else ""
-    arguments = row.remedy.arguments if row.remedy else ""
-    return vm_item(row, command=commands.line(arguments) if arguments else "", reunite=message)
 
 
 def _decision(record: AdmissionRecord) -> dict[str, Any]:

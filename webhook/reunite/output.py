@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TextIO
 
-from webhook.core.observe.counts import count_states
-from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_status import State, VMStatus, count_states
 from webhook.core.reunite.reports import VMReport
 from webhook.telemetry.record import LOGGER
 from webhook.terminal import padded, printable, to_yaml

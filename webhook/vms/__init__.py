@@ -1,1 +1,1 @@
-"""What `status`, `candidates` and `explain` share: one collected cluster, and its VMs as they are shown."""
+"""The commands `status` and `candidates`, and what `explain` shares with them: one cluster, and its VMs as shown."""

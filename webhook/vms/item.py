@@ -1,11 +1,7 @@
-"""A VM's row -> the VMItem that is shown; and the report of a command that lists VMs."""
+"""A VM's row -> the VMItem that is shown."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-
-from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.core import refs
@@ -21,46 +17,8 @@ from webhook.invocation import Invocation
 from webhook.objects.api.kubevirt import VirtualMachine
 from webhook.objects.vm_rows import VMRow
 from webhook.objects.vm_rules import hints_of, rules_of, shares_by_virtiofs
-from webhook.vms.collected import Collected
 
 _NO_POD = "whether the VM runs is not known: its VirtualMachineInstance exists, and no pod of it was found"
-
-
-class Report(Struct, rename="camel", frozen=True, kw_only=True):
-    """The VMs, as `-o json` prints them.
-
-    Attributes:
-        cluster: from where they were read.
-        at: when.
-        settings: those of the webhook.
-        summary: how many VMs are in each state; whether an option hides them or not.
-        problems: what could not be read.
-        missing: the names for which there is no row.
-        items: the VMs.
-    """
-
-    cluster: str
-    at: str
-    settings: str
-    summary: Mapping[str, int]
-    problems: Sequence[str]
-    missing: Sequence[str]
-    items: Sequence[VMItem]
-
-
-def report_of(
-    found: Collected, states: Iterable[str], problems: Sequence[str], missing: Sequence[str], items: Sequence[VMItem]
-) -> Report:
-    """Return the report. `states`: those of all VMs that the command looked at."""
-    return Report(
-        cluster=found.cluster.origin,
-        at=found.cluster.objects.at,
-        settings=found.webhook.sentence,
-        summary={**dict.fromkeys((*State, STOPPED), 0), **Counter(states)},
-        problems=problems,
-        missing=missing,
-        items=items,
-    )
 
 
 def item_of(row: VMRow, view: ClusterView, invocation: Invocation) -> VMItem:
@@ -78,9 +36,7 @@ def item_of(row: VMRow, view: ClusterView, invocation: Invocation) -> VMItem:
             volumes=volumes,
             hints=hints,
         )
-    arguments = status.remedy.arguments if status.remedy else ""
-    made = vm_item(status, command=invocation.line(arguments) if arguments else "", reunite=status.said_by_reunite)
-    return replace(made, hints=hints) if hints else made
+    return vm_item(status, invocation.line, hints)
 
 
 def with_next_start(item: VMItem, row: VMRow, view: ClusterView, policy: Policy) -> VMItem:

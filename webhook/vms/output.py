@@ -1,28 +1,82 @@
-"""How a command that lists VMs prints them: VMs to standard output, sentences about them to standard error."""
+"""How a command that lists VMs prints them: VMs to standard output, sentences about them to standard error.
+
+A table is as in kubectl. Control characters of names are shown as escapes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TextIO
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Final, TextIO
+
+from msgspec import Struct
 
 from webhook.core.api.kubevirt import VMI_KIND
+from webhook.core.api.virtual_machine import VM_KIND
 from webhook.core.observe.vm_item import STOPPED, VMItem
+from webhook.core.observe.vm_status import State
 from webhook.settings import VMListSettings
-from webhook.terminal import to_json
-from webhook.vms.item import Report
-from webhook.vms.table import Cell, table
+from webhook.terminal import GREEN, RED, RESET, YELLOW, padded, printable, to_json
+from webhook.vms.collected import Collected
+
+_GAP: Final = "   "  # as in kubectl
+_STATE: Final = "STATE"
+_COLOR: Final[Mapping[str, str]] = {
+    State.TOGETHER: GREEN,
+    State.APART: RED,
+    State.STUCK: RED,
+    State.NOT_RUNNING: RED,
+    State.PENDING: YELLOW,
+    State.UNKNOWN: YELLOW,
+}
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60))
+Cell = Callable[[VMItem], str]
 
 
-def resource_name(item: VMItem) -> str:
-    """Return a VM's name as `kubectl get -o name` prints names. A VM that is stopped has no instance."""
-    return f"{'virtualmachine' if item.state == STOPPED else VMI_KIND.lower()}.kubevirt.io/{item.name}"
+class Report(Struct, rename="camel", frozen=True, kw_only=True):
+    """The VMs, as `-o json` prints them.
+
+    Attributes:
+        cluster: from where they were read.
+        at: when.
+        settings: those of the webhook.
+        summary: how many VMs are in each state; whether an option hides them or not.
+        problems: what could not be read.
+        missing: the names for which there is no row.
+        items: the VMs.
+    """
+
+    cluster: str
+    at: str
+    settings: str
+    summary: Mapping[str, int]
+    problems: Sequence[str]
+    missing: Sequence[str]
+    items: Sequence[VMItem]
+
+
+def report_of(
+    found: Collected, states: Iterable[str], problems: Sequence[str], missing: Sequence[str], items: Sequence[VMItem]
+) -> Report:
+    """Return the report. `states`: those of all VMs that the command looked at."""
+    return Report(
+        cluster=found.cluster.origin,
+        at=found.cluster.objects.at,
+        settings=found.webhook.sentence,
+        summary={**dict.fromkeys((*State, STOPPED), 0), **Counter(states)},
+        problems=problems,
+        missing=missing,
+        items=items,
+    )
 
 
 def show(  # noqa: PLR0913 - by name
     report: Report, settings: VMListSettings, output: str, columns: Mapping[str, Cell], stdout: TextIO, *, color: bool
 ) -> None:
-    """Print the VMs in this format: json, name, or a table with these columns.
+    """Print the VMs in this format: json, name (as `kubectl get -o name` does), or a table with these columns.
 
     It goes on if the program that reads has ended: the exit code reports on the VMs.
     """
@@ -30,7 +84,8 @@ def show(  # noqa: PLR0913 - by name
     if output == "json":
         text = to_json(report)
     elif output == "name":
-        text = as_lines(map(resource_name, items))
+        kinds = (VM_KIND if each.state == STOPPED else VMI_KIND for each in items)  # what is stopped has no instance
+        text = as_lines(f"{kind.lower()}.kubevirt.io/{each.name}" for kind, each in zip(kinds, items, strict=True))
     else:
         namespaces, head = settings.all_namespaces, not settings.no_headers
         text = as_lines(table(items, columns, namespaces=namespaces, head=head, color=color))
@@ -52,3 +107,66 @@ def as_lines(lines: Iterable[str]) -> str:
 def unread_lines(problems: Sequence[str]) -> list[str]:
     """Return a sentence for each thing that could not be read."""
     return [f"not everything could be read: {problem}" for problem in problems]
+
+
+def table(
+    items: Sequence[VMItem], columns: Mapping[str, Cell], *, namespaces: bool, head: bool, color: bool
+) -> list[str]:
+    """Return a line for each VM; none for no VM.
+
+    Args:
+        items: the VMs.
+        columns: after those that every table has: the head of each, and its cell.
+        namespaces: whether the table has the column NAMESPACE.
+        head: whether the first line has the names of the columns.
+        color: whether states have ANSI colors.
+    """
+    if not items:
+        return []
+    first: dict[str, Cell] = {"NAMESPACE": lambda item: item.namespace} if namespaces else {}
+    every = {**first, **_EVERY, **columns}
+    cells = [[printable(cell(item)) for cell in every.values()] for item in items]
+    shown = padded([*([list(every)] if head else []), *cells])
+    place = list(every).index(_STATE)
+    for line, item in zip(shown[len(shown) - len(items) :], items, strict=True):
+        if color and item.state in _COLOR:  # last, because a color takes no space on the screen
+            line[place] = f"{_COLOR[item.state]}{line[place]}{RESET}"
+    return [_GAP.join(line) for line in shown]
+
+
+def _node(item: VMItem) -> str:
+    return (item.node or "-") + (" (migrating)" if item.migrating else "")
+
+
+def _share_managers(item: VMItem) -> str:
+    return ", ".join(f"{volume.claim}: {volume.node or '-'}" for volume in item.volumes) or "-"
+
+
+def asked(item: VMItem) -> str:
+    """Return the value that asks, or does not ask, and whose it is if it is not the VM's own."""
+    return f"{item.asked} ({item.asked_by})" if item.asked and item.asked_by != "vm" else item.asked or "-"
+
+
+_EVERY: Final[dict[str, Cell]] = {
+    "VM": lambda item: item.name,
+    "NODE": _node,
+    "SHARE-MANAGERS": _share_managers,
+    _STATE: lambda item: str(item.state),
+}
+
+
+@lru_cache
+def age(since: str | None, now: str) -> str:
+    """Return the time from `since` to `now` in at most two units; `-` for no time; `since` if it can't be parsed."""
+    if not since:
+        return "-"
+    try:
+        seconds = int((datetime.fromisoformat(now) - datetime.fromisoformat(since)) / timedelta(seconds=1))
+    except (ValueError, TypeError):
+        return since
+    seconds, counts = max(0, seconds), list[str]()
+    for unit, size in _UNITS:
+        count, seconds = divmod(seconds, size)
+        if count or counts:
+            counts.append(f"{count}{unit}" if count else "")
+    return "".join(counts[:2]) or f"{seconds}s"

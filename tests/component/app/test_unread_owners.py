@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from webhook.app.run import record_all
 from webhook.core.reasons import Reason
-from webhook.page.decisions import Decisions
+from webhook.page.feed import Decisions
 from webhook.telemetry.metrics import Admissions
 from webhook.telemetry.record import DEBUG, INFO, AdmissionRecord
 

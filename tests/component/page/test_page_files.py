@@ -12,7 +12,7 @@ import pytest
 from support.drivers.paging import Paged, answer, asking, paged
 from support.fakes.wire import Wire
 
-from webhook.page import assets
+from webhook.page import routes
 from webhook.page.routes import CONTENT_SECURITY_POLICY
 
 PATHS: Final = {
@@ -53,7 +53,7 @@ async def test_each_file_is_served_with_its_type_and_is_kept_by_its_etag(
 
 def test_no_file_is_left_out() -> None:
     """The files are those of the table above."""
-    assert {path: each.content_type for path, each in assets.load_assets().items()} == PATHS
+    assert {path: each.content_type for path, each in routes.load_assets().items()} == PATHS
 
 
 @pytest.mark.parametrize("path", ["/", "/page.js", "/api/state"])

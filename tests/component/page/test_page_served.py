@@ -55,19 +55,6 @@ def test_the_page_is_there_and_shows_what_was_decided(tmp_path: Path) -> None:
     assert (bool(state["manifests"]), state["rows"]) == (True, [])
 
 
-def test_the_page_of_files_shows_their_vms(tmp_path: Path) -> None:
-    """With their states, and why no VM can start on one of their nodes. The next answer is empty."""
-    pod = builders.vm_pod("db01", claims=["cordoned"], node="node-a")
-    with served(tmp_path, objects=[*serving.cluster(), pod]) as (server, _), Client(server.health_port) as reader:
-        reply = reader.ask(asking("/api/state"))
-        state = state_of(reply)
-        again = reader.ask(asking("/api/state", If_None_Match=reply.headers["etag"]))
-    assert again.status == 304
-    assert [(row["name"], row["state"]) for row in state["rows"]] == [("db01", "apart")]
-    assert (state["known"], state["late"], state["counts"]["apart"]) == (True, [], 1)
-    assert state["nodes"] == {"node-c": "node node-c is cordoned"}
-
-
 def test_the_page_can_be_switched_off(tmp_path: Path) -> None:
     """Its paths then get 404, and the health paths answer."""
     with served(tmp_path, "--page", "off") as (server, _):

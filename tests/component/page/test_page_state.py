@@ -24,8 +24,7 @@ from webhook.component_base.server.application import check_local
 from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.page import feed
-from webhook.page.decisions import KEPT, Decisions
-from webhook.page.feed import About, Feed, published_documents
+from webhook.page.feed import KEPT, About, Decisions, Feed, published_documents
 
 
 @pytest.fixture

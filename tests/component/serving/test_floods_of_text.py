@@ -12,7 +12,7 @@ from support.drivers.http_calls import request
 from support.drivers.serving import Client, Pair, Serving, cluster, issue, resident_mib, serving, write_cluster
 from support.objects import builders
 
-from webhook.page.decisions import KEPT
+from webhook.page.feed import KEPT
 
 pytestmark = pytest.mark.slow
 

@@ -27,8 +27,7 @@ from webhook.core.opt_in import Policy
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.kinds import resources
 from webhook.kube.vm_status import VMStatusTracker
-from webhook.page.decisions import Decisions
-from webhook.page.feed import About, Feed
+from webhook.page.feed import About, Decisions, Feed
 from webhook.page.routes import page_routes
 from webhook.telemetry.record import AdmissionRecord
 

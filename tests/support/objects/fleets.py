@@ -9,7 +9,8 @@ from support.fakes.views import ViewWithGaps, cluster
 from support.objects import builders
 
 from webhook.core.api.pod import Pod
-from webhook.core.observe.vm_status import VMStatus, vm_status_of
+from webhook.core.observe.vm_state import vm_status_of
+from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.view import NoObject, Ref
 

@@ -23,8 +23,8 @@ from webhook.core.live_migration.migration import (
     next_name,
 )
 from webhook.core.live_migration.vm import VM
+from webhook.core.observe.events import InvolvedObject, ReuniteEvent
 from webhook.core.observe.past_decision import Decided
-from webhook.core.observe.reunite_messages import InvolvedObject, ReuniteEvent
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.core.opt_in import Mode

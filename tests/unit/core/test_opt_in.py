@@ -28,7 +28,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Pin, decision_sentence
 from webhook.core.evidence.consumers import find_vms
 from webhook.core.observe.events import events_for
-from webhook.core.observe.vm_status import vm_status_of
+from webhook.core.observe.vm_state import vm_status_of
 from webhook.core.opt_in import Mode, OptedInBy, OptIn, OptInAll, Policy, asked_value, opts_in, parse_opt_in
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import Reason

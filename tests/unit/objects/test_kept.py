@@ -12,7 +12,7 @@ from support.objects import builders
 from webhook.core.api.meta import ConfigMap, Namespace
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.observe.reunite_messages import ReuniteEvent
+from webhook.core.observe.events import ReuniteEvent
 from webhook.objects.api.kubevirt import VirtualMachine
 from webhook.objects.api.longhorn import Setting
 from webhook.objects.api.webhooks import ServePod, WebhookConfiguration

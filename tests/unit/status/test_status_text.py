@@ -1,11 +1,17 @@
+import gc
+from io import StringIO
+from types import ModuleType
+
 import pytest
 from support.objects.fleets import LATER, disk, launcher, served, the_row
 
+from webhook.component_base.errors import UserError
 from webhook.core.observe.vm_item import vm_item
 from webhook.core.observe.vm_status import VMStatus
-from webhook.status.run import summary
+from webhook.vms import candidates, status
 from webhook.vms.collected import exit_code
-from webhook.vms.table import age, table
+from webhook.vms.output import age, table
+from webhook.vms.status import summary
 
 NOW = "2026-01-02T06:30:00Z"
 
@@ -44,7 +50,7 @@ def test_a_summary_counts_states_and_causes() -> None:
 
 def lines(*rows: VMStatus, namespaces: bool = False, color: bool = False) -> list[str]:
     """The table of these VMs."""
-    return table([vm_item(row) for row in rows], {}, namespaces=namespaces, head=True, color=color)
+    return table([vm_item(row, str) for row in rows], {}, namespaces=namespaces, head=True, color=color)
 
 
 def test_names_send_nothing_to_the_terminal() -> None:
@@ -81,3 +87,18 @@ def test_a_migration_is_shown() -> None:
 def test_the_exit_code_is_for_scripts(unknown: list[str], code: int, *, no: bool) -> None:
     """0 yes, 1 no. 2 if something was not read, whatever else is known."""
     assert exit_code(unknown=unknown, no=no) == code
+
+
+@pytest.mark.parametrize("command", [status, candidates])
+def test_no_garbage_is_collected_while_a_cluster_is_read(command: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collection visits all objects again: with 5,000 VMs a second of two and a half."""
+    seen: list[bool] = []
+
+    def collect(*_: object) -> None:
+        seen.append(gc.isenabled())
+        raise UserError("no cluster")
+
+    monkeypatch.setattr(command, "collect", collect)
+    with pytest.raises(UserError):
+        command.run(None, stdout=StringIO(), stderr=StringIO(), color=False)
+    assert (seen, gc.isenabled()) == ([False], True)

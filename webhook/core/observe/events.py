@@ -1,26 +1,29 @@
-"""The content of the Events that the webhook writes on a VirtualMachineInstance after an admission.
+"""The Events on VirtualMachineInstances: those that the webhook writes after an admission, and the last of `reunite`.
 
 The start pod of a VM gives one Event on its VM. The target of a live migration also gives one, if the API server calls
 the webhook for it. A share-manager pod gives one Event on each VM that it is steered to, or could not be steered to. No
 Event: a dry run, a VM without the annotation, and other pods.
+
+`reunite` writes Events, too (webhook.core.reunite.reports). An Event lives for an hour, and `reunite` repeats what
+still holds. So a VM without such an Event is one that `reunite` does not look after, or `reunite` does not run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from webhook.core.admit import Answer, Entry
 from webhook.core.api import kubevirt
 from webhook.core.api.affinity import is_node_name
-from webhook.core.api.meta import UID_MAX_CHARS
+from webhook.core.api.meta import UID_MAX_CHARS, ObjectMeta
 from webhook.core.decision import Decision, Leave, decision_sentence
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode, opts_in
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, shortened
 
 CO_SCHEDULED: Final = "CoScheduled"
 CO_SCHEDULED_PREFERRED: Final = "CoScheduledPreferred"
@@ -29,6 +32,8 @@ SHARE_MANAGER_STEERED: Final = "ShareManagerSteered"
 SHARE_MANAGER_NOT_STEERED: Final = "ShareManagerNotSteered"
 REUNITE_PREFIX: Final = "Reunite"
 """The reasons of the Events that `reunite` writes begin with it."""
+Messages = Mapping[tuple[str, str], str]
+"""Namespace and name of a VM -> the last message of `reunite` about the VM."""
 
 _MESSAGE_BYTES: Final = 1023  # kubernetes pkg/apis/core/validation/events.go, NoteLengthLimit, less one
 _CUT: Final = b"..."
@@ -87,7 +92,7 @@ def _of_virt_launcher(answer: Answer) -> Iterator[Event]:
     if not isinstance(decision, Leave):
         reason = CO_SCHEDULED if decision.strength is Mode.REQUIRED else CO_SCHEDULED_PREFERRED
         message = decision_sentence(decision)
-    elif not decision.opted_in and not _is_asked_for(pod.metadata.annotation(ANNOTATION_CO_SCHEDULE), decision):
+    elif not (decision.opted_in or _is_unclear(decision) or opts_in(pod.metadata.annotation(ANNOTATION_CO_SCHEDULE))):
         return
     yield Event(
         namespace=request.namespace or pod.metadata.namespace or "",
@@ -103,21 +108,17 @@ def _warns(decision: Decision) -> bool:
     return isinstance(decision, Leave) and not decision.why.reason.columns.intended
 
 
-def _is_asked_for(annotation: str | None, decision: Leave) -> bool:
-    """Whether the VM asked for co-scheduling, somebody tried to by a wrong value, or its Namespace can't be read."""
-    return _is_unclear(decision) or opts_in(annotation)
-
-
 def _is_unclear(decision: Decision) -> bool:
+    """Whether somebody tried to opt the VM in by a wrong value, or its Namespace can't be read."""
     reason = decision.why.reason
     return reason.columns.wrong_value or reason is Reason.NAMESPACE_LOOKUP_FAILED
 
 
 def _of_share_manager(answer: Answer) -> Iterator[Event]:
-    decision = answer.decision
-    unchanged = isinstance(decision, Leave)
-    nodes = None if isinstance(decision, Leave) else decision.nodes
-    message = str(decision.why) if isinstance(decision, Leave) else decision_sentence(decision)
+    decision, reason, nodes = answer.decision, SHARE_MANAGER_NOT_STEERED, None
+    message = str(decision.why)
+    if not isinstance(decision, Leave):
+        reason, nodes, message = SHARE_MANAGER_STEERED, decision.nodes, decision_sentence(decision)
     for finding in _by_vm(decision.findings):
         if nodes is None or finding.node in nodes:
             vm = finding.vmi
@@ -125,7 +126,7 @@ def _of_share_manager(answer: Answer) -> Iterator[Event]:
                 namespace=vm.namespace if vm else "",
                 name=str(finding.why.names.get("vm", "")),
                 uid=vm.uid if vm else "",
-                reason=SHARE_MANAGER_NOT_STEERED if unchanged else SHARE_MANAGER_STEERED,
+                reason=reason,
                 message=_short(f"share-manager of volume {finding.volume_handle}: {message}"),
                 warning=_warns(decision),
             )
@@ -143,3 +144,41 @@ def _short(message: str) -> str:
     if len(text) <= _MESSAGE_BYTES:
         return text.decode()
     return text[: _MESSAGE_BYTES - len(_CUT)].decode(errors="ignore") + _CUT.decode()
+
+
+class InvolvedObject(Struct, frozen=True):
+    """v1.ObjectReference: the VirtualMachineInstance."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class ReuniteEvent(Struct, frozen=True, rename="camel"):
+    """v1.Event, as far as it is decoded."""
+
+    metadata: ObjectMeta
+    involved_object: InvolvedObject = field(default_factory=InvolvedObject)
+    reason: str = ""
+    message: str = ""
+    last_timestamp: str | None = None
+
+
+def latest(events: Iterable[ReuniteEvent]) -> Messages:
+    """Return the last of these Events for each VM, with its time.
+
+    Event names end with their time, and so order the Events of one second.
+    """
+    ours = (event for event in events if is_of_reunite(event))
+    ordered = sorted(ours, key=lambda event: (event.last_timestamp or "", event.metadata.name or ""))
+    return {(event.involved_object.namespace, event.involved_object.name): _dated(event) for event in ordered}
+
+
+def _dated(event: ReuniteEvent) -> str:
+    return shortened(f"at {event.last_timestamp}: {event.message}" if event.last_timestamp else event.message)
+
+
+def is_of_reunite(event: ReuniteEvent) -> bool:
+    """Whether `reunite` wrote the Event."""
+    return event.involved_object.kind == kubevirt.VMI_KIND and event.reason.startswith(REUNITE_PREFIX)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -22,12 +22,13 @@ from webhook.core.causes import short_cause
 from webhook.core.decision import evidence_for
 from webhook.core.evidence import share_managers, vm_facts
 from webhook.core.evidence.finding import ClaimUse, Finding
-from webhook.core.observe.node_problem import why_no_vm_starts
+from webhook.core.observe.remedy import why_no_vm_starts
 from webhook.core.observe.vm_volumes import volumes_of
 from webhook.core.placement.virt_launcher import no_share_manager, rank_share_managers
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
 from webhook.core.view import ClusterView
 
+TEMPLATE: Final = "spec.template.metadata"
 _CHANGE: Final = {"spec": {"template": {"metadata": {"annotations": {ANNOTATION_CO_SCHEDULE: "true"}}}}}
 
 
@@ -161,3 +162,28 @@ def opt_in_command(vm: str, namespace: str) -> str:
     """
     patch = shlex.quote(json.dumps(_CHANGE, separators=(",", ":")))
     return f"kubectl patch virtualmachine {shlex.quote(vm)} -n {shlex.quote(namespace)} --type merge -p {patch}"
+
+
+def misplaced(meta: ObjectMeta, owner: ObjectMeta | None, place: str) -> Iterator[str]:
+    """Return a hint for each wrong place that has the opt-in annotation, unless the right place has it too.
+
+    KubeVirt copies the annotations of a VirtualMachine's template to the pod, and none of the VirtualMachine itself.
+
+    Args:
+        meta: the metadata that KubeVirt copies to the pod.
+        owner: the metadata of the VirtualMachine, which KubeVirt does not copy to the pod.
+        place: the field path of `meta`.
+    """
+    if meta.annotation(ANNOTATION_CO_SCHEDULE) is not None:
+        return
+    values = {
+        "metadata.annotations": owner and owner.annotation(ANNOTATION_CO_SCHEDULE),
+        "metadata.labels": owner and owner.label(ANNOTATION_CO_SCHEDULE),
+        f"{place}.labels": meta.label(ANNOTATION_CO_SCHEDULE),
+    }
+    for where, value in values.items():
+        if value is not None:
+            yield (
+                f'{ANNOTATION_CO_SCHEDULE}: "{value}" is in {where}, where the webhook does not read it; '
+                f"expected in {place}.annotations: move it there"
+            )

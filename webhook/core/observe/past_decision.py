@@ -33,7 +33,7 @@ class Decided(StrEnum):
 _RECORDED: Final = {each.value: each for each in (Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED)}
 
 
-class PastDecision(Struct, frozen=True, kw_only=True, weakref=True):
+class PastDecision(Struct, frozen=True, kw_only=True):
     """The decision for a pod at its creation.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -98,8 +98,15 @@ class VMItem(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
         return f"{self.remedy}: {self.command}" if self.command else self.remedy
 
 
-def vm_item(row: VMStatus, *, command: str = "", reunite: str = "") -> VMItem:
-    """Return the row of a VM with a pod in the form that is shown."""
+def vm_item(row: VMStatus, line: Callable[[str], str], hints: Sequence[str] = ()) -> VMItem:
+    """Return the row of a VM with a pod in the form that is shown.
+
+    Args:
+        row: where the VM is.
+        line: returns the command line that runs this program with these arguments on the same cluster.
+        hints: what is wrong with the VM, or not known of it.
+    """
+    arguments = row.remedy.arguments if row.remedy else ""
     return VMItem(
         metadata=ItemMetadata(namespace=row.namespace, name=row.name),
         namespace=row.namespace,
@@ -120,9 +127,10 @@ def vm_item(row: VMStatus, *, command: str = "", reunite: str = "") -> VMItem:
         reason=row.why.reason.code,
         because=row.why.sentence,
         remedy=row.remedy.sentence if row.remedy else "",
-        command=command,
-        reunite=reunite,
+        command=line(arguments) if arguments else "",
+        reunite=row.said_by_reunite,
         volumes=[volume_item(volume) for volume in row.volumes],
+        hints=hints,
     )
 
 

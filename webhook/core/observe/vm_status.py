@@ -1,37 +1,23 @@
-"""Which VMs are on the node of their share-manager: the VMStatus of each VM that asks for it, as things are now.
+"""Which VMs are on the node of their share-manager: the VMStatus of each VM that asks for it, and how many there are.
 
-Metrics, `status`, the page and log lines show it. Nothing is decided here and nothing unknown is guessed: a VM has the
-state UNKNOWN if its objects could not be read. Times are RFC 3339 as the API server writes them, and compare as text.
+Metrics, `status`, the page and log lines show it. vm_state makes it. Times are RFC 3339 as the API server writes them,
+and compare as text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from webhook.core import refs
-from webhook.core.api import kubevirt
-from webhook.core.api.affinity import named_nodes
-from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
-from webhook.core.api.meta import NamespacedName
-from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
-from webhook.core.evidence import vm_facts
-from webhook.core.evidence.finding import ClaimUse
-from webhook.core.observe import remedy, why_apart
-from webhook.core.observe.not_running import why_not_running
-from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
-from webhook.core.observe.remedy import Remedy
-from webhook.core.observe.vm_volumes import STARTING, VMVolumeStatus, bound_or_waiting_since, volumes_of
-from webhook.core.observe.why_apart import Apart
-from webhook.core.opt_in import Mode, OptedInBy, OptIn, Policy, opt_in_of
-from webhook.core.reasons import CHAIN_ORDER, Reason, Why
-from webhook.core.view import ClusterView, NoObject
-
-_MESSAGE_CHARS: Final = 300  # of kube-scheduler's message, which counts nodes for each of its filters
+from webhook.core.causes import short_cause
+from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.vm_volumes import VMVolumeStatus
+from webhook.core.opt_in import Mode, OptedInBy
+from webhook.core.reasons import Why
 
 
 class State(StrEnum):
@@ -53,7 +39,11 @@ class State(StrEnum):
 
 TROUBLED: Final = (State.STUCK, State.NOT_RUNNING, State.APART)
 SEVERITY: Final = {state: rank for rank, state in enumerate(State)}
-_AS_IF_ASKED: Final = OptIn(Mode.REQUIRED, "", OptedInBy.VM)
+COMPARED: Final = (State.TOGETHER, *TROUBLED, State.PENDING)
+"""The states of the VMs that a percentage counts, as the Prometheus rule has them (monitoring/prometheus-rule.yaml).
+
+A VM that is free has no share-manager that it could be with, and of an unknown one nobody knows.
+"""
 _MEANINGS: Final = {
     State.TOGETHER: "every share-manager that is on a node is on the VM's. Only disks of the VM's own count: no claim "
     "whose volume another VM, pod or PersistentVolume uses, no CD-ROM, and not KubeVirt's own claim (TPM, EFI)",
@@ -67,6 +57,13 @@ _MEANINGS: Final = {
     "whatever the ShareManager says, or its volumes need none",
     State.UNKNOWN: "an object that decides the state could not be read",
 }
+
+
+class Remedy(Struct, frozen=True, gc=False):
+    """What the user can do about a VM; this program prints how if it gets the `arguments`. They can be empty."""
+
+    sentence: str
+    arguments: str = ""
 
 
 class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
@@ -112,128 +109,30 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
         """The nodes of the share-managers that the VM's node is compared with, by name."""
         return tuple(sorted({volume.node for volume in self.volumes if volume.node and volume.together is not None}))
 
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes that the VM is on or is pinned to, and those of its share-managers; a name can come twice."""
+        return tuple(filter(None, (self.node, self.only, *(volume.node for volume in self.volumes))))
 
-def vm_status_of(
-    pods: Sequence[Pod], view: ClusterView, policy: Policy, at: str, *, even_unasked: bool = False
-) -> VMStatus | None:
-    """Return the status of the VM that these pods belong to; None if no pod runs it, or if it does not opt in.
 
-    Args:
-        pods: all pods of one VM.
-        view: the cluster.
-        policy: the settings of the webhook.
-        at: the time for which the pods were read (RFC 3339).
-        even_unasked: whether a VM that does not opt in has a status, too: as if it asked.
+def count_causes(statuses: Iterable[VMStatus]) -> dict[str, int]:
+    """Return the number of VMs in trouble by each cause, the most frequent first."""
+    counts = Counter(short_cause(each.why) for each in statuses if each.state in TROUBLED)
+    return dict(sorted(counts.items(), key=lambda counted: (-counted[1], counted[0])))
+
+
+def percent_together(counts: Mapping[State, int]) -> int | None:
+    """Return how many percent of the VMs that can be compared are together; None if there is none.
+
+    100 means all of them.
     """
-    unfinished = [pod for pod in pods if not kubevirt.is_finished(pod)]
-    if not unfinished:
-        return None
-    pod = vm_facts.running_pod(unfinished, unfinished[0].metadata.namespace or "", view)
-    found = opt_in_of(pod, pod.metadata.namespace or "", view, policy)
-    if not (even_unasked or isinstance(found, OptIn)):
-        return None
-    opt_in, not_asked = (found, None) if isinstance(found, OptIn) else (_AS_IF_ASKED, found)
-    volumes = volumes_of(pod, view)
-    named = frozenset() if pod.spec.node_name else named_nodes(pod.spec.required_node_affinity)
-    past = past_decision(pod)
-    pinned = past.decided is Decided.REQUIRED or bool(named)
-    state, why, since = _state(pod, volumes, at, pinned=pinned)
-    row = VMStatus(
-        namespace=pod.metadata.namespace or "",
-        name=kubevirt.vm_name(pod),
-        pod=pod.metadata.name or "",
-        node=pod.spec.node_name,
-        asked=opt_in.value,
-        by=opt_in.by,
-        mode=opt_in.mode,
-        decided=past.decided,
-        pinned=pinned,
-        only=min(named) if len(named) == 1 else None,
-        migrating=any(each is not pod and _is_on_a_node(each) for each in unfinished),
-        volumes=volumes,
-        state=state,
-        why=why,
-        since=since,
-        not_asked=not_asked,
-    )
-    return _with_remedy(row, pod, past, view)
+    compared = sum(counts[state] for state in COMPARED)
+    return 100 * counts[State.TOGETHER] // compared if compared else None
 
 
-def _with_remedy(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView) -> VMStatus:
-    """Return the row of a VM that is apart with the cause, and of one in trouble with the remedy."""
-    vm, node = NamespacedName(row.namespace, row.name), row.node or ""
-    if row.state is State.STUCK:
-        return replace(row, remedy=remedy.remedy_of_stuck(row.pod, vm, view))
-    held = remedy.why_held(pod, view) if row.state in TROUBLED else None
-    if row.state is State.NOT_RUNNING:
-        mend = remedy.remedy_of_not_running(row.pod, vm, node, view)
-        return replace(row, remedy=remedy.remedy_of_held(held, node) if held else mend)
-    if row.state is not State.APART:
-        return row
-    volume = next(each for each in row.volumes if each.together is False)
-    share_manager_pod = view.get(refs.share_manager_pod(volume.volume or ""))
-    apart = Apart(
-        node=pod.spec.node_name or "",
-        since=bound_or_waiting_since(pod),
-        past=past,
-        migrated=pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None,
-        volume=volume,
-        steered=None if isinstance(share_manager_pod, NoObject) else past_decision(share_manager_pod),
-        nodes=row.share_manager_nodes,
-    )
-    why = why_apart.why_apart(apart)
-    if held:
-        return replace(row, why=why, held=held, remedy=remedy.remedy_of_held(held, node))
-    return replace(row, why=why, remedy=remedy.remedy_of_apart(why, pod, vm, apart, view))
-
-
-def _is_on_a_node(pod: Pod) -> bool:
-    return bool(pod.spec.node_name) and not pod.metadata.deletion_timestamp
-
-
-def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], at: str, *, pinned: bool) -> tuple[State, Why, str | None]:
-    pod_since = bound_or_waiting_since(pod)
-    if not pod.spec.node_name:
-        return (*_waiting(pod, pinned=pinned), pod_since)
-    not_running = why_not_running(pod, at)
-    if not_running:
-        return State.NOT_RUNNING, not_running, pod_since
-    apart = [volume for volume in volumes if volume.together is False]
-    if apart:
-        return State.APART, apart[0].why, min(_later(pod_since, volume.since) for volume in apart) or None
-    own = [volume for volume in volumes if volume.use.is_own_disk]
-    unread = [volume for volume in own if volume.unread]
-    if unread:
-        return State.UNKNOWN, unread[0].why, pod_since
-    together = [volume for volume in volumes if volume.together]
-    # A claim that is plugged in later says nothing of the disks with which the VM already runs.
-    starting = [each for each in own if _is_starting(each) and not (together and each.use is ClaimUse.HOTPLUGGED)]
-    if starting:
-        return State.PENDING, starting[0].why, pod_since
-    if together:
-        return State.TOGETHER, together[0].why, max(_later(pod_since, volume.since) for volume in together) or None
-    furthest = max(own or volumes, key=lambda volume: CHAIN_ORDER[volume.why.reason], default=None)
-    return State.FREE, furthest.why if furthest else Reason.NO_CLAIMS.why(), pod_since
-
-
-def _waiting(pod: Pod, *, pinned: bool) -> tuple[State, Why]:
-    """Return the state of a VM that is on no node, by kube-scheduler's condition of its pod."""
-    condition = pod.status.scheduled if pod.status else None
-    name = pod.metadata.name
-    if condition is None and pod.spec.scheduler_name not in (None, "", DEFAULT_SCHEDULER):
-        return State.PENDING, Reason.VM_OTHER_SCHEDULER.why(pod=name, scheduler=pod.spec.scheduler_name)
-    if condition is None or condition.reason != UNSCHEDULABLE:
-        return State.PENDING, Reason.VM_NOT_SCHEDULED.why(pod=name)
-    message = (condition.message or "no reason given")[:_MESSAGE_CHARS]
-    if pinned:
-        return State.STUCK, Reason.VM_STUCK.why(pod=name, message=message)
-    return State.PENDING, Reason.VM_UNSCHEDULABLE.why(pod=name, message=message)
-
-
-def _is_starting(volume: VMVolumeStatus) -> bool:
-    """Whether the share-manager starts, and its node is not certain yet."""
-    return volume.node is None and (volume.state == STARTING or volume.why.reason is Reason.SHARE_MANAGER_UNSCHEDULED)
-
-
-def _later(one: str | None, other: str | None) -> str:
-    return max(one or "", other or "")
+def count_states(statuses: Iterable[VMStatus]) -> dict[State, int]:
+    """Return the number of VMs in each state, with 0 for a state that no VM is in."""
+    counts = dict.fromkeys(State, 0)
+    for each in statuses:
+        counts[each.state] += 1
+    return counts

@@ -25,7 +25,6 @@ class Apart(Struct, frozen=True, kw_only=True):
         node: the VM's node.
         since: since when the VM's pod has it; None if that is not known.
         past: the webhook's decision for the VM's pod.
-        migrated: whether a live migration created that pod.
         volume: the claim whose share-manager is on another node.
         steered: the webhook's decision for the share-manager's pod; None if there is no such pod.
         nodes: the nodes of all share-managers of the VM.
@@ -34,10 +33,14 @@ class Apart(Struct, frozen=True, kw_only=True):
     node: str
     since: str | None
     past: PastDecision
-    migrated: bool
     volume: VMVolumeStatus
     steered: PastDecision | None
     nodes: tuple[str, ...]
+
+    @property
+    def migrated(self) -> bool:
+        """Whether a live migration created the VM's pod."""
+        return self.past.decided is Decided.MIGRATED
 
     @property
     def times_known(self) -> bool:

@@ -19,7 +19,7 @@ from webhook.core.api.node import Node
 from webhook.core.live_migration.kubevirt import FIRST_VERSION, KubeVirt, minor_version
 from webhook.core.live_migration.migration import Migration
 from webhook.core.live_migration.vm import VM
-from webhook.core.observe.reunite_messages import ReuniteEvent
+from webhook.core.observe.events import ReuniteEvent
 from webhook.core.observe.vm_status import State
 from webhook.core.reunite.not_yet import NotYet, Rule
 from webhook.core.reunite.waits import Past, ReuniteLimits, longest_wait, unix_seconds

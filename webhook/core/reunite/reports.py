@@ -12,8 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.observe.events import Event
-from webhook.core.observe.reunite_messages import ReuniteEvent, is_of_reunite
+from webhook.core.observe.events import Event, ReuniteEvent, is_of_reunite
 from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.waits import EVENT_SECONDS, STARTED, unix_seconds
 

@@ -21,7 +21,7 @@ from webhook.core.api.meta import utc_text
 from webhook.core.api.node import Node
 from webhook.core.live_migration.migration import FINAL_MIGRATIONS, Migration, highest_number
 from webhook.core.live_migration.vm import VM
-from webhook.core.observe.reunite_messages import ReuniteEvent
+from webhook.core.observe.events import ReuniteEvent
 from webhook.core.reunite.not_yet import NotYet, Rule
 
 STARTED: Final = "ReuniteStarted"

@@ -19,7 +19,7 @@ from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.page.decisions import Decisions
+from webhook.page.feed import Decisions
 from webhook.telemetry.record import AdmissionRecord
 
 Object = dict[str, Any]

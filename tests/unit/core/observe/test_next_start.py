@@ -17,9 +17,10 @@ from webhook.core.api.meta import NamespacedName, ObjectMeta
 from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import VirtualMachine
 from webhook.core.observe.next_start import NextStart, next_start_of, opt_in_change, opt_in_command, stated_pod
-from webhook.core.observe.vm_status import State, VMStatus, vm_status_of
+from webhook.core.observe.vm_state import vm_status_of
+from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.observe.vm_volumes import has_share_manager, volumes_of
-from webhook.core.opt_in import Mode, Policy
+from webhook.core.opt_in import Policy
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
 from webhook.core.view import Kind, NoObject, ObjectRef
 
@@ -70,25 +71,11 @@ def test_the_target_of_a_migration_starts_again_as_any_pod() -> None:
     assert start(migrated, [*disk("root"), *served("root", "node-b")]).reason == Reason.SHARE_MANAGER_POD.code
 
 
-def test_the_state_of_a_vm_that_has_not_opted_in_is_known_also_where_the_mode_is_off() -> None:
-    """`off` is the meaning of `true`. The state is where the VM is."""
-    pod = annotated(launcher("root", nodeName="node-a"), None)
-    objects = [*disk("root"), *served("root", "node-b")]
-    assert found(pod, objects=objects, policy=Policy(mode=Mode.OFF)).state is State.APART
-
-
 def test_the_share_manager_follows_a_vm_whose_share_manager_is_stopped() -> None:
     """The webhook leaves the VM's pod, and steers the share-manager later."""
     objects = [*disk("root"), builders.share_manager("root", state="stopped")]
     pod = annotated(launcher("root", nodeName="node-a"), None)
     assert (found(pod, objects=objects).state, start(pod, objects).followed) == (State.FREE, True)
-
-
-@pytest.mark.parametrize("pods", [[], [launcher("root", phase="Succeeded")]], ids=["no pod", "it is over"])
-def test_a_vm_that_no_pod_runs_has_no_status(pods: list[Pod]) -> None:
-    """Its objects say more."""
-    view = cluster(*NODES, *disk("root"), *served("root", "node-a"))
-    assert vm_status_of(pods, view, Policy(), LATEST, even_unasked=True) is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from support.objects.fleets import disk, launcher, scheduled, served, the_row
 
 from webhook.core.api.container import ContainerState, ContainerStateWaiting, ContainerStatus
 from webhook.core.api.pod import Pod, PodStatus
-from webhook.core.observe import not_running
+from webhook.core.observe.vm_state import is_running_unknown
 from webhook.core.observe.vm_status import State, VMStatus
 
 BOUND: Final = "2026-01-02T03:04:05Z"
@@ -96,7 +96,7 @@ def test_another_pod_is_where_it_is(pod: Pod, at: str) -> None:
 )
 def test_whether_a_pod_runs_can_be_unknown(pod: Pod, unknown: bool) -> None:  # noqa: FBT001 - a column
     """Then the commands say so."""
-    assert not_running.is_unknown(pod) is unknown
+    assert is_running_unknown(pod) is unknown
 
 
 def test_the_first_container_that_waits_tells_why() -> None:

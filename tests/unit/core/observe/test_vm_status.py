@@ -5,8 +5,7 @@ from support.objects import builders
 from support.objects.fleets import EARLY, LATER, TWO, disk, launcher, served, the_row, unschedulable
 
 from webhook.core.api.meta import NamespacedName
-from webhook.core.observe.counts import count_causes, count_states
-from webhook.core.observe.vm_status import State
+from webhook.core.observe.vm_status import State, count_causes, count_states
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NoObject, ObjectRef
 

@@ -1,18 +1,25 @@
+"""Which pod tells where a VM is, since when, and which of its claims count."""
+
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import convert
 from support.fakes.views import cluster
 from support.objects import builders
+from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 from support.objects.fleets import EARLY, LATER, LATEST, TWO, disk, launcher, scheduled, served, the_row
 
 from webhook.core.api.pod import Pod
-from webhook.core.observe.counts import COMPARED, percent_together
 from webhook.core.observe.past_decision import Decided
-from webhook.core.observe.vm_status import State, vm_status_of
+from webhook.core.observe.vm_state import vm_status_of
+from webhook.core.observe.vm_status import COMPARED, State, percent_together
 from webhook.core.opt_in import Mode, Policy, opts_in
+from webhook.core.reasons import Reason
+
+Object = dict[str, Any]
 
 
 @pytest.mark.parametrize("node", ["node-a", "node-b"], ids=["together", "apart"])
@@ -79,12 +86,9 @@ def test_a_vm_whose_pods_have_ended_has_no_status() -> None:
 
 ASKED = [
     pytest.param("true", Mode.REQUIRED, Mode.REQUIRED, id="the cluster's mode"),
-    pytest.param("true", Mode.PREFERRED, Mode.PREFERRED, id="another cluster's"),
     pytest.param("true", Mode.OFF, None, id="off"),
     pytest.param("preferred", Mode.OFF, Mode.PREFERRED, id="its own"),
-    pytest.param("required", Mode.PREFERRED, Mode.REQUIRED, id="its own, harder"),
     pytest.param("false", Mode.REQUIRED, None, id="no"),
-    pytest.param("yes", Mode.REQUIRED, None, id="what is not understood"),
     pytest.param(None, Mode.REQUIRED, None, id="nothing"),
 ]
 
@@ -117,6 +121,81 @@ def test_a_live_migrations_target_has_the_decision_that_the_webhook_writes_on_ta
     """The webhook requires no node for a target, so the pod is never pinned, also if it carries a copied record."""
     target = launcher(labels={"kubevirt.io/migrationJobUID": "x"}, annotations=annotations, nodeName="node-a")
     assert (the_row(target).decided, the_row(target).pinned) == (decided, False)
+
+
+SOURCE_POD = launcher("root", name="virt-launcher-db01-source", nodeName="node-b", created=EARLY)
+TARGET_POD = launcher(
+    "root",
+    name="virt-launcher-db01-target",
+    nodeName="node-a",
+    created=LATER,
+    labels={"kubevirt.io/migrationJobUID": "m"},
+)
+
+
+@pytest.mark.parametrize(
+    ("node", "on", "state"),
+    [
+        pytest.param("node-b", "node-b", State.APART, id="the migration failed, or is under way"),
+        pytest.param("node-a", "node-a", State.TOGETHER, id="the migration is done"),
+        pytest.param("node-c", "node-a", State.TOGETHER, id="no pod is seen on the node"),
+        pytest.param("No Node", "node-a", State.TOGETHER, id="no name of a node"),
+        pytest.param(None, "node-a", State.TOGETHER, id="the instance names no node"),
+    ],
+)
+def test_the_node_of_the_instance_tells_in_which_pod_the_vm_is(node: str | None, on: str, state: State) -> None:
+    """Without it the newest pod does."""
+    instance = virtual_machine_instance("db01", ["root"], uid=builders.OWNER_UID, node=node)
+    objects = [*disk("root"), *served("root", "node-a"), instance]
+    row = the_row(SOURCE_POD, TARGET_POD, objects=objects)
+    assert (row.node, row.state, row.migrating) == (on, state, True)
+
+
+SHARED_BY_TWO = [virtual_machine("db01", ["root", "tools"]), virtual_machine("other", ["tools"])]
+TOOLS_AS_CDROM = [virtual_machine("db01", ["root"], cdroms=["tools"])]
+
+
+@pytest.mark.parametrize(
+    ("vms", "reason"),
+    [
+        pytest.param(SHARED_BY_TWO, Reason.SHARED_CLAIM, id="shared"),
+        pytest.param(TOOLS_AS_CDROM, Reason.CDROM_CLAIM, id="a CD-ROM"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("root", "state"),
+    [
+        pytest.param([*disk("root"), *served("root", "node-a")], State.TOGETHER, id="with its own disk"),
+        pytest.param(disk("root"), State.FREE, id="with an own disk that is on no node"),
+    ],
+)
+def test_only_disks_of_the_vms_own_make_it_apart(
+    root: list[Object], state: State, vms: list[Object], reason: Reason
+) -> None:
+    """The other claim is shown with its node, and compared with none; so no migration brings the VM to it."""
+    objects = [*root, *disk("tools"), *served("tools", "node-b"), *vms]
+    found = the_row(launcher("root", "tools", nodeName="node-a"), objects=objects)
+    assert found.state is state
+    assert (found.volumes[1].node, found.volumes[1].together, found.volumes[1].why.reason) == ("node-b", None, reason)
+    assert "node-b" not in found.share_manager_nodes
+
+
+PLUGGED = virtual_machine("db01", ["root"], hotpluggable=["data"])
+
+
+@pytest.mark.parametrize(
+    ("root", "state"),
+    [
+        pytest.param(served("root", "node-a"), State.TOGETHER, id="the root disk is together"),
+        pytest.param(served("root", "node-b"), State.APART, id="apart"),
+        pytest.param(served("root", None), State.PENDING, id="starts, too"),
+        pytest.param([], State.PENDING, id="nowhere"),
+    ],
+)
+def test_a_plugged_claim_that_starts_leaves_the_vm_where_its_root_disk_is(root: list[Object], state: State) -> None:
+    """The VM runs with its root disk, and somebody has just plugged in another claim."""
+    objects = [*disk("root"), *root, *disk("data"), *served("data", None), PLUGGED]
+    assert the_row(launcher("root", nodeName="node-a"), objects=objects).state is state
 
 
 # How many are together.

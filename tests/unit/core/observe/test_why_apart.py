@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 from support.objects import builders
-from support.objects.fleets import EARLY, LATER, TWO, disk, launcher, scheduled, served, the_row, unschedulable
+from support.objects.fleets import EARLY, LATER, disk, launcher, scheduled, served, the_row, unschedulable
 
 from webhook.core.api.pod import Pod
-from webhook.core.observe.remedy import Remedy
-from webhook.core.observe.vm_status import State
+from webhook.core.observe.vm_status import Remedy, State
 
 Object = dict[str, Any]
 NO_ROOM = "NoRoom: node node-b has too little of memory: 4Gi is requested, 62Gi of 64Gi is taken"
@@ -190,27 +189,6 @@ def test_a_vm_that_is_apart_says_what_made_it_so(pod: Pod, objects: list[Object]
     assert (found.state, str(found.why)) == (State.APART, why)
 
 
-def test_the_cure_is_a_live_migration_that_the_plan_prints() -> None:
-    """To the node of the share-manager."""
-    assert the_row(vm(PREFERRED, LATER), objects=share_manager()).remedy == Remedy(MIGRATE, LIST)
-
-
-def test_who_was_not_asked_looks_for_the_webhook_first() -> None:
-    """The next start would go the same way."""
-    remedy = the_row(vm(None, LATER), objects=share_manager()).remedy
-    asked = "see that the webhook runs (kubectl get mutatingwebhookconfiguration kubevirt-coschedule), and "
-    assert remedy == Remedy(asked + MIGRATE, LIST)
-
-
-def test_share_managers_on_two_nodes_come_together_at_a_cold_start() -> None:
-    """No migration brings the VM to both."""
-    objects = [*TWO, *served("root", "node-a"), *served("data", "node-b")]
-    assert the_row(vm(None, LATER, "root", "data"), objects=objects).remedy == Remedy(
-        "stop the VM until Longhorn has stopped its share-managers, then start it: the webhook steers them to the VM's "
-        "node"
-    )
-
-
 def test_a_stuck_vm_needs_a_new_pod() -> None:
     """The sentence has the command for each runStrategy."""
     pinned = launcher("root", annotations=builders.written("node-b"), conditions=[unschedulable(LATER)])
@@ -223,8 +201,3 @@ def test_a_stuck_vm_needs_a_new_pod() -> None:
             "it is Once, instead: kubectl delete virtualmachineinstance db01 -n vms"
         ),
     )
-
-
-def test_a_vm_that_is_together_needs_no_cure() -> None:
-    """Nothing is to be done."""
-    assert the_row(vm(None, LATER), objects=share_manager(node="node-a")).remedy is None

@@ -16,8 +16,7 @@ from webhook.core.live_migration.kubevirt import (
     minor_version,
 )
 from webhook.core.live_migration.migration import Migration
-from webhook.core.observe.remedy import Remedy
-from webhook.core.observe.vm_status import State
+from webhook.core.observe.vm_status import Remedy, State
 from webhook.core.reasons import Reason
 from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.not_yet import NotYet, Rule

@@ -11,7 +11,7 @@ from support.objects import builders
 from support.objects.fleets import EARLY, LATER, LATEST, running_pod, scheduled, unschedulable
 
 from webhook.core.api.pod import Pod
-from webhook.core.observe import vm_status
+from webhook.core.observe.vm_state import vm_status_of
 from webhook.core.opt_in import Policy
 from webhook.kube.records.pods import WirePod
 from webhook.kube.records.virt_launchers import virt_launcher
@@ -64,6 +64,6 @@ PODS = [
 def test_a_row_of_a_stored_pod_is_the_row_of_the_pod(pod: Object) -> None:
     """As `status` would have it of the whole pod."""
     built = virt_launcher(Decoders(WirePod).object(json.dumps(pod).encode()))
-    expected = vm_status.vm_status_of([convert(pod, Pod)], cluster(), Policy(), LATEST)
+    expected = vm_status_of([convert(pod, Pod)], cluster(), Policy(), LATEST)
     assert expected is not None
-    assert vm_status.vm_status_of([built], cluster(), Policy(), LATEST) == expected
+    assert vm_status_of([built], cluster(), Policy(), LATEST) == expected

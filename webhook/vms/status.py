@@ -6,20 +6,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
 from webhook.component_base.errors import did_you_mean
-from webhook.core.observe.counts import COMPARED, count_causes, count_states, percent_together
 from webhook.core.observe.vm_item import VMItem
-from webhook.core.observe.vm_status import SEVERITY, TROUBLED, State, VMStatus
+from webhook.core.observe.vm_status import (
+    COMPARED,
+    SEVERITY,
+    TROUBLED,
+    State,
+    VMStatus,
+    count_causes,
+    count_states,
+    percent_together,
+)
 from webhook.invocation import Invocation
 from webhook.objects.parts import parts_of_rows
 from webhook.objects.vm_rows import VMRow
 from webhook.objects.vm_rules import hints_of
 from webhook.settings import StatusSettings
-from webhook.vms.collected import Collected, collect, exit_code
-from webhook.vms.item import item_of, report_of
-from webhook.vms.output import as_lines, show, unread_lines
-from webhook.vms.table import Cell, age, asked
+from webhook.vms.collected import Collected, collect, exit_code, without_collections
+from webhook.vms.item import item_of
+from webhook.vms.output import Cell, age, as_lines, asked, report_of, show, unread_lines
 
 
+@without_collections()
 def run(settings: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) -> int:
     """Run the command with these settings. `color`: whether `stdout` takes ANSI colors. Returns the exit code.
 

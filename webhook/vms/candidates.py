@@ -17,10 +17,9 @@ from webhook.objects.parts import parts_of_all
 from webhook.objects.vm_rows import VMRow
 from webhook.settings import CandidatesSettings
 from webhook.terminal import printable
-from webhook.vms.collected import Collected, collect, exit_code
-from webhook.vms.item import item_of, report_of, with_next_start
-from webhook.vms.output import as_lines, put, show, unread_lines
-from webhook.vms.table import Cell, asked
+from webhook.vms.collected import Collected, collect, exit_code, without_collections
+from webhook.vms.item import item_of, with_next_start
+from webhook.vms.output import Cell, as_lines, asked, put, report_of, show, unread_lines
 
 _NAMED: Final = 3
 _A_DISK: Final = "a disk with a share-manager"
@@ -28,6 +27,7 @@ _TABLES: Final = ("table", "wide")
 _NEEDS: Final = {True: "yes", False: "no", None: "-"}
 
 
+@without_collections()
 def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO, color: bool) -> int:
     """Run the command with these settings. `color`: whether `stdout` takes ANSI colors.
 

@@ -1,0 +1,154 @@
+"""A VM's pods -> its VMStatus, as things are now.
+
+Nothing is decided here and nothing unknown is guessed: a VM has the state UNKNOWN if its objects could not be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from webhook.core.api import kubevirt
+from webhook.core.api.affinity import named_nodes
+from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
+from webhook.core.evidence import vm_facts
+from webhook.core.evidence.finding import ClaimUse
+from webhook.core.observe.past_decision import Decided, past_decision
+from webhook.core.observe.remedy import with_remedy
+from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_volumes import STARTING, VMVolumeStatus, bound_or_waiting_since, volumes_of
+from webhook.core.opt_in import Mode, OptedInBy, OptIn, Policy, opt_in_of
+from webhook.core.reasons import CHAIN_ORDER, Reason, Why
+from webhook.core.view import ClusterView
+
+_AS_IF_ASKED: Final = OptIn(Mode.REQUIRED, "", OptedInBy.VM)
+_MESSAGE_CHARS: Final = 300  # of kube-scheduler's message, which counts nodes for each of its filters
+_PENDING: Final = "Pending"
+_LONG: Final = timedelta(minutes=10)  # a large image on a slow network needs minutes
+_NO_CONTAINER: Final = "the kubelet reports no container that waits"
+
+
+def vm_status_of(
+    pods: Sequence[Pod], view: ClusterView, policy: Policy, at: str, *, even_unasked: bool = False
+) -> VMStatus | None:
+    """Return the status of the VM that these pods belong to; None if no pod runs it, or if it does not opt in.
+
+    Args:
+        pods: all pods of one VM.
+        view: the cluster.
+        policy: the settings of the webhook.
+        at: the time for which the pods were read (RFC 3339).
+        even_unasked: whether a VM that does not opt in has a status, too: as if it asked.
+    """
+    unfinished = [pod for pod in pods if not kubevirt.is_finished(pod)]
+    if not unfinished:
+        return None
+    pod = vm_facts.running_pod(unfinished, unfinished[0].metadata.namespace or "", view)
+    found = opt_in_of(pod, pod.metadata.namespace or "", view, policy)
+    if not (even_unasked or isinstance(found, OptIn)):
+        return None
+    opt_in, not_asked = (found, None) if isinstance(found, OptIn) else (_AS_IF_ASKED, found)
+    volumes = volumes_of(pod, view)
+    named = frozenset() if pod.spec.node_name else named_nodes(pod.spec.required_node_affinity)
+    past = past_decision(pod)
+    pinned = past.decided is Decided.REQUIRED or bool(named)
+    state, why, since = _state(pod, volumes, at, pinned=pinned)
+    row = VMStatus(
+        namespace=pod.metadata.namespace or "",
+        name=kubevirt.vm_name(pod),
+        pod=pod.metadata.name or "",
+        node=pod.spec.node_name,
+        asked=opt_in.value,
+        by=opt_in.by,
+        mode=opt_in.mode,
+        decided=past.decided,
+        pinned=pinned,
+        only=min(named) if len(named) == 1 else None,
+        migrating=any(each is not pod and _is_on_a_node(each) for each in unfinished),
+        volumes=volumes,
+        state=state,
+        why=why,
+        since=since,
+        not_asked=not_asked,
+    )
+    return with_remedy(row, pod, past, view)
+
+
+def _is_on_a_node(pod: Pod) -> bool:
+    return bool(pod.spec.node_name) and not pod.metadata.deletion_timestamp
+
+
+def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], at: str, *, pinned: bool) -> tuple[State, Why, str | None]:
+    pod_since = bound_or_waiting_since(pod)
+    if not pod.spec.node_name:
+        return (*_waiting(pod, pinned=pinned), pod_since)
+    not_running = _why_not_running(pod, at)
+    if not_running:
+        return State.NOT_RUNNING, not_running, pod_since
+    apart = [volume for volume in volumes if volume.together is False]
+    if apart:
+        return State.APART, apart[0].why, min(_later(pod_since, volume.since) for volume in apart) or None
+    own = [volume for volume in volumes if volume.use.is_own_disk]
+    unread = [volume for volume in own if volume.unread]
+    if unread:
+        return State.UNKNOWN, unread[0].why, pod_since
+    together = [volume for volume in volumes if volume.together]
+    # A claim that is plugged in later says nothing of the disks with which the VM already runs.
+    starting = [each for each in own if _is_starting(each) and not (together and each.use is ClaimUse.HOTPLUGGED)]
+    if starting:
+        return State.PENDING, starting[0].why, pod_since
+    if together:
+        return State.TOGETHER, together[0].why, max(_later(pod_since, volume.since) for volume in together) or None
+    furthest = max(own or volumes, key=lambda volume: CHAIN_ORDER[volume.why.reason], default=None)
+    return State.FREE, furthest.why if furthest else Reason.NO_CLAIMS.why(), pod_since
+
+
+def _waiting(pod: Pod, *, pinned: bool) -> tuple[State, Why]:
+    """Return the state of a VM that is on no node, by kube-scheduler's condition of its pod."""
+    condition = pod.status.scheduled if pod.status else None
+    name = pod.metadata.name
+    if condition is None and pod.spec.scheduler_name not in (None, "", DEFAULT_SCHEDULER):
+        return State.PENDING, Reason.VM_OTHER_SCHEDULER.why(pod=name, scheduler=pod.spec.scheduler_name)
+    if condition is None or condition.reason != UNSCHEDULABLE:
+        return State.PENDING, Reason.VM_NOT_SCHEDULED.why(pod=name)
+    message = (condition.message or "no reason given")[:_MESSAGE_CHARS]
+    if pinned:
+        return State.STUCK, Reason.VM_STUCK.why(pod=name, message=message)
+    return State.PENDING, Reason.VM_UNSCHEDULABLE.why(pod=name, message=message)
+
+
+def _is_starting(volume: VMVolumeStatus) -> bool:
+    """Whether the share-manager starts, and its node is not certain yet."""
+    return volume.node is None and (volume.state == STARTING or volume.why.reason is Reason.SHARE_MANAGER_UNSCHEDULED)
+
+
+def _later(one: str | None, other: str | None) -> str:
+    return max(one or "", other or "")
+
+
+def _why_not_running(pod: Pod, at: str) -> Why | None:
+    """Return why a pod that has a node counts as not running at this time (RFC 3339); None if it does not count.
+
+    A pod is Pending until each of its containers has started once (kubernetes pkg/kubelet/kubelet_pods.go, getPhase).
+    A pod whose status has no phase, or not the time of its binding, is not known to wait.
+    """
+    since = _bound_at(pod)
+    if pod.status is None or pod.status.phase != _PENDING or since is None:
+        return None
+    if datetime.fromisoformat(at) - datetime.fromisoformat(since) < _LONG:
+        return None
+    return Reason.VM_NOT_RUNNING.why(
+        pod=pod.metadata.name, node=pod.spec.node_name, since=since, waiting=pod.status.waiting or _NO_CONTAINER
+    )
+
+
+def is_running_unknown(pod: Pod) -> bool:
+    """Whether a pod has a node, and its status does not tell whether it runs."""
+    phase = pod.status.phase if pod.status else None
+    return bool(pod.spec.node_name) and (phase is None or (phase == _PENDING and _bound_at(pod) is None))
+
+
+def _bound_at(pod: Pod) -> str | None:
+    condition = pod.status.scheduled if pod.status else None
+    return condition.last_transition_time if condition else None
