@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -33,6 +34,12 @@ DESCRIBED: Final = {
     "pinned": ["CoScheduled"],
     "together": ["CoScheduled"],
 }
+ASKED: Final = (
+    "status -o json",
+    "candidates -o json",
+    *(f"explain vm/{vm} -o json" for vm in VMS),
+    f"explain pod/{PINNED_POD} -o json",
+)
 Run = Callable[[str], tuple[int, str, str]]
 
 
@@ -164,3 +171,35 @@ def test_kubectl_describe(vm: str, story: Story, tmp_path: Path) -> None:
     described = Kubectl(story.installed.plane, tmp_path)("describe", "vmi", vm, "-n", NAMESPACE)
     lines = [line for line in described.partition("Events:")[2].splitlines() if "kubevirt-coschedule" in line]
     assert [line.split()[1] for line in lines] == DESCRIBED[vm]
+
+
+# What a command explains, and what it says without the cluster.
+
+
+def test_explain_comes_to_the_decision_that_was_made(story: Story, run: Run) -> None:
+    """Of a pod that was placed and bound, as it was created."""
+    (pod,) = story.pods["together"]
+    code, out, err = run(f"explain pod/{pod['metadata']['name']} -o json")
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert found["annotation"] == pod["metadata"]["annotations"][builders.DECISION]
+    assert (found["affinity"]["before"], found["affinity"]["after"]) == (None, pod["spec"]["affinity"])
+
+
+def test_a_bundle_says_what_the_cluster_says(
+    story: Story, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each row, each decision with its evidence, each hint, and the exit code."""
+    plane, file = story.installed.plane, str(tmp_path / "cluster.json")
+    kubeconfig = str(plane.kubeconfig(tmp_path / "of-bundle", plane.admin))
+    assert cli.main(["bundle", "--file", file, "--kubeconfig", kubeconfig]) == 0
+    capsys.readouterr()
+    for words in ASKED:
+        code = cli.main([*words.split(), "-n", NAMESPACE, "--manifests", file])
+        assert _without_origin(code, capsys.readouterr().out) == _without_origin(*run(words)[:2]), words
+
+
+def _without_origin(code: int, out: str) -> tuple[int, Any]:
+    """The exit code and the JSON, without what names the cluster and the time. A command names the cluster, too."""
+    told = re.sub(r" --(kubeconfig|manifests) [^\s\"]+", "", out)
+    return code, json.loads(told) | {"cluster": "", "at": ""}
