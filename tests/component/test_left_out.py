@@ -1,4 +1,4 @@
-"""What a run of pytest says of tests that it did not run, and of one that hangs."""
+"""What a run of pytest says of tests that it did not run."""
 
 from __future__ import annotations
 
@@ -35,21 +35,3 @@ def test_the_last_line_says_how_many_tests_had_no_browser(tmp_path: Path) -> Non
     told = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - pytest itself
     line = "1 tests of the page did not run: no Chromium here: apt-get install chromium, or name one in $CHROMIUM"
     assert told.stdout.splitlines()[-1] == line, told.stdout + told.stderr
-
-
-HANGS: Final = """
-import time
-
-def test_that_hangs():
-    time.sleep(600)
-"""
-
-
-@pytest.mark.slow
-def test_a_test_that_hangs_ends_the_run_and_shows_where(tmp_path: Path) -> None:
-    """CI would be cut off without a word otherwise."""
-    (tmp_path / "test_hangs.py").write_text(HANGS)
-    run = (sys.executable, "-m", "pytest", "-q", "-c", str(ROOT / "pyproject.toml"), "-o", "faulthandler_timeout=1")
-    ended = subprocess.run((*run, str(tmp_path)), cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - pytest itself
-    assert ended.returncode != 0
-    assert "in test_that_hangs" in ended.stderr

@@ -93,27 +93,6 @@ def runner(tmp_path: Path) -> Runner:
     return Runner(tmp_path)
 
 
-def test_the_tag_of_the_version_is_released(runner: Runner) -> None:
-    """The script finds the version in webhook/__init__.py."""
-    assert runner.run("version").returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("environment", "message"),
-    [
-        ({"GITHUB_REF_NAME": "v0.0.0"}, f"The tag is v0.0.0 and webhook/__init__.py has {__version__}"),
-        ({"REGISTRY": ""}, "The repository has no variable REGISTRY"),
-    ],
-)
-def test_what_is_wrong_is_said_before_anything_is_built(
-    runner: Runner, environment: dict[str, str], message: str
-) -> None:
-    """As an annotation of the run, which GitHub shows."""
-    ran = runner.run("version", **environment)
-    assert ran.returncode == 1
-    assert f"::error::{message}" in ran.stdout
-
-
 def test_the_release_page_gets_each_file_with_its_signature_and_the_provenance(runner: Runner) -> None:
     """The image and the chart are signed by digest; the notes are the text of the page."""
     ran = runner.run("publish")
@@ -129,19 +108,6 @@ def test_the_release_page_gets_each_file_with_its_signature_and_the_provenance(r
     output = (runner.directory / "output").read_text()
     name, digest = runner.environment["CHART"].split("@")
     assert f"name={name}\ndigest={digest}\n" in output, "what the next steps sign"
-
-
-def test_both_architectures_are_pushed_under_one_name(runner: Runner) -> None:
-    """As they were built. The digest of both is what the next jobs name."""
-    assert runner.run("image").returncode == 0
-    name = f"registry.example/owner/name:{__version__}"
-    calls = runner.calls.read_text().splitlines()
-    for arch in ("amd64", "arm64"):
-        assert f"docker load --input image-{arch}.tar" in calls
-        assert f"docker push {name}-{arch}" in calls
-    assert f"docker buildx imagetools create --tag {name} {name}-amd64 {name}-arm64" in calls
-    output = (runner.directory / "output").read_text()
-    assert output == f"name={name.rpartition(':')[0]}\ndigest={DIGEST}\n"
 
 
 @pytest.mark.parametrize("fails", ["docker login", "helm push", "cosign sign", "cosign sign-blob"])

@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
+from support.drivers.command_lines import values
 from support.drivers.status_runs import instance
 from support.fakes.views import cluster
 from support.objects.reunite_vms import ago
 from support.scenarios.vm_scenes import scenes
 
+from webhook import cli
 from webhook.core.observe.events import Event
 from webhook.core.reunite.reports import EventReason, VMReport
 from webhook.core.reunite.waits import unix_seconds
@@ -82,22 +84,7 @@ def went(found: Cluster, writer: Writer | None = None, *, now: float = NOW, **se
     return run
 
 
-DEFAULTS: Final[dict[str, Any]] = {
-    "kubeconfig": None,
-    "context": None,
-    "longhorn_namespace": "longhorn-system",
-    "dry_run": "client",
-    "default": True,
-    "apart_seconds": 1_800.0,
-    "at_once": 2,
-    "rest_seconds": 14_400.0,
-    "names": (),
-    "namespace": None,
-    "output": "table",
-    "now": False,
-    "opt_in_all": "off",
-    "manifests": None,
-}
+DEFAULTS: Final = values(cli.COMMANDS, "reunite")
 
 
 def report(reason: EventReason, message: str, action: str = "none", **changes: Any) -> VMReport:
