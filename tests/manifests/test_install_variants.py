@@ -31,7 +31,6 @@ from certs.settings import ControllerSettings
 from webhook import __version__, cli
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
-ACCOUNT: Final = {"kind": "ServiceAccount", "name": CERTS, "namespace": NAME}
 CONTAINER: Final = "spec.template.spec.containers.0"
 POLICY: Final = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 KEPT_BY_US: Final = {
@@ -85,31 +84,6 @@ def test_the_installs_differ_in_who_keeps_the_certificate() -> None:
     annotated = {"annotations": {"cert-manager.io/inject-ca-from": f"{NAME}/{TLS}"}}
     without = the("MutatingWebhookConfiguration")
     assert configuration == {**without, "metadata": {**without["metadata"], **annotated}}
-
-
-def test_the_controller_may_write_two_secrets_and_one_configuration() -> None:
-    """By name, for its own account; nothing grants that account anything else."""
-    assert the("Role", name=CERTS)["rules"] == [
-        {
-            "apiGroups": [""],
-            "resources": ["secrets"],
-            "resourceNames": [TLS, AUTHORITY],
-            "verbs": ["get", "patch", "create"],
-        },
-    ]
-    assert the("ClusterRole", name=CERTS)["rules"] == [
-        {
-            "apiGroups": ["admissionregistration.k8s.io"],
-            "resources": ["mutatingwebhookconfigurations"],
-            "resourceNames": [the("MutatingWebhookConfiguration")["metadata"]["name"]],
-            "verbs": ["get", "patch"],
-        }
-    ]
-    bound = [item for item in installed() if ACCOUNT in item.get("subjects", ())]
-    assert {(item["kind"], item["roleRef"]["kind"], item["roleRef"]["name"]) for item in bound} == {
-        ("RoleBinding", "Role", CERTS),
-        ("ClusterRoleBinding", "ClusterRole", CERTS),
-    }
 
 
 def test_the_controller_keeps_what_the_webhook_serves_and_api_servers_trust() -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from simulation.api_server import LONGHORN, POD, Object
 from simulation.check_answers import Breaks
 from simulation.engine import DAY, HOUR, MINUTE
 from simulation.vm import VM, Migration
 
 from webhook.core.reunite.reports import VMReport
+from webhook.core.view import Kind
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -24,15 +26,53 @@ _AT_ONCE: Final = 2
 _LATE_SECONDS: Final = 10.0  # what a run takes to its last request, and the whole seconds of the API server's times
 _LEFT_ALONE: Final = ("busy", "changed")
 _TURN: Final = ("NotItsTurn",)
+_SHARE_MANAGER: Final = f"{LONGHORN}/share-manager-"
+_VIRT_LAUNCHER: Final = "vms/virt-launcher-"
+
+
+class Apart:
+    """VMs on another node than their share-managers: `since` has when each came apart, in simulated seconds."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.since: dict[str, float] = {}
+        self._changed_vms: set[str] = set()
+        world.api.listeners.append(self._changed)
+
+    def step(self) -> None:
+        """Look at every VM that this step changed."""
+        for name in sorted(self._changed_vms):
+            self._look(self.world.virt.vms[name])
+        self._changed_vms.clear()
+
+    def _changed(self, kind: Kind, key: str, _: Object | None) -> None:
+        if kind is Kind.VIRTUAL_MACHINE_INSTANCE:
+            self._changed_vms.add(key.partition("/")[2])
+        elif kind is POD and key.startswith(_SHARE_MANAGER):
+            self._changed_vms.add(self.world.vm_of_volume[key.removeprefix(_SHARE_MANAGER)])
+        elif kind is POD and key.startswith(_VIRT_LAUNCHER):  # its name is virt-launcher-VM-SUFFIX
+            self._changed_vms.add(key.removeprefix(_VIRT_LAUNCHER).rpartition("-")[0])
+
+    def _look(self, vm: VM) -> None:
+        node, homes = self.world.virt.node_of(vm), self._homes(vm)
+        if node and homes and homes != {node}:
+            self.since.setdefault(vm.name, self.world.engine.now)
+        else:
+            self.since.pop(vm.name, None)
+
+    def _homes(self, vm: VM) -> set[str]:
+        pods = [pod for volume in vm.volumes if (pod := self.world.longhorn.pod(volume))]
+        return {pod["spec"].get("nodeName") for pod in pods if "deletionTimestamp" not in pod["metadata"]} - {None}
 
 
 class MoveChecks:
-    """Checks each migration when it is made; `made` counts those of reunite."""
+    """Checks each migration when it is made; `made` counts those of reunite. `apart` is to look after every step."""
 
     def __init__(self, world: World, broken: Breaks) -> None:
         self.world = world
         self.broken = broken
         self.made = 0
+        self.apart = Apart(world)
         self._processes = max(len(world.reuniting), 1)  # none knows what another one decides at the same moment
         self._past: dict[str, list[Migration]] = {}  # by the uid of the VMI
         self._seen: set[str] = set()
@@ -42,8 +82,6 @@ class MoveChecks:
             process.listeners.append(self._reported)
 
     def _changed(self, migration: Migration) -> None:
-        if migration.gone:
-            return
         if migration.uid not in self._seen:
             self._seen.add(migration.uid)
             if migration.by == "reunite":
@@ -64,7 +102,7 @@ class MoveChecks:
             raise self.broken(
                 "calm", f"{vm.name} is moved to {migration.node}, which is Ready since {ready_since:.0f} only"
             )
-        since = self.world.apart.since.get(vm.name, now)
+        since = self.apart.since.get(vm.name, now)
         if now < since + _SHORT_SECONDS - _LATE_SECONDS:
             raise self.broken("too soon", f"{vm.name} is apart since {since:.0f} only")
         self._rests(vm, migration.node, [each for each in self._past.get(vm.uid, []) if not each.unfinished])

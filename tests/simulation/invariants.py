@@ -50,13 +50,11 @@ class Invariants:
         CordonChecks(world, self.broken)
         self.moves = MoveChecks(world, self.broken)
         self._nodes = NodeChecks(world, self.broken, self.answers.asked)
-        step = world.engine.after_step
+        world.engine.after_step = self._after_step
 
-        def after_step() -> None:
-            step()
-            self._nodes.step()
-
-        world.engine.after_step = after_step
+    def _after_step(self) -> None:
+        self.moves.apart.step()
+        self._nodes.step()
 
     def broken(self, invariant: str, what: str) -> Broken:
         """Return the error, with the command that replays it exactly."""

@@ -3,7 +3,7 @@
 Upstream: longhorn-manager controller/share_manager_controller.go and volume_attachment_controller.go. The times were
 measured with Longhorn's own controllers:
 
-- from a ticket to the pod 0-30 s (a resync or an event of the Volume), at a quick restart 60-95 ms;
+- from a ticket to the pod 0-30 s (a resync or an event of the Volume);
 - from the last ticket to the stop 0-30 s, and from a node's death to the fail-over 6-7 s;
 - ownerID follows the pod within 4-32 ms, leaves a cordoned node in 6-24 s, and is back within 30 s of uncordon.
 - a live share-manager pod stays where it is.
@@ -24,16 +24,12 @@ from support.objects import builders
 from webhook.core.view import Kind
 
 RESYNC_SECONDS: Final = (0.0, 30.0)
-_QUICK_SECONDS: Final = (0.060, 0.095)  # ticket to pod CREATE at a quick restart
-_QUICK_DELETE_SECONDS: Final = (0.030, 0.130)  # CREATE of the virt-launcher pod to the end of the share-manager pod
-_QUICK_REMAKE_SECONDS: Final = (0.1, 0.4)
 _OWNER_SECONDS: Final = (0.004, 0.032)
 _LEAVE_OWNER_SECONDS: Final = (6.0, 24.0)
 _RETURN_OWNER_SECONDS: Final = (0.0, 30.0)
 _FAILOVER_SECONDS: Final = (6.0, 7.0)
 _START_SECONDS: Final = (2.0, 6.0)  # bound to Running: image there, NFS server up
 _END_SECONDS: Final = (1.0, 5.0)  # a pod that terminates
-_REUSED_SHARE: Final = 0.5  # of quick restarts: not measured, both happen
 
 
 @dataclass
@@ -99,20 +95,6 @@ class Longhorn:
         if volume.tickets.pop(pod_key, None) is not None:
             self._write_tickets(volume)
             self.api.act(self._rng.uniform(*RESYNC_SECONDS), lambda: self._stop(volume))
-
-    def virt_launcher_created(self, name: str) -> None:
-        """A VM starts while its share-manager still runs without a ticket: reused, or deleted and created again."""
-        volume = self.volumes[name]
-        if volume.tickets or not self.serves(name) or self._rng.random() < _REUSED_SHARE:
-            return
-        seconds = self._rng.uniform(*_QUICK_DELETE_SECONDS)
-        self.api.act(seconds, lambda: self._restart_quickly(volume))
-
-    def _restart_quickly(self, volume: Volume) -> None:
-        self.api.delete(POD, volume.pod_key)
-        self._set(volume, "stopped")
-        pause = self._rng.uniform(*_QUICK_REMAKE_SECONDS)
-        self.api.act(pause, lambda: self._need(volume, self._rng.uniform(*_QUICK_SECONDS)))
 
     # Pods.
 

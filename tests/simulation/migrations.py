@@ -17,7 +17,7 @@ from simulation.api_server import POD, ApiServer, Object, key_of
 from simulation.engine import Engine
 from simulation.virt_controller import VirtController
 from simulation.vm import VM, Migration, target_pod
-from simulation.workload import DELAYED_SHARE, FAILING_SHARE, PRIORITIES_SHARE
+from simulation.workload import FAILING_SHARE, PRIORITIES_SHARE
 
 from webhook.core.live_migration.migration import PLACING_SECONDS
 
@@ -25,12 +25,10 @@ PARALLEL_IN_CLUSTER: Final = 5  # virt-config.go, ParallelMigrationsPerClusterDe
 PARALLEL_OUT_OF_NODE: Final = 2  # virt-config.go, ParallelOutboundMigrationsPerNodeDefault
 KEPT: Final = 5  # migration.go, defaultFinalizedMigrationGarbageCollectionBuffer
 _UNSCHEDULABLE_SECONDS: Final = 300.0  # migration.go, defaultUnschedulablePendingTimeoutSeconds
-_CATCH_ALL_SECONDS: Final = 900.0  # the same, defaultCatchAllPendingTimeoutSeconds
 _BACKOFF_SECONDS: Final = 20.0  # migration.go, handleMigrationBackoff
 _SYNC_SECONDS: Final = (0.05, 0.3)
 _REQUEUE_SECONDS: Final = 1.0  # migration.go: another look at the limits
 _SLOW_SECONDS: Final = 3_600.0  # our choice: a disk that was plugged keeps the migration pending
-_DELAY_SECONDS: Final = (10.0, 300.0)  # our choice
 _HANDOVER_SECONDS: Final = (3.0, 6.0)  # phases before and after the copy of the memory
 _COPY_MIB_A_SECOND: Final = 500  # a 10 Gbit/s network that two migrations share
 
@@ -74,8 +72,6 @@ class Migrations:
         migration = Migration(name or f"{by}-{self.made}", vm, uid, by, node, self.engine.now)
         migration.leaves = self.virt.node_of(vm) if by in _PRIORITIES else ""
         migration.priority = _PRIORITIES.get(by, "") if self.has_priorities else ""
-        if self._rng.random() < DELAYED_SHARE:
-            migration.begins = self.engine.now + self._rng.uniform(*_DELAY_SECONDS)
         if vm.sick == "slow":
             migration.begins = self.engine.now + _SLOW_SECONDS
         vm.migration = migration
@@ -143,12 +139,11 @@ class Migrations:
         self._targets[migration.target] = migration
         self._note(migration)
         timeout = PLACING_SECONDS if migration.by == "reunite" else _UNSCHEDULABLE_SECONDS
-        self.engine.after(timeout, lambda: self._time_out(migration, bound=False))
-        self.engine.after(_CATCH_ALL_SECONDS, lambda: self._time_out(migration, bound=True))
+        self.engine.after(timeout, lambda: self._time_out(migration))
 
-    def _time_out(self, migration: Migration, *, bound: bool) -> None:
+    def _time_out(self, migration: Migration) -> None:
         pod = self.api.pod(migration.target)
-        if migration.phase == "Scheduling" and (bound or (pod and not pod["spec"].get("nodeName"))):
+        if migration.phase == "Scheduling" and pod and not pod["spec"].get("nodeName"):
             self.api.act(0.0, lambda: self._end(migration, "Failed"))
 
     def _pod_runs(self, key: str) -> None:
@@ -184,13 +179,8 @@ class Migrations:
         self._targets.pop(migration.target, None)
         vm.evacuates = ""
         self._note(migration)
-        while len(vm.finished) > KEPT:
-            self._collect(vm.finished.pop(0))
+        del vm.finished[:-KEPT]
         self.api.act(self._rng.uniform(*_SYNC_SECONDS), self._pump)
-
-    def _collect(self, migration: Migration) -> None:
-        migration.gone = True
-        self._note(migration)
 
     def _vm_stops(self, vm: VM) -> None:
         if vm.migration:

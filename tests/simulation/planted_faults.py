@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from webhook.core import refs
 from webhook.core.admit import Answer, PodCreation
-from webhook.core.decision import Leave, Pin
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
-from webhook.core.view import Kind, ObjectRef
+from webhook.core.view import Kind
 from webhook.kube.cache.view import CallView
 
 if TYPE_CHECKING:
@@ -77,17 +75,6 @@ def views(type_: type[CallView]) -> Fault:
     return break_it
 
 
-class PodOfTheNextVolume(CallView):
-    """The share-manager pod of another volume is taken for evidence."""
-
-    def get(self, ref: ObjectRef[Any]) -> Any:
-        """Answer wrongly."""
-        if ref.kind is not Kind.SHARE_MANAGER_POD:
-            return super().get(ref)
-        number = int(ref.name.rpartition("-")[2])
-        return super().get(refs.share_manager_pod(f"disk-{(number + 1) % 10:02}"))
-
-
 class PodsUncounted(CallView):
     """Other pods are not counted."""
 
@@ -113,12 +100,6 @@ def answers(title: str, edit: Edit) -> Fault:
         response["response"]["patch"] = base64.b64encode(json.dumps(operations).encode()).decode()
         return replace(answer, body=msgspec.json.encode(response))
 
-    return changing(change)
-
-
-def changing(change: Callable[[PodCreation, Answer, Watcher], Answer]) -> Fault:
-    """Each answer is changed before it is sent."""
-
     def break_it(world: World) -> None:
         world.webhook.change = change
 
@@ -140,14 +121,6 @@ def requires_too(operations: list[dict[str, Any]]) -> None:
         if each["path"].startswith(_AFFINITY) and isinstance(value, dict):
             near = value["podAffinity"]
             near[_REQUIRED] = [term["podAffinityTerm"] for term in near[_PREFERRED]]
-
-
-def says_leave(_: PodCreation, answer: Answer, __: Watcher) -> Answer:
-    """The decision is to leave the pod as it is, and the patch is sent."""
-    if not isinstance(answer.decision, Pin):
-        return answer
-    told = {**answer.audit_annotations, "decision": "unchanged"}
-    return replace(answer, decision=Leave(why=answer.decision.why), audit_annotations=told)
 
 
 def limits(**changed: Any) -> Fault:
@@ -178,14 +151,12 @@ def guesses_home(world: World) -> None:
 
 PLANTED_FAULTS: Final = {
     "a share-manager pod's delete is lost": PlantedFault(loses(Kind.SHARE_MANAGER_POD, is_deleted), "evidence"),
-    "the pod of another volume is evidence": PlantedFault(views(PodOfTheNextVolume), "evidence"),
     "changes of nodes are lost": PlantedFault(loses(Kind.NODE, lambda event: event["type"] == "MODIFIED"), "cordon"),
     "other pods are not counted": PlantedFault(views(PodsUncounted), "stranded"),
     "a share-manager pod must be near its VM": PlantedFault(answers("share-manager", requires_too), "target"),
     "the annotation names another node": PlantedFault(answers("virt-launcher", names_another_node), "told"),
-    "unchanged is the answer, and the pod is changed": PlantedFault(changing(says_leave), "told"),
     "a VM is moved as soon as it is apart": PlantedFault(limits(apart_seconds=0.0), "too soon", reunite=1),
-    "the turns are forgotten": PlantedFault(limits(at_once=100), "budget", reunite=1),
-    "own migrations are not recognized": PlantedFault(sees_no_labels, "failures", reunite=1, seed=3),
+    "the turns are forgotten": PlantedFault(limits(at_once=100), "budget", reunite=1, seed=6),
+    "own migrations are not recognized": PlantedFault(sees_no_labels, "failures", reunite=1),
     "the home node is guessed": PlantedFault(guesses_home, "home", reunite=1),
 }

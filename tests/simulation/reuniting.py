@@ -79,7 +79,7 @@ class Reuniting:
     def _turn(self) -> None:
         engine, life = self.world.engine, self._lives
         engine.after(EVERY_SECONDS, self._turn)
-        if engine.now < self.down_until or self.world.api.away or not self.world.apart.since:
+        if engine.now < self.down_until or self.world.api.away:
             return
         writer: Any = self
         run = Run(self._read(), ReuniteSettings(**self.settings), EPOCH.timestamp() + engine.now, writer)

@@ -108,8 +108,6 @@ class VirtController:
             self.api.delete(POD, key_of(pod))
             return
         vm.pod = key_of(pod)
-        for volume in vm.volumes:
-            self.longhorn.virt_launcher_created(volume)
 
     def _stop(self, vm: VM) -> None:
         key, pod = vm.pod, self.api.pod(vm.pod)

@@ -57,10 +57,9 @@ class Migration:
         source: the node of the VM when the target pod was created.
         target: the key of the target pod.
         target_node: the node of the target pod, once the migration has ended.
-        begins: not before this time: a quota, a backup or a hotplug delays the target pod.
+        begins: not before this time: a hotplug delays the target pod.
         leaves: the node that an evacuation is for.
         priority: spec.priority.
-        gone: KubeVirt has deleted it.
     """
 
     name: str
@@ -77,7 +76,6 @@ class Migration:
     ended: float = 0.0
     leaves: str = ""
     priority: str = ""
-    gone: bool = False
 
     @property
     def unfinished(self) -> bool:

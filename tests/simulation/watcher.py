@@ -7,6 +7,7 @@ and its events come in order. Events are fed when the process is asked: nothing 
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -110,8 +111,20 @@ class Watcher:
 
     def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
         """Count a pod before its watch shows it; the cache takes it back by a timer of this clock."""
-        with _RunningLoop(self):
+        asyncio._set_running_loop(self)
+        try:
             self.caches.pods.assume(pod, namespace, pin)
+        finally:
+            asyncio._set_running_loop(None)
+
+    def call_later(self, seconds: float, callback: Callable[..., object], *args: Any) -> None:
+        """Stand for asyncio's loop: call back in so many simulated seconds, after the events that came before."""
+
+        def fire() -> None:
+            self.sync()
+            callback(*args)
+
+        self.engine.after(seconds, fire)
 
     def _read(self, ref: Ref) -> LiveRead:
         if self.api.away:
@@ -162,32 +175,6 @@ class Watcher:
             return
         cache.opened(200, None, now)
         self.engine.after(1.0, lambda: cache.settle(self.engine.now))
-
-
-class _RunningLoop:
-    """Stands for asyncio's loop while the real code sets a timer: the timer goes to the simulated clock."""
-
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
-
-    def __enter__(self) -> None:
-        import asyncio  # noqa: PLC0415 - only this class has to do with it
-
-        asyncio._set_running_loop(self)
-
-    def __exit__(self, *_: object) -> None:
-        import asyncio  # noqa: PLC0415 - as above
-
-        asyncio._set_running_loop(None)
-
-    def call_later(self, seconds: float, callback: Callable[..., object], *args: Any) -> None:
-        """Run the callback in so many simulated seconds, after the events that came before."""
-
-        def fire() -> None:
-            self._watcher.sync()
-            callback(*args)
-
-        self._watcher.engine.after(seconds, fire)
 
 
 def _made(resource: Resource, value: Object) -> Any:

@@ -20,7 +20,6 @@ NODES: Final = 6
 VMS: Final = 30
 MEMORY_GIB: Final = 28  # of a node
 FAILING_SHARE: Final = 0.1  # of all migrations: those that fail while they copy memory
-DELAYED_SHARE: Final = 0.05  # of all migrations: KubeVirt does not begin them for some minutes
 PRIORITIES_SHARE: Final = 0.7  # of the seeds: KubeVirt has the feature gate MigrationPriorityQueue
 _MEMORY_MIB: Final = (2048, 4096, 6144)  # of a VM
 _TWO_DISKS: Final = 0.2  # of the VMs: those with a second disk
@@ -32,7 +31,6 @@ _OFF_HOURS: Final = (0.01, 2.0)  # of a stopped VM
 _USER_MIGRATIONS: Final = 3  # of each VM in the whole time
 _NAMED_SHARE: Final = 0.3  # of the user migrations: those that name their target
 _MAINTENANCE_HOURS: Final = 0.5  # until a drained or cordoned node is uncordoned
-_CORDON_EVERY_DAYS: Final = 0.15  # one node after the other, without a drain
 _BALANCE_EVERY_DAYS: Final = 0.02  # a balancer evicts one VM from the node that has the most
 _NODE_OFF_HOURS: Final = 1.0
 _POWER_OFF_HOURS: Final = 0.5
@@ -99,8 +97,6 @@ def plan(world: World) -> None:
     nodes = list(world.nodes.states)
     for at, name in zip(_each(workload.drain_every_days, workload, rng), cycle(nodes)):
         world.engine.at(at, lambda name=name: drain(world, name))
-    for at, name in zip(_each(_CORDON_EVERY_DAYS, workload, rng), cycle(nodes)):
-        world.engine.at(at, lambda name=name: _cordon(world, name))
     for at in _each(_BALANCE_EVERY_DAYS, workload, rng):
         world.engine.at(at, lambda: _balance(world))
     for day in workload.node_losses_days:
@@ -164,14 +160,6 @@ def _balance(world: World) -> None:
         node = max(sorted(by_node), key=lambda name: len(by_node[name]))
         by_node[node][0].evacuates = node
         world.migrations.create(by_node[node][0], "balancer")
-
-
-def _cordon(world: World, node: str) -> None:
-    """Cordon a node for the time of a maintenance; its pods stay."""
-    if not world.nodes.states[node].cordoned and not world.api.away:
-        world.nodes.cordon(node, cordoned=True)
-        pause = _MAINTENANCE_HOURS * HOUR
-        world.api.act(pause, lambda: world.nodes.cordon(node, cordoned=False))
 
 
 def _evict_vms(world: World, node: str, give_up: float) -> None:

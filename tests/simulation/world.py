@@ -7,7 +7,6 @@ from typing import Final
 
 from simulation import faults, workload
 from simulation.admission import Creation, Replica, Replicas
-from simulation.apart import Apart
 from simulation.api_server import POD, VMS, ApiServer
 from simulation.engine import DAY, Engine
 from simulation.kube_scheduler import KubeScheduler
@@ -54,12 +53,10 @@ class World:
         self.nodes.cordon_changed.append(self.longhorn.cordon_changed)
         self.vm_of_volume: dict[str, str] = {}
         self._populate()
-        self.apart = Apart(self)
         self.replicas = [Replica(Watcher(f"replica {index}", engine, api)) for index in range(_REPLICAS)]
         self.webhook = Replicas(engine, self.replicas)
         self.creation.webhook = self.webhook
         self.reuniting = [Reuniting(self, f"reunite {number}") for number in range(reunite)]
-        engine.after_step = self.apart.step
 
     @property
     def is_upgrading(self) -> bool:
