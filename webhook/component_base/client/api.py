@@ -142,10 +142,6 @@ class Api:
         """POST a new object, as `get`. After an ApiError the object may exist or not."""
         return await self._send(_Request("POST", path, body=new), seconds)
 
-    async def delete(self, path: str, options: Mapping[str, Any], *, seconds: float) -> Reply:
-        """DELETE an object with these DeleteOptions, as `get`. After an ApiError the object may exist or not."""
-        return await self._send(_Request("DELETE", path, body=options), seconds)
-
     async def _send(self, request: _Request, seconds: float) -> Reply:
         try:
             async with asyncio.timeout(seconds):
