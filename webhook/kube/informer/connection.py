@@ -20,7 +20,7 @@ SETTLE_SECONDS: Final = 1.0  # by then a new watch has sent the events that happ
 SILENCE_SECONDS: Final = 90.0
 """The longest time without a sign of life on a watch: an event, or the watch's end in order.
 
-The webhook asks the API server to end each watch after WATCH_SECONDS at most (requests.py). Bookmarks are no such sign:
+The webhook asks the API server to end each watch after WATCH_SECONDS at most. Bookmarks are no such sign:
 the API server sends one each minute, but none while the collection's resourceVersion is the one that the watch began
 with (cache_watcher.go, process). Without changes, etcd's progress notifications move that resourceVersion, where
 somebody has turned them on. The rest is for network and event loop.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.fakes.api_server import ApiServer, Cluster
-from support.fakes.live import PATHS, listed, now, ref
+from support.fakes.api_server import ApiServer
+from support.fakes.live import PATHS, listed, now
 from support.objects import builders
 
 from webhook.core import refs
@@ -70,17 +70,6 @@ async def test_an_existing_pod_is_shown_in_every_state_of_its_share_manager(stor
     found = store.view().get(refs.share_manager_pod("v"))
     assert isinstance(found, Pod)
     assert found.spec.node_name == "n1"
-
-
-async def test_a_pod_that_was_read_is_shown_after_its_share_manager_stopped(
-    store: ClusterCache, cluster: Cluster
-) -> None:
-    """What was read for a view stays in that view."""
-    cluster.collections[PATHS[Kind.SHARE_MANAGER_POD]].put(builders.share_manager_pod("v", nodeName="n1"))
-    view = await store.read(store.view(), [ref(Kind.SHARE_MANAGER_POD, "share-manager-v")], now() + 5)
-    listed(store.caches[Kind.SHARE_MANAGER], manager(state="stopped"), at=now())
-    listed(store.caches[Kind.SHARE_MANAGER_POD], at=now())
-    assert isinstance(view.get(refs.share_manager_pod("v")), Pod)
 
 
 # Longhorn's nodes.

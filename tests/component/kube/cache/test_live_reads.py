@@ -56,10 +56,7 @@ async def silent(_: Asked, line: Line) -> None:
 
 TROUBLES: dict[str, tuple[Handler, str]] = {
     "403": (refusing(403, "Forbidden", "nodes is forbidden"), "403 Forbidden: nodes is forbidden"),
-    "401": (refusing(401, "Unauthorized"), "401 Unauthorized: for a test"),
-    "429": (refusing(429, "TooManyRequests"), "429 TooManyRequests: for a test"),
     "404 of a proxy": (saying(404, b"<html>no such page</html>"), "404: <html>no such page</html>"),
-    "500 with HTML": (saying(500, b"<html>\nno</html>"), "500: <html> no</html>"),
     "HTML with status 200": (saying(200, b"<html>"), "an object that can't be read: JSON is malformed"),
     "not UTF-8": (
         saying(200, b'{"metadata":{"name":"\xff"}}'),
@@ -73,7 +70,6 @@ TROUBLES: dict[str, tuple[Handler, str]] = {
         saying(200, b'{"metadata":{"name":"disk"},"spec":{"volumeName":5}}'),
         "an object that can't be read: Expected `str | null`, got `int`",
     ),
-    "no body": (saying(200), "an object that can't be read: Input data was truncated"),
     "a reset": (reset, ""),
     "cut in the middle": (cut, ""),
     "without end": (endless, "an answer of more than 8388608 bytes"),
@@ -98,13 +94,6 @@ async def test_what_can_not_be_read_is_unavailable_in_words(
     await until(lambda: not store.under_way)
 
 
-async def test_a_server_that_is_down_is_a_problem_with_its_address(store: ClusterCache, server: ApiServer) -> None:
-    """The problem has the server's address."""
-    await server.stop()
-    view = await store.read(store.view(), [CLAIM], now() + SOON)
-    assert view.read_error(CLAIM) == f"can't connect to 127.0.0.1:{server.port}: Connection refused"
-
-
 # Stale.
 
 
@@ -119,19 +108,6 @@ def volume_of(view: CallView) -> str | None:
     assert not isinstance(claim, NoObject), claim
     assert claim.spec
     return claim.spec.volume_name
-
-
-@pytest.mark.parametrize(("age", "believed"), [(9.0, True), (11.0, False)], ids=["ten seconds", "longer"])
-async def test_a_cache_without_its_watch_is_fresh_for_10_seconds(
-    age: float,
-    believed: bool,  # noqa: FBT001 - a row
-    store: ClusterCache,
-) -> None:
-    """After that time all its objects are missing: a GET must confirm each."""
-    listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - age)
-    view = store.view()
-    assert (view.get(CLAIM) is not NoObject.UNAVAILABLE) is believed
-    assert list(view.missing) == ([] if believed else [CLAIM])
 
 
 async def test_a_stale_cache_is_confirmed_by_a_read(store: ClusterCache, server: ApiServer) -> None:

@@ -87,18 +87,6 @@ async def test_the_same_is_written_once(api: Api, writing: Writing) -> None:
     assert (events.counts[Outcome.WRITTEN], events.counts[Outcome.REPEATED]) == (3, 2)
 
 
-async def test_the_same_is_written_again_after_the_repeat_time(api: Api, writing: Writing) -> None:
-    """A VM that starts again has a new uid.
-
-    For the same uid the webhook repeats an Event after the repeat time only.
-    """
-    async with recording(api, replace(SWIFT, repeat_seconds=0.0)) as events:
-        for _ in range(2):
-            events.record(answer(), Entry.VIRT_LAUNCHER)
-        await until(lambda: len(writing.taken) == 2)
-    assert writing.taken[0]["metadata"] != writing.taken[1]["metadata"]
-
-
 async def test_of_many_vms_the_oldest_is_forgotten(api: Api, writing: Writing) -> None:
     """So the memory is bounded. What is forgotten is written again."""
     async with recording(api, replace(SWIFT, remembered=2)) as events:
