@@ -62,7 +62,6 @@ class Controller:
         self._logged: dict[str, object] = {}
         self._history = RotationHistory()
         self._last_write: type[Write] | None = None  # since the objects were last found correct
-        self._published_before: set[str] = set()  # the fingerprints of authorities
 
     async def run(self) -> None:
         """Reconcile until this is canceled."""
@@ -134,12 +133,7 @@ class Controller:
 
     def _published(self, written: Publish) -> None:
         for each in written.added:
-            authority = pki.short_fingerprint(each)
-            self._note("authority published", authority=authority)
-            if authority in self._published_before:
-                gone = "an authority was published before, and is gone: does another client write the caBundle?"
-                self._log_once(gone, logging.WARNING, authority=authority)
-            self._published_before.add(authority)
+            self._note("authority published", authority=pki.short_fingerprint(each))
         for each in written.dropped:
             self._note("authority dropped", authority=pki.short_fingerprint(each))
         if not written.added and not written.dropped:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import partial
@@ -21,7 +20,8 @@ from certs.controller import Clock, Controller, ControllerStatus
 from certs.settings import ControllerSettings
 from webhook.component_base.health import Check, health_application
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.component_base.log_line import failure, write_to_stderr
+from webhook.component_base.lifecycle import Background, set_on_signal
+from webhook.component_base.log_line import written_to_stderr
 from webhook.component_base.metrics import counter, expose, gauge, new_registry
 from webhook.component_base.pem import rfc3339
 from webhook.component_base.server.listener import Listener, allow_files
@@ -37,9 +37,9 @@ def run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
     Raises:
         UserError: the kubeconfig, the service account or the address can't be used.
     """
-    write_to_stderr(logging.INFO)
     allow_files()
-    return asyncio.run(_run(settings, kubeconfig))
+    with written_to_stderr(logging.INFO):
+        return asyncio.run(_run(settings, kubeconfig))
 
 
 async def _run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
@@ -58,29 +58,16 @@ async def _run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
         names=settings.policy.names,
         listen=f"http://{listen}",
     )
+    background = Background()
+    set_on_signal(background.failed)
+    background.start("controller", controller.run())
     try:
-        exit_code = await _until_signal(controller)
+        await background.failed.wait()
     finally:
+        await background.stop()
         await listener.stop(0)
     note("stopped")
-    return exit_code
-
-
-async def _until_signal(controller: Controller) -> int:
-    """Run the controller until SIGTERM or SIGINT. Return the exit code: 1 if the controller ended before that."""
-    stopping = asyncio.Event()
-    running = asyncio.create_task(controller.run())
-    running.add_done_callback(lambda _: stopping.set())
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    await stopping.wait()
-    if not running.done():
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        return 0
-    error = asyncio.CancelledError() if running.cancelled() else running.exception()
-    note("the controller ended, so the process ends", logging.ERROR, **(failure(error) if error else {}))
-    return 1
+    return background.exit_code
 
 
 def note(message: str, level: int = logging.INFO, **fields: object) -> None:

@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from webhook.app.cluster import ServedCluster
-from webhook.app.lifecycle import Background
 from webhook.app.settings import ServeSettings
 from webhook.component_base.client.api import Api
 from webhook.component_base.health import Check
+from webhook.component_base.lifecycle import Background
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.placement.replica_share import OWN_NAMESPACE
 from webhook.kube.cache.caches import CacheState

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from webhook.app.cluster import ServedCluster, described_cluster
 from webhook.app.handler import admit_functions
-from webhook.app.lifecycle import Background, log_info, set_on_signal, shutdown_check, wait_for_first
 from webhook.app.settings import ServeSettings
 from webhook.component_base.health import Check, health_application
+from webhook.component_base.lifecycle import Background, set_on_signal, wait_for_first
+from webhook.component_base.log_line import OnceAMinute
 from webhook.component_base.metrics import expose, new_registry
-from webhook.component_base.once_a_minute import OnceAMinute
 from webhook.component_base.server.listener import Listener, allow_files
 from webhook.core.reasons import Reason
 from webhook.page.feed import About, Decisions, Feed, published_documents
@@ -27,9 +27,8 @@ from webhook.page.routes import page_routes
 from webhook.serving.certificate import ServingCertificate, certificate_families
 from webhook.serving.routes import webhook_application
 from webhook.serving.tls import MIN_VERSIONS, TLSFiles
-from webhook.telemetry import log
 from webhook.telemetry.metrics import Admissions, process_families
-from webhook.telemetry.record import LOGGER, AdmissionRecord
+from webhook.telemetry.record import LOGGER, AdmissionRecord, write, written_log
 
 SHUTDOWN_GRACE_SECONDS: Final = 10.0  # an API server's default timeout for a call
 
@@ -40,9 +39,8 @@ def serve(settings: ServeSettings) -> int:
     Raises:
         UserError: a manifest, kubeconfig, certificate or address can't be used; nothing was started.
     """
-    log.start_log(settings.log_level)
     allow_files()
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with written_log(settings.log_level), asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(run_until_stopped(settings))
 
 
@@ -82,7 +80,9 @@ async def _run_listeners(settings: ServeSettings, cluster: ServedCluster, backgr
     interrupted = set_on_signal(stopping)
 
     def checks() -> list[Check]:
-        return [shutdown_check(stopping), certificate.check(), *cluster.checks()]
+        # After the signal no replica is ready, so that new callers go to another one.
+        shutdown = Check("shutdown", ok=not stopping.is_set(), detail="shutting down" if stopping.is_set() else "")
+        return [shutdown, certificate.check(), *cluster.checks()]
 
     health_app = health_application(checks, partial(expose, registry))
     if settings.page:
@@ -100,7 +100,7 @@ async def _run_listeners(settings: ServeSettings, cluster: ServedCluster, backgr
     background.start("certificate", certificate.watch_files())
     try:
         if certificate.problem is not None:
-            log_info("not serving yet", health_listen=health_listen)
+            _log("not serving yet", health_listen=health_listen)
         await wait_for_first(certificate.available, stopping)
         if not stopping.is_set():
             on_record = record_all(admissions, decisions)
@@ -111,7 +111,7 @@ async def _run_listeners(settings: ServeSettings, cluster: ServedCluster, backgr
             await _serve_calls(webhook, settings, stopping, interrupted, {**fields, **cluster.log_fields})
     finally:
         await health.stop(0)
-    log_info("stopped")
+    _log("stopped")
 
 
 async def _serve_calls(
@@ -127,15 +127,15 @@ async def _serve_calls(
     """
     listen = await webhook.start(settings.listen)
     try:
-        log_info("serving", listen=f"https://{listen}", mode=settings.mode, **log_fields)
+        _log("serving", listen=f"https://{listen}", mode=settings.mode, **log_fields)
         await stopping.wait()
         webhook.begin_drain()
         drain_seconds = 0 if settings.manifests and interrupted.is_set() else settings.drain_seconds
-        log_info("draining", drain_seconds=drain_seconds)
+        _log("draining", drain_seconds=drain_seconds)
         # The whole time, even if no client is connected. The kube-proxy of a caller's node can learn seconds later
         # that this replica stops, and sends new connections until then. The webhook can't see that.
         await asyncio.sleep(drain_seconds)
-        log_info("stopping", grace_seconds=SHUTDOWN_GRACE_SECONDS)
+        _log("stopping", grace_seconds=SHUTDOWN_GRACE_SECONDS)
     finally:
         await webhook.stop(SHUTDOWN_GRACE_SECONDS)
 
@@ -152,7 +152,7 @@ def record_all(
     def record_one(record: AdmissionRecord) -> None:
         admissions.count(record)
         decisions.note(record)
-        log.write(record)
+        write(record)
         if record.reason == unread and lines.is_due(unread):
             fields = {"entry": record.entry, "because": record.because, "so_far": lines.so_far[unread]}
             LOGGER.warning("the owner of a pod was not read", extra={"fields": fields})
@@ -167,3 +167,8 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
         return uvloop.new_event_loop
     return None
+
+
+def _log(message: str, **fields: object) -> None:
+    """Log a line with fields at level info."""
+    LOGGER.info(message, extra={"fields": fields})

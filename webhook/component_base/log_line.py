@@ -1,6 +1,8 @@
 """A log record as one line of JSON: time, level, a constant message, the error where there is one, then fields.
 
 Invariant: a text in a line has at most TEXT_MAX_CHARS, because a caller or an object can be the source of it.
+
+Anybody who can connect causes some lines as often as they like: OnceAMinute says which of these are written.
 """
 
 from __future__ import annotations
@@ -8,7 +10,10 @@ from __future__ import annotations
 import logging
 import sys
 import traceback
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +22,7 @@ import msgspec
 ENCODER: Final = msgspec.json.Encoder()
 TEXT_MAX_CHARS: Final = 1200  # a sentence of 1,024 characters, and what a line says around it
 _CUT: Final = "..."
+_REPEAT: Final = timedelta(minutes=1)
 
 
 class JSONFormatter(logging.Formatter):
@@ -29,11 +35,23 @@ class JSONFormatter(logging.Formatter):
         return f"{text[:-1]},{ENCODER.encode(fields).decode()[1:]}" if fields else text
 
 
-def write_to_stderr(level: int) -> None:
-    """Write what this process and its libraries log from now on, at this level and above."""
+@contextmanager
+def written_to_stderr(level: int) -> Iterator[None]:
+    """Write what this process and its libraries log in this block, at this level and above.
+
+    Afterwards logging is as it was: a handler that stayed would write to a stream that somebody may have closed.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JSONFormatter())
-    logging.basicConfig(level=level, handlers=[handler], force=True)
+    root = logging.getLogger()
+    handlers, before = root.handlers, root.level
+    root.handlers = [handler]
+    root.setLevel(level)
+    try:
+        yield
+    finally:
+        root.handlers = handlers
+        root.setLevel(before)
 
 
 def head(record: logging.LogRecord) -> dict[str, Any]:
@@ -62,3 +80,24 @@ def raised_at(error: BaseException) -> list[str]:
 def failure(error: BaseException) -> dict[str, Any]:
     """Return the log fields of an error: type and code locations. Its message could quote what a caller sent."""
     return {"error": type(error).__name__, "at": raised_at(error)}
+
+
+class OnceAMinute:
+    """Lines by key, of which there must be few. `so_far`: how many there were, by key.
+
+    Each line has the count so far, so that the next line tells how many were left out.
+    """
+
+    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.so_far: Counter[str] = Counter()
+        self._now = now
+        self._logged_at: dict[str, datetime] = {}
+
+    def is_due(self, key: str) -> bool:
+        """Count a line, and return whether to write it: it is the first of its key for a minute."""
+        self.so_far[key] += 1
+        now, before = self._now(), self._logged_at.get(key)
+        if before is not None and now < before + _REPEAT:
+            return False
+        self._logged_at[key] = now
+        return True

@@ -33,7 +33,7 @@ from webhook.reunite.placing import hostname_of, why_not_home
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Writer, Written
 from webhook.settings import vm_names
-from webhook.telemetry.log import start_log
+from webhook.telemetry.record import written_log
 
 _EVENTS: Final = 500  # in one run; the next run writes those that are left
 _ROLE: Final = "kubevirt-coschedule-reunite"
@@ -67,8 +67,8 @@ async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: Te
     one = Run(cluster, settings, time.time(), None if settings.dry_run == "client" else writer)
     await one.decide(origin)
     if api.in_pod:
-        start_log("info")
-        output.log(one.reports, dry_run=settings.dry_run != "none")
+        with written_log("info"):
+            output.log(one.reports, dry_run=settings.dry_run != "none")
     else:
         one.show(origin, stdout)
     lost = await one.write_events(writer) if writes_events else ""

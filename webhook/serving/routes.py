@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 
 from aiohttp import web
 
-from webhook.component_base.once_a_minute import OnceAMinute
+from webhook.component_base.log_line import OnceAMinute
 from webhook.component_base.server.application import application, shown
 from webhook.core.api.admission_review import BadReview, uid_of
 from webhook.telemetry.record import LOGGER

@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from msgspec import Struct
 
-from webhook.component_base.once_a_minute import OnceAMinute
+from webhook.component_base.log_line import OnceAMinute
 from webhook.component_base.pem import BadCertificate, Problem, check_pair, load_certificates
 from webhook.telemetry.record import LOGGER
 

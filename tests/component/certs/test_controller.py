@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from msgspec import structs
-from support.drivers.logging_here import logging_as_before
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import NOW, POLICY, SECOND, MemoryCluster, configuration, secret
 from support.fakes.certs_controller import Killed, Objects, Said, controller, keep
@@ -21,7 +20,7 @@ from certs.controller import READ_EVERY, Clock, Controller, ControllerStatus
 from certs.pki import Servable
 from webhook.component_base.health import Check
 from webhook.component_base.kubeconfig import BadKubeconfig
-from webhook.component_base.log_line import write_to_stderr
+from webhook.component_base.log_line import written_to_stderr
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
 AUTHORITY = certs_cluster.made()
@@ -161,25 +160,12 @@ async def test_the_controller_slows_down_if_another_client_undoes_its_writes() -
     assert sum("change back after each write" in message for message in said.messages) == 1
 
 
-async def test_a_client_that_empties_the_bundle_now_and_then_is_named_once() -> None:
-    """However long after the bundle was found correct."""
-    objects, said = Objects(issued(), NOW), Said()
-    keeper = controller(objects, said)
-    for _ in range(3):
-        objects.cluster.edit_configuration(configuration(b""))
-        for _ in range(2):
-            await keeper.reconcile(objects)
-    assert said.messages.count("authority published") == 3
-    assert sum("does another client write the caBundle?" in message for message in said.messages) == 1
-
-
 async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """No private key in any line of a rotation, tracebacks included."""
     objects = Objects(MemoryCluster(None, configuration(b"garbage")), NOW)
     objects.until = NOW + SECOND
     keeper = controller(objects, run.note)
-    with logging_as_before():
-        write_to_stderr(logging.INFO)
+    with written_to_stderr(logging.INFO):
         with pytest.raises(Killed):
             await keeper.run()
         shown = ValueError(objects.cluster.state(), objects.cluster.writes)

@@ -19,7 +19,7 @@ from webhook.objects.cluster import Cluster
 from webhook.objects.documents import read_documents
 from webhook.objects.objects import read_objects
 from webhook.serving.routes import webhook_application
-from webhook.telemetry import log
+from webhook.telemetry import record as log
 
 CONTENT: Final = "what-only-the-owner-of-a-pod-may-read"
 UID: Final = "705ab4f5-6393-11e8-b7cc-42010a800002"
@@ -96,7 +96,7 @@ async def test_a_call_is_logged_with_its_uid_and_without_a_secret(
     logged: Logged, tmp_path: Path, asked: dict[str, Any], status: int, level: log.LogLevel
 ) -> None:
     """Names of objects only: no environment, images, labels, annotations, tokens or users."""
-    log.start_log(level)
+    logged.start(level)
     assert await answered(json.dumps(asked).encode(), manifests(), tmp_path) == status
     lines = logged.text()
     assert len(lines) == (0 if (asked, level) == (BODIES["another object"][0], "info") else 1)
@@ -105,7 +105,7 @@ async def test_a_call_is_logged_with_its_uid_and_without_a_secret(
 
 async def test_bad_reviews_are_logged_once_a_minute(logged: Logged, tmp_path: Path) -> None:
     """Whatever is wrong with them. The line has the count so far, and each has its answer."""
-    log.start_log("info")
+    logged.start("info")
     handler = webhook_application(admit_functions(manifests(), Policy(), log.write))
     async with listening(handler, tmp_path) as server:
         sentences = {(await server.ask(request(body))).sentence for body in (b"[]", b"{", b"{}") * 10}
@@ -116,7 +116,7 @@ async def test_bad_reviews_are_logged_once_a_minute(logged: Logged, tmp_path: Pa
 
 async def test_a_failure_of_ours_does_not_quote_the_pod(logged: Logged, tmp_path: Path) -> None:
     """Two lines with the uid: the error's type and locations, and the admission. Its message can quote the pod."""
-    log.start_log("debug")
+    logged.start("debug")
     assert await answered(json.dumps(review(secretive())).encode(), Broken(), tmp_path) == 200
     failed, admission = logged.text()
     assert "RuntimeError" in failed
@@ -131,7 +131,7 @@ async def test_a_failure_outside_an_admission_does_not_quote_the_call(logged: Lo
     async def failing(_body: bytes, _deadline: float) -> bytes:
         raise RuntimeError(CONTENT)
 
-    log.start_log("debug")
+    logged.start("debug")
     async with listening(webhook_application({PATH: failing}), tmp_path) as server:
         assert (await server.ask(request(b"{}"))).status == 500
     [line] = logged.lines()
@@ -142,7 +142,7 @@ async def test_a_failure_outside_an_admission_does_not_quote_the_call(logged: Lo
 @pytest.mark.parametrize("body", [b"", b"{", b'{"request":{"uid":1}}', b"\xff"], ids=repr)
 async def test_a_call_without_a_uid_is_logged_as_that(logged: Logged, tmp_path: Path, body: bytes) -> None:
     """There is nothing to look for, and the line says that."""
-    log.start_log("info")
+    logged.start("info")
     assert await answered(body, manifests(), tmp_path) == 400
     [line] = logged.lines()
     assert (line["message"], line["uid"]) == ("bad review", None)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
 
-from webhook.telemetry.record import LOGGER
+from webhook.telemetry.record import LogLevel, written_log
 
 
 class Logged:
     """The lines of this process."""
 
-    def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
-        self._capture = capture
+    def __init__(self, capture: pytest.CaptureFixture[str], stack: ExitStack) -> None:
+        self._capture, self._stack = capture, stack
+
+    def start(self, level: LogLevel) -> None:
+        """Log at this level until the end of the context."""
+        self._stack.enter_context(written_log(level))
 
     def text(self) -> list[str]:
         """Return the lines since the last call."""
@@ -29,21 +32,7 @@ class Logged:
 
 
 @contextmanager
-def logging_as_before() -> Iterator[None]:
-    """Restore logging at the end, whatever changes it."""
-    root = logging.getLogger()
-    before, levels = root.handlers[:], (root.level, LOGGER.level)
-    root.handlers[:] = []  # pytest's own: they must not be closed
-    try:
-        yield
-    finally:
-        root.handlers[:] = before
-        root.setLevel(levels[0])
-        LOGGER.setLevel(levels[1])
-
-
-@contextmanager
 def logging_here(capture: pytest.CaptureFixture[str]) -> Iterator[Logged]:
-    """Set up the log of this process until the end of the context."""
-    with logging_as_before():
-        yield Logged(capture)
+    """The log of this process, which a test starts."""
+    with ExitStack() as stack:
+        yield Logged(capture, stack)

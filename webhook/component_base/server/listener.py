@@ -24,7 +24,7 @@ from typing import Any, Final, cast
 from aiohttp import web
 
 from webhook.component_base.errors import UserError
-from webhook.component_base.once_a_minute import OnceAMinute
+from webhook.component_base.log_line import OnceAMinute
 from webhook.component_base.options import Address
 from webhook.component_base.server.connection import CLOSE_SECONDS, DEFAULT_LIMITS, Connection, Limits
 

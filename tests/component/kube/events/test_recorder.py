@@ -17,7 +17,6 @@ from webhook.core.admit import Answer, Entry
 from webhook.core.api.affinity import is_node_name
 from webhook.core.observe.events import Outcome
 from webhook.kube.events import DEFAULT_EVENT_LIMITS, EventRecorder
-from webhook.telemetry.log import start_log
 
 # What is written.
 
@@ -144,7 +143,7 @@ async def test_what_the_queue_does_not_hold_is_counted(api: Api, writing: Writin
 
 async def test_an_answer_that_makes_no_event_is_still_the_answer(api: Api, writing: Writing, logged: Logged) -> None:
     """The recorder logs the fault with the request's uid, and takes the next answer."""
-    start_log("info")
+    logged.start("info")
     broken = replace_decision(answer())
     async with recording(api) as events:
         events.record(broken, Entry.VIRT_LAUNCHER)
@@ -179,7 +178,7 @@ async def test_queued_events_are_written_before_the_end(api: Api, writing: Writi
 
 async def test_the_end_does_not_wait_for_a_server_that_is_silent(api: Api, writing: Writing, logged: Logged) -> None:
     """The recorder waits 2 s at most. It counts and logs the Events that are left."""
-    start_log("info")
+    logged.start("info")
     async with recording(api) as events:
         with writing.fault(silent):
             for number in range(3):

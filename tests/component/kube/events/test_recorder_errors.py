@@ -20,7 +20,6 @@ from webhook.component_base.client.api import Api
 from webhook.core.admit import Entry
 from webhook.core.observe.events import Outcome
 from webhook.core.opt_in import Policy
-from webhook.telemetry.log import start_log
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +44,7 @@ async def test_an_event_that_can_not_be_written_is_dropped(  # noqa: PLR0917 - a
     server: ApiServer, api: Api, writing: Writing, logged: Logged, fault: Handler, outcome: Outcome
 ) -> None:
     """The recorder counts the Event, logs one line, and writes the next Event."""
-    start_log("info")
+    logged.start("info")
     async with recording(api, IMPATIENT) as events:
         with writing.fault(fault):
             events.record(answer(), Entry.VIRT_LAUNCHER)

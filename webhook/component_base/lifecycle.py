@@ -1,20 +1,22 @@
 """The life of a process that serves: its background tasks, by name, and the signals that end it.
 
 No background task may end before `stop`. If a task returns, raises or is canceled, then the data that it updates
-becomes old. So the webhook logs and counts that, and ends the process. The kubelet then starts a new one.
+becomes old. So the process logs and counts that, and ends. The kubelet then starts a new one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 from collections import Counter
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, Final
 
-from webhook.component_base.health import Check
-from webhook.telemetry.record import LOGGER
+from webhook.component_base.log_line import failure
+
+LOGGER: Final = logging.getLogger(__name__)
 
 
 class Background:
@@ -56,14 +58,9 @@ class Background:
             return
         self.failures[task.get_name()] += 1
         because = "it was cancelled" if task.cancelled() else "it failed" if error else "it returned"
-        fields = {"task": task.get_name(), "because": because}
-        LOGGER.error("a background task ended, so the process ends", exc_info=error, extra={"fields": fields})
+        fields = {"task": task.get_name(), "because": because, **(failure(error) if error else {})}
+        LOGGER.error("a background task ended, so the process ends", extra={"fields": fields})
         self.failed.set()
-
-
-def shutdown_check(stopping: asyncio.Event) -> Check:
-    """Return the check that makes /readyz fail at the signal, so that new callers go to another replica."""
-    return Check("shutdown", ok=False, detail="shutting down") if stopping.is_set() else Check("shutdown", ok=True)
 
 
 def set_on_signal(stopping: asyncio.Event) -> asyncio.Event:
@@ -94,8 +91,3 @@ async def wait_for_first(*events: asyncio.Event) -> None:
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()
-
-
-def log_info(message: str, **fields: object) -> None:
-    """Log a line with fields at level info."""
-    LOGGER.info(message, extra={"fields": fields})
