@@ -102,7 +102,7 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     "Another pod reads the page or `/metrics`": (
         "component/page/test_page_state.py::test_the_page_answers_only_on_the_loopback_address",
         "component/page/test_page_state.py::test_a_foreign_name_is_refused",
-        "component/telemetry/test_metrics.py::test_another_method_is_refused",
+        "component/app/test_health.py::test_health_names_what_failed",
     ),
     "A user writes a wrong or hostile annotation": (
         "apiserver/test_fail_open.py::test_a_bad_value_is_a_warning",

@@ -10,7 +10,6 @@ from contextlib import closing
 from datetime import UTC, datetime
 from http.client import HTTPConnection
 from pathlib import Path
-from socket import create_server
 
 import pytest
 from support.drivers.serving import port_of, spawned, until_logged
@@ -20,13 +19,6 @@ from certs import cli, pki
 from certs.pki import Pair
 
 pytestmark = pytest.mark.slow
-
-
-def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each with its purpose."""
-    assert cli.main(["--help"]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert all(f"{name} {command.get_short_help_str()}" in told for name, command in cli.COMMANDS.commands.items())
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS.commands)
@@ -122,17 +114,3 @@ def test_keep_waits_for_a_cluster_that_does_not_answer_until_a_signal(tmp_path: 
         process.send_signal(signal.SIGTERM)
         assert process.wait(MAX_WAIT_SECONDS) == 0
     assert until_logged(process, tmp_path / "log", "stopped")
-
-
-def test_keep_says_an_address_that_is_taken(tmp_path: Path) -> None:
-    """The sentence says what to do."""
-    (tmp_path / "config").write_text(
-        '{"current-context":"x","contexts":[{"name":"x","context":{"cluster":"x","user":"x"}}],'
-        '"clusters":[{"name":"x","cluster":{"server":"http://127.0.0.1:1"}}],"users":[{"name":"x","user":{}}]}'
-    )
-    with closing(create_server(("127.0.0.1", 0))) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        words = ["-m", "certs", "keep", "--kubeconfig", str(tmp_path / "config"), "--listen", address]
-        with spawned([sys.executable, *words], tmp_path / "log") as process:
-            assert process.wait(MAX_WAIT_SECONDS) == 2
-    assert f"Error: can't listen on {address}: " in (tmp_path / "log").read_text()

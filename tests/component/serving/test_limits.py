@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final
 
 import pytest
 from support.drivers.http_calls import PATH, request
 from support.fakes.wire import Wire, listening
-from support.objects import builders
 
-from webhook.app.handler import admit_function
-from webhook.component_base.log_line import JSONFormatter
 from webhook.component_base.server.connection import Limits
-from webhook.core.opt_in import Policy
 from webhook.serving.routes import webhook_application
-from webhook.telemetry.record import AdmissionRecord
 
 pytestmark = pytest.mark.slow
 
@@ -198,38 +192,3 @@ async def test_a_new_connection_is_refused_if_all_have_calls_in_flight(tmp_path:
         assert (await first.reply()).body == b"1"
         async with await server.connect() as new:
             assert (await new.ask(request(b"2"))).body == b"2"
-
-
-class BrokenView:
-    """A cluster that fails at every question."""
-
-    def view(self) -> Self:
-        """Return this object as its own view."""
-        return self
-
-    def forget(self, *_: object) -> None:
-        """Do nothing: nothing was assumed."""
-
-    def __getattr__(self, question: str) -> Any:
-        raise RuntimeError(f"no {question}\nat all")
-
-
-async def test_a_failure_of_ours_admits_the_pod_unchanged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The VM starts, the answer has the reason, and the log has the error in one line."""
-    noted: list[AdmissionRecord] = []
-    admit = admit_function(BrokenView(), Policy(), noted.append)  # type: ignore[arg-type] # that is the point
-    review = builders.review(builders.virt_launcher_pod(claims=["disk"]))
-    async with listening(webhook_application({PATH: admit}), tmp_path) as server:
-        reply = await server.ask(request(json.dumps(review).encode()))
-    assert b"Traceback" not in reply.body
-    assert reply.response["allowed"] is True
-    assert reply.response["uid"] == review["request"]["uid"]
-    assert reply.response["auditAnnotations"]["decision"] == "unchanged"
-    assert reply.response["auditAnnotations"]["reason"] == "InternalError"
-    assert reply.response.keys().isdisjoint({"patch", "patchType"})
-    [failure] = [JSONFormatter().format(record) for record in caplog.records]
-    assert "\n" not in failure
-    told = json.loads(failure)
-    assert (told["error"], told["uid"]) == ("RuntimeError", review["request"]["uid"])  # its words may quote the pod
-    assert any(place.startswith("owner.py:") for place in json.loads(failure)["at"])
-    assert [record.reason for record in noted] == ["InternalError"]

@@ -182,13 +182,6 @@ def test_old_tls_is_refused(tmp_path: Path, oldest: str, spoken: str, ciphers: s
         assert shake_hands(server, client).version() == agreed
 
 
-def test_http_1_1_is_what_is_spoken(tmp_path: Path) -> None:
-    """A client that also offers HTTP/2 gets HTTP/1.1."""
-    pair = issue(tmp_path)
-    pair.trust.set_alpn_protocols(["h2", "http/1.1"])
-    assert shake_hands(context(pair, datetime.now(UTC)), pair.trust).selected_alpn_protocol() == "http/1.1"
-
-
 NAMED: Final = {
     "the name": (["a.b.svc"], "a.b.svc", True),
     "among others": (["x.example", "a.b.svc", "y.example"], "a.b.svc", True),

@@ -49,15 +49,6 @@ def test_a_swap_while_the_files_are_read_is_seen(mounted: Mounted, swaps: int) -
     assert hook.read() == [pairs[-1].certificate, pairs[-1].key]
 
 
-def test_what_was_wrong_for_a_moment_only_is_no_problem(mounted: Mounted) -> None:
-    """Two files that are written one after the other match in the end."""
-    pair = good()
-    mounted.put({**pair.payload, "tls.key": good().key})
-    files = mounted.files
-    hook = Hook(cert_file=files.cert_file, key_file=files.key_file, after=lambda: mounted.put(pair.payload))
-    assert hook.read() == [pair.certificate, pair.key]
-
-
 def test_a_kubelet_never_shows_a_torn_pair(mounted: Mounted) -> None:
     """Whatever the timing of swaps and checks, there is no problem, and the last pair is served."""
     pairs = [good() for _ in range(10)]

@@ -115,9 +115,14 @@ async def test_bad_reviews_are_logged_once_a_minute(logged: Logged, tmp_path: Pa
 
 
 async def test_a_failure_of_ours_does_not_quote_the_pod(logged: Logged, tmp_path: Path) -> None:
-    """Two lines with the uid: the error's type and locations, and the admission. Its message can quote the pod."""
+    """The VM starts, with the reason. Two lines have the uid: the error's type and locations, and the admission."""
     logged.start("debug")
-    assert await answered(json.dumps(review(secretive())).encode(), Broken(), tmp_path) == 200
+    handler = webhook_application(admit_functions(Broken(), Policy(), log.write))  # type: ignore[arg-type] # its point
+    async with listening(handler, tmp_path) as server:
+        response = (await server.ask(request(json.dumps(review(secretive())).encode()))).response
+    assert (response["allowed"], response["uid"]) == (True, UID)
+    assert response["auditAnnotations"]["reason"] == "InternalError"
+    assert response.keys().isdisjoint({"patch", "patchType"})
     failed, admission = logged.text()
     assert "RuntimeError" in failed
     assert "owner.py:" in failed

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -13,12 +12,13 @@ from typing import Any, Final
 import pytest
 from cryptography import x509
 from prometheus_client.metrics_core import Metric
+from pytest_aiohttp import AiohttpClient
 from support.control_plane.mounted import END, Clock, Mounted, good
 from support.drivers import serving
 from support.drivers.http_calls import PATH, request
-from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, asking, scrape, scraped, told
+from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, asking, scrape, told
 from support.drivers.serving import Client, Serving
-from support.fakes.wire import Wire, plain_wire
+from support.fakes.wire import plain_wire
 from support.objects import builders
 
 from webhook.component_base.health import health_application
@@ -29,39 +29,16 @@ from webhook.serving.certificate import ServingCertificate, certificate_families
 from webhook.telemetry.metrics import process_families
 
 
-def metrics_wire(*sources: Callable[[], Iterable[Metric]]) -> AbstractAsyncContextManager[Wire]:
-    """A connection to a health listener with these metrics."""
-    return plain_wire(health_application(list, partial(expose, new_registry(*sources))))
-
-
-# The endpoint.
-
-
-@pytest.mark.parametrize(("accept", "expected"), [(None, "text/plain; version=0.0.4"), (PROMETHEUS, OPENMETRICS)])
-async def test_metrics_are_served_beside_health(accept: str | None, expected: str) -> None:
-    """In the text format, or in OpenMetrics if the caller asks for it, repeatedly on one connection."""
-    async with metrics_wire(lambda: process_families({})) as wire:
-        for _ in range(2):
-            reply = await wire.ask(asking(accept))
-            assert reply.headers["content-type"].startswith(expected)
-            assert reply.headers["server"] == "kubevirt-coschedule"
-            assert scraped(reply).value("kubevirt_coschedule_build_info") == 1
-
-
-async def test_a_head_gets_no_body() -> None:
-    """HEAD is a GET without the body in the answer."""
-    async with metrics_wire() as wire:
-        await wire.send(asking(method="HEAD").replace(b"HTTP/1.1", b"HTTP/1.0"))
-        head, _, body = (await wire.rest()).partition(b"\r\n\r\n")
-    assert (head.split(b" ")[1], body) == (b"200", b"")
-    assert b"text/plain; version=0.0.4" in head
-
-
-async def test_another_method_is_refused() -> None:
-    """The answer has the permitted methods."""
-    async with metrics_wire() as wire:
-        reply = await wire.ask(asking(method="POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 0\r\n\r\n"))
-    assert (reply.status, reply.headers["allow"]) == (405, "GET,HEAD")
+@pytest.mark.parametrize(("accept", "expected"), [("*/*", "text/plain; version=0.0.4"), (PROMETHEUS, OPENMETRICS)])
+async def test_metrics_are_served_beside_health(aiohttp_client: AiohttpClient, accept: str, expected: str) -> None:
+    """In the text format, or in OpenMetrics if the caller asks for it."""
+    registry = new_registry(lambda: process_families({}))
+    client = await aiohttp_client(health_application(list, partial(expose, registry)))
+    async with client.get("/metrics", headers={"Accept": accept}) as reply:
+        assert reply.headers["Content-Type"].startswith(expected)
+        assert reply.headers["Server"] == "kubevirt-coschedule"
+        found = Scraped.of(reply.headers["Content-Type"], await reply.read())
+    assert found.value("kubevirt_coschedule_build_info") == 1
 
 
 async def test_a_source_that_fails_is_an_http_error_and_no_half_truth() -> None:
@@ -71,7 +48,7 @@ async def test_a_source_that_fails_is_an_http_error_and_no_half_truth() -> None:
         yield counter("reloads", "Some.", (), {(): 1})
         raise RuntimeError(PATH)
 
-    async with metrics_wire(failing) as wire:
+    async with plain_wire(health_application(list, partial(expose, new_registry(failing)))) as wire:
         reply = await wire.ask(asking())
         assert (reply.status, reply.sentence) == (500, "the request failed inside the server; its log says why")
 

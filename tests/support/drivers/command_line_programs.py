@@ -37,15 +37,11 @@ class Program(NamedTuple):
     executable: str
     prints: str  # a command that prints a few lines, without a cluster; {} is a directory
     misspelled: str
-    begun: str  # the first letters of that command, and of no other
-    formats: str = ""  # a command with --output text, yaml or json
 
     def run(self, *words: str, stdout: int = subprocess.PIPE, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
         return ended([sys.executable, "-m", self.module, *words], stdout, **environment)
 
 
-WEBHOOK: Final = Program(
-    "webhook", "kubevirt-coschedule", f"status web01 -n prod-vms --manifests {EXAMPLES}", "statsu", "sta", "explain"
-)
-CERTS: Final = Program("certs", "kubevirt-coschedule-certs", "issue --dir {}", "issu", "iss")
+WEBHOOK: Final = Program("webhook", "kubevirt-coschedule", f"status web01 -n prod-vms --manifests {EXAMPLES}", "statsu")
+CERTS: Final = Program("certs", "kubevirt-coschedule-certs", "issue --dir {}", "issu")
