@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 from support.drivers.serving import ROOT
 from support.drivers.status_runs import Ran
 
@@ -83,3 +84,12 @@ def test_the_scenes_differ() -> None:
         state for scene in SCENES for state, count in page_of(GOLDEN / f"{scene}.yaml")[0]["counts"].items() if count
     }
     assert seen >= {"stuck", "apart", "pending", "free", "together"}
+
+
+def test_an_alert_about_a_vm_leaves_the_remedy_to_status() -> None:
+    """One function makes it: KubeVirt does not start every VM again whose pod is deleted, as an alert had said."""
+    rule = yaml.safe_load((MONITORING / "prometheus-rule.yaml").read_text(encoding="utf-8"))
+    alerts = [each for group in rule["spec"]["groups"] for each in group["rules"] if "alert" in each]
+    told = {each["alert"]: each["annotations"]["description"] for each in alerts if "VM" in each["alert"]}
+    assert set(told) >= {"KubevirtCoscheduleVMApart", "KubevirtCoscheduleVMStuck", "KubevirtCoscheduleVMNotRunning"}
+    assert not [alert for alert, text in told.items() if re.search("kubectl|virtctl", text)]
