@@ -166,9 +166,20 @@ class VirtualMachine(ApiType):
 
 
 class VMINode(ApiType):
-    """VirtualMachineInstanceStatus, as far as a decision reads it."""
+    """VirtualMachineInstanceStatus, as far as the webhook reads it."""
 
     node_name: str | None = None
+    conditions: list[Condition] | None = None
+
+    def condition(self, type_: str) -> Condition | None:
+        """Return the condition of this type; None if there is none."""
+        return next((each for each in self.conditions or () if each.type == type_), None)
+
+    @property
+    def unmigratable(self) -> str:
+        """Why KubeVirt can't migrate the VM, by the condition that virt-handler sets; empty if it can."""
+        found = self.condition(LIVE_MIGRATABLE)
+        return f"{found.reason}: {found.message}" if found and found.status == "False" else ""
 
 
 class VirtualMachineInstance(ApiType):
@@ -224,17 +235,6 @@ class VMIStatus(VMINode):
     evacuation_node_name: str | None = None
     changed_block_tracking: ChangedBlockTracking | None = None
     volume_status: list[VMIVolumeStatus] | None = None
-    conditions: list[Condition] | None = None
     migrated_volumes: list[Present] | None = None
     migration_state: MigrationState | None = None
     fs_freeze_status: str | None = field(default=None, name="fsFreezeStatus")
-
-    def condition(self, type_: str) -> Condition | None:
-        """Return the condition of this type; None if there is none."""
-        return next((each for each in self.conditions or () if each.type == type_), None)
-
-    @property
-    def unmigratable(self) -> str:
-        """Why KubeVirt can't migrate the VM, by the condition that virt-handler sets; empty if it can."""
-        found = self.condition(LIVE_MIGRATABLE)
-        return f"{found.reason}: {found.message}" if found and found.status == "False" else ""

@@ -20,7 +20,7 @@ from webhook.core import refs
 from webhook.core.api.longhorn import Need
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.api.virtual_machine import VirtualMachine, VMIStatus
+from webhook.core.api.virtual_machine import VirtualMachine
 from webhook.core.observe.past_decision import PastDecision, past_decision
 from webhook.core.observe.vm_status import TROUBLED, Remedy, State, VMStatus
 from webhook.core.observe.vm_volumes import bound_or_waiting_since
@@ -159,7 +159,7 @@ def _known(vm: NamespacedName, view: ClusterView) -> _Known:
     vmi = view.get(refs.virtual_machine_instance(vm))
     name, unmigratable = vm.name, ""
     if not isinstance(vmi, NoObject):
-        unmigratable = vmi.status.unmigratable if isinstance(vmi.status, VMIStatus) else ""
+        unmigratable = vmi.status.unmigratable if vmi.status else ""
         if vmi.virtual_machine is None:
             return _Known(vm=None, unmigratable=unmigratable)
         name = vmi.virtual_machine

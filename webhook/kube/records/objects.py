@@ -21,6 +21,7 @@ from webhook.core.api.meta import NAME_MAX_CHARS, Condition, ConfigMap, Namespac
 from webhook.core.api.node import CSINode, Node, NodeStatus, csi_drivers_of
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimStatus
 from webhook.core.api.virtual_machine import (
+    LIVE_MIGRATABLE,
     VM_KIND,
     ClaimSource,
     Devices,
@@ -35,7 +36,7 @@ from webhook.core.api.virtual_machine import (
     Volume,
 )
 from webhook.core.opt_in import kept_value
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, LABEL_CO_SCHEDULE
+from webhook.core.reasons import LABEL_CO_SCHEDULE, SENTENCE_MAX_CHARS
 from webhook.core.scheduler.plugins.volumes import TOPOLOGY_LABELS
 from webhook.core.scheduler.state.node_info import CSIDrivers, allocatable
 from webhook.kube.informer.store import ObjectIndex, namespaced_key
@@ -136,27 +137,34 @@ def config_map(wire: ConfigMap) -> ConfigMap:
 
 
 def virtual_machine(wire: VirtualMachine) -> VirtualMachine:
-    """Return a VirtualMachine with its claims, its failures to start, and its own annotation that is on no template."""
-    template = wire.spec.template.metadata
-    on_template = template is not None and template.annotation(ANNOTATION_CO_SCHEDULE) is not None
-    misplaced = None if on_template else kept_value(wire.metadata.annotation(ANNOTATION_CO_SCHEDULE))
-    annotations = None if misplaced is None else {ANNOTATION_CO_SCHEDULE: misplaced}
+    """Return a VirtualMachine with its claims, its failures to start, and what owns it."""
+    owners = (each for each in wire.metadata.owner_references or () if each.kind)
+    kept = [OwnerReference(kind=kept_name(each.kind or ""), name=kept_name(each.name or "")) for each in owners][:1]
     return VirtualMachine(
-        metadata=_named(wire.metadata, annotations=annotations),
+        metadata=_named(wire.metadata, owner_references=kept or None),
         spec=VirtualMachineSpec(template=VMITemplateSpec(spec=_with_claims(wire.spec.template.spec))),
         status=wire.status,
     )
 
 
 def virtual_machine_instance(wire: VirtualMachineInstance) -> VirtualMachineInstance:
-    """Return a VirtualMachineInstance with its uid, its VM, its claims and its node."""
-    owner = wire.virtual_machine
+    """Return a VirtualMachineInstance with its uid, its VM, its claims, its node, and why KubeVirt can't migrate it."""
+    owner, held = wire.virtual_machine, _unmigratable(wire.status)
     owners = None if owner is None else [OwnerReference(kind=VM_KIND, name=kept_name(owner))]
     return VirtualMachineInstance(
         metadata=_named(wire.metadata, uid=wire.metadata.uid, owner_references=owners),
         spec=_with_claims(wire.spec),
-        status=None if wire.node is None else VMINode(node_name=intern(wire.node)),
+        status=VMINode(node_name=word(wire.node), conditions=held) if wire.node or held else None,
     )
+
+
+def _unmigratable(status: VMINode | None) -> list[Condition] | None:
+    """Return the condition by which KubeVirt can't migrate the VM; None if it has none."""
+    found = status.condition(LIVE_MIGRATABLE) if status else None
+    if found is None or found.status != "False":
+        return None
+    reason, message = kept_name(found.reason or ""), (found.message or "")[:SENTENCE_MAX_CHARS]
+    return [Condition(type=LIVE_MIGRATABLE, status=found.status, reason=reason, message=message)]
 
 
 def _with_claims(spec: VMISpec) -> VMISpec:

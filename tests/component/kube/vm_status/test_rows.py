@@ -11,6 +11,7 @@ import pytest
 from support.fakes.api_server import ApiServer, Cluster, refusing, until
 from support.fakes.live import PATHS, put, running
 from support.objects import builders
+from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 from support.objects.fleets import LATER, LATEST, Clock, served
 from support.objects.fleets import running_pod as launcher
 
@@ -82,6 +83,24 @@ async def test_the_row_of_a_vm_that_is_apart_follows_its_node(
         await put(store, cluster, Kind.NODE, builders.node("node-a"))
         await rows.refresh()
         assert of(rows)[WEB].held is None
+
+
+async def test_no_migration_is_advised_that_kubevirt_can_not_make(
+    store: ClusterCache, cluster: Cluster, rows: VMStatusTracker
+) -> None:
+    """The page says what `status` says, also of what owns the VM."""
+    instance, machine = virtual_machine_instance("web", ["page"], vm="web", node="node-a"), virtual_machine("web")
+    told = {"type": "LiveMigratable", "status": "False", "reason": "DisksNotLiveMigratable", "message": "not shared"}
+    instance["status"]["conditions"] = [told]
+    machine["metadata"]["ownerReferences"] = [{"kind": "VirtualMachinePool", "name": "pool", "uid": "p"}]
+    async with running(store):
+        await put(store, cluster, Kind.VIRTUAL_MACHINE, machine)
+        await put(store, cluster, Kind.VIRTUAL_MACHINE_INSTANCE, instance)
+        await rows.refresh()
+    remedy = of(rows)[WEB].remedy
+    assert remedy is not None
+    assert remedy.sentence.startswith("KubeVirt can't live-migrate the VM (DisksNotLiveMigratable: not shared); ")
+    assert remedy.sentence.endswith("; VirtualMachinePool pool owns the VirtualMachine, and can undo what you do to it")
 
 
 async def test_since_is_the_time_of_the_pass_if_no_object_has_it(

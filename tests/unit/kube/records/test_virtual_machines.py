@@ -9,7 +9,7 @@ import pytest
 from support.fakes.watching import RESOURCES
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
+from webhook.core.observe.remedy import owner_of
 from webhook.core.view import Kind
 from webhook.kube.wire import Decoders
 
@@ -36,10 +36,19 @@ def test_nothing_else_of_a_vm_is_kept() -> None:
     assert stored(Kind.VIRTUAL_MACHINE, described) == stored(Kind.VIRTUAL_MACHINE, virtual_machine("db", ["disk"]))
 
 
-def test_an_annotation_in_the_wrong_place_is_kept() -> None:
-    """That of the VM itself, unless its template has one."""
+def test_what_owns_a_vm_is_kept() -> None:
+    """A command on a VM of a VirtualMachinePool can be undone by the pool, and the page says so."""
     described = virtual_machine("db")
-    described["metadata"]["annotations"] = {ANNOTATION_CO_SCHEDULE: "true"}
-    assert stored(Kind.VIRTUAL_MACHINE, described).metadata.annotation(ANNOTATION_CO_SCHEDULE) == "true"
-    described["spec"]["template"]["metadata"] = {"annotations": {ANNOTATION_CO_SCHEDULE: "required"}}
-    assert stored(Kind.VIRTUAL_MACHINE, described).metadata.annotation(ANNOTATION_CO_SCHEDULE) is None
+    owner = {"apiVersion": "pool.kubevirt.io/v1alpha1", "kind": "VirtualMachinePool", "name": "web", "uid": "p"}
+    described["metadata"]["ownerReferences"] = [owner]
+    assert owner_of(stored(Kind.VIRTUAL_MACHINE, described)) == "VirtualMachinePool web"
+
+
+@pytest.mark.parametrize(("status", "why"), [("False", "DisksNotLiveMigratable: not shared"), ("True", ""), (None, "")])
+def test_why_a_vm_can_not_be_migrated_is_kept(status: str | None, why: str) -> None:
+    """The page advised a migration, and `status` said that KubeVirt can't do it."""
+    described = virtual_machine_instance("db", node="node-a")
+    told = {"type": "LiveMigratable", "status": status, "reason": "DisksNotLiveMigratable", "message": "not shared"}
+    described["status"]["conditions"] = [{"type": "Ready", "status": "True"}, *([told] if status else [])]
+    found = stored(Kind.VIRTUAL_MACHINE_INSTANCE, described).status
+    assert (found.unmigratable, found.node_name, bool(found.conditions)) == (why, "node-a", bool(why))
