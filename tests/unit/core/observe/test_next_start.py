@@ -78,29 +78,55 @@ def test_the_share_manager_follows_a_vm_whose_share_manager_is_stopped() -> None
     assert (found(pod, objects=objects).state, start(pod, objects).followed) == (State.FREE, True)
 
 
-@pytest.mark.parametrize(
-    ("pod", "objects", "has"),
-    [
-        pytest.param(
-            launcher("root", nodeName="node-a"), disk("root", access_modes=["ReadWriteOnce"]), False, id="RWO"
-        ),
-        pytest.param(launcher(nodeName="node-a"), [], False, id="no claim"),
-        pytest.param(
-            launcher("root", nodeName="node-a"), [*disk("root"), *served("root", "node-a")], True, id="a share-manager"
-        ),
-    ],
-)
-def test_a_vm_has_a_share_manager_or_none(pod: Pod, objects: list[Object], *, has: bool) -> None:
-    """Without one, nothing could be gained."""
-    assert has_share_manager(found(pod, objects=objects).volumes) is has
-
-
 def test_a_share_manager_is_known_by_its_pod_alone() -> None:
     """Somebody who may not read ShareManagers still sees the pod: the VM must not be counted as one without."""
     share_manager = ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", "root"))
     view = cluster(*NODES, *disk("root"), *served("root", "node-b"))
     unread = ViewWithGaps(view, {share_manager: NoObject.UNAVAILABLE})
     assert has_share_manager(volumes_of(launcher("root", nodeName="node-a"), unread))
+
+
+NO_NFS = {"RequiredPackages": "PackagesNotInstalled: Missing packages: [nfs-common]"}
+CONFINED = {"shareManagerNodeSelector": "storage:true"}
+
+
+def confined(name: str) -> list[Object]:
+    """A claim and its volume, whose StorageClass confines its share-manager."""
+    return [
+        builders.persistent_volume_claim(name, volume_name=f"pv-{name}"),
+        builders.persistent_volume(f"pv-{name}", claim=name, handle=name, attributes=CONFINED),
+    ]
+
+
+def test_a_node_on_which_no_vm_starts_promises_no_gain() -> None:
+    """Kubelet there can mount no volume of a share-manager (longhorn/longhorn#2058)."""
+    node = builders.longhorn_node("node-b", conditions=NO_NFS)
+    objects = [
+        *disk("root"),
+        *served("root", "node-b"),
+        builders.node("node-b"),
+        builders.longhorn_node("node-a"),
+        node,
+    ]
+    start = next_start_of(launcher("root", nodeName="node-a"), cluster(*objects))
+    assert (start.gains, start.cause) == (False, "the node has no NFS client")
+    assert start.sentence.startswith("would gain nothing now: ")
+
+
+@pytest.mark.parametrize(
+    ("objects", "followed"),
+    [
+        pytest.param(confined("root"), False, id="confined"),
+        pytest.param(disk("root"), True, id="not confined"),
+        pytest.param([*confined("root"), *disk("data")], True, id="one of two"),
+    ],
+)
+def test_a_share_manager_that_is_confined_may_be_unable_to_follow(objects: list[Object], *, followed: bool) -> None:
+    """By the StorageClass parameter shareManagerNodeSelector, which its volume has."""
+    stopped = [builders.share_manager(name, state="stopped") for name in ("root", "data")]
+    view = cluster(*NODES, *objects, *stopped)
+    start = next_start_of(launcher("root", "data", nodeName="node-a"), view)
+    assert (start.followed, start.gains) == (followed, followed)
 
 
 META: Object = {"name": "db01", "namespace": "vms"}
