@@ -14,7 +14,8 @@ from support.drivers.serving import ROOT
 
 from webhook import cli
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
-from webhook.objects.documents import Document, read_file
+from webhook.objects.documents import Document
+from webhook.objects.files import read_file
 
 STATES: Final = {"apart": ["db01"], "free": ["cold01", "win01"], "stuck": ["erp01"], "together": ["web01"]}
 

@@ -16,11 +16,10 @@ from msgspec.structs import replace
 from webhook.component_base.errors import UserError
 from webhook.component_base.start import interrupts_raised
 from webhook.kube.collect import collect_at_terminal
-from webhook.objects.bundle import BUNDLE_API_VERSION, BUNDLE_KIND, ClusterBundle
-from webhook.objects.kept import as_json, with_options
+from webhook.objects.kept import as_json
 from webhook.objects.kinds import KINDS, POD, WEBHOOK_POD, APIResource
 from webhook.objects.objects import ObjectStore
-from webhook.objects.parts import parts_of_all
+from webhook.objects.parts import ClusterBundle, parts_of_all
 from webhook.settings import BundleSettings
 
 _LIST_START: Final = b'{"apiVersion":"v1","kind":"List","items":[\n'
@@ -53,7 +52,7 @@ def run(settings: BundleSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     made = found.bundle
     assert made  # noqa: S101 - for the type checker: what was collected has a record
     made = replace(made, lists=[replace(each, objects=counts[each.resource]) for each in made.lists])
-    pieces = _pieces([_header(made), *chain.from_iterable(kept.values())])
+    pieces = _pieces([msgspec.json.encode(made), *chain.from_iterable(kept.values())])
     unread = [f"{each.resource}: {each.problem}" for each in made.lists if each.problem]
     if settings.file == _STDOUT:
         stdout.write(b"".join(pieces).decode())
@@ -80,18 +79,8 @@ def _kept(found: ObjectStore, kind: APIResource[Any]) -> list[bytes]:
     """What stays of the objects of a kind, as JSON."""
     stated = {"apiVersion": kind.api_version, "kind": kind.kind}
     serving = found.of(WEBHOOK_POD) if kind is POD else {}
-    kept = {key: as_json(each) for key, each in found.of(kind).items()}
-    return [
-        msgspec.json.encode(stated | (with_options(each, serving[key]) if key in serving else each))
-        for key, each in kept.items()
-        if each
-    ]
-
-
-def _header(made: ClusterBundle) -> bytes:
-    """The record as a JSON object."""
-    head: dict[str, Any] = {"apiVersion": BUNDLE_API_VERSION, "kind": BUNDLE_KIND, "metadata": {"name": "bundle"}}
-    return msgspec.json.encode(head | msgspec.to_builtins(made))
+    kept = (as_json(serving.get(key, each)) for key, each in found.of(kind).items())
+    return [msgspec.json.encode(stated | each) for each in kept if each]
 
 
 def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:

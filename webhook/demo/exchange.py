@@ -32,7 +32,8 @@ from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.opt_in import Policy
 from webhook.explain.pod import entry_of
 from webhook.objects.cluster import Cluster
-from webhook.objects.documents import BadDocument, read_file
+from webhook.objects.documents import BadDocument
+from webhook.objects.files import read_file
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.routes import webhook_application
 from webhook.serving.tls import TLSFiles

@@ -34,10 +34,8 @@ from webhook.explain.explanation import AffinityChange, Evidence, NodeResult, Po
 from webhook.explain.request import PodRequest
 from webhook.explain.vm import running_pods
 from webhook.invocation import Invocation
-from webhook.objects.api.webhooks import CONFIGURATION
 from webhook.objects.cluster import Cluster
-from webhook.objects.documents import BadDocument
-from webhook.objects.fields import field_at
+from webhook.objects.documents import BadDocument, field_at
 from webhook.objects.kinds import (
     CONFIG_MAP,
     CSI_NODE,
@@ -48,7 +46,6 @@ from webhook.objects.kinds import (
     VIRT_LAUNCHER_POD,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
-    WEBHOOK_CONFIGURATION,
 )
 from webhook.objects.webhook_settings import WebhookSettings
 
@@ -145,7 +142,6 @@ def _answer(
         "pods and nodes": cluster.want(NODE, LONGHORN_NODE, UNFINISHED_POD, CSI_NODE, VIRTUAL_MACHINE_INSTANCE),
         "who else uses the volumes": "" if entry is Entry.SHARE_MANAGER else cluster.want_users(namespace),
     }
-    cluster.look_up(WEBHOOK_CONFIGURATION, CONFIGURATION)
     if settings.policy.shortlist and len(cluster.node_names()) > SCORED_WHOLE_NODES:
         lists["whether cluster-autoscaler runs"] = cluster.want(CONFIG_MAP)
     snapshot = cluster.snapshot()
@@ -197,8 +193,8 @@ def _share_manager_lists(body: bytes, cluster: Cluster) -> list[str]:
         found = cluster.ask(lambda view: view.volume_claims(volume))
         return () if isinstance(found, NoObject) else found
 
-    if not claims() and not cluster.has_all(PERSISTENT_VOLUME):
-        unlisted = cluster.want(PERSISTENT_VOLUME)  # that of a restored volume has another name
+    if not claims():  # the PersistentVolume of a restored volume has another name
+        unlisted = cluster.want(PERSISTENT_VOLUME)
         if unlisted:
             return [f"a PersistentVolume with another name than {volume} ({unlisted})"]
     kinds = (VIRT_LAUNCHER_POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)

@@ -12,8 +12,7 @@ from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.pod import Pod
 from webhook.core.patch.decision_patch import as_created
 from webhook.explain.explanation import Subject
-from webhook.objects.documents import Document
-from webhook.objects.fields import as_fields
+from webhook.objects.documents import Document, as_fields
 
 V1_POD: Final = ("v1", "Pod")
 REVIEW_KIND: Final = (admission_review.API_VERSION, admission_review.KIND)

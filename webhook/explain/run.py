@@ -32,6 +32,7 @@ from webhook.invocation import Invocation
 from webhook.objects import documents
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument, Document
+from webhook.objects.files import read_file
 from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.webhook_settings import WebhookSettings, webhook_settings
 from webhook.settings import ExplainSettings, opt_in_all_unknown
@@ -162,7 +163,7 @@ def _of_name(
 
 def _read(source: str, stdin: TextIO) -> list[Document]:
     if source != _STDIN:
-        return list(documents.read_file(Path(source)))
+        return list(read_file(Path(source)))
     try:
         text = stdin.read()
     except UnicodeDecodeError as error:

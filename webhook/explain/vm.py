@@ -21,7 +21,8 @@ from webhook.explain.explanation import RunningPod, Subject, VMExplanation
 from webhook.invocation import Invocation
 from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import VIRT_LAUNCHER_POD
-from webhook.objects.vm_rows import AnyVM, pods_of_vms, vm_row
+from webhook.objects.kubevirt import AnyVM
+from webhook.objects.vm_rows import pods_of_vms, vm_row
 from webhook.objects.webhook_settings import WebhookSettings
 from webhook.vms.item import item_of, with_next_start
 

@@ -20,10 +20,9 @@ from webhook.core.api.meta import utc_text
 from webhook.kube import reader
 from webhook.kube.reader import WITHOUT_KUBECONFIG, connect_for_terminal
 from webhook.kube.wire import Decoders
-from webhook.objects.bundle import BundleList, ClusterBundle
 from webhook.objects.kinds import APIResource
 from webhook.objects.objects import ObjectStore
-from webhook.objects.parts import Part
+from webhook.objects.parts import BundleList, ClusterBundle, Part
 
 _LIST_SECONDS: Final = 120.0  # for one kind: 50,000 pods of 20 KB each are 1 GB
 _AT_ONCE: Final = 8  # lists

@@ -24,7 +24,7 @@ from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import KINDS_OF_VMS, ClusterView, Kind, NoObject, Ref
 from webhook.kube import reader
 from webhook.kube.collect import read_part
-from webhook.objects.cluster import Cluster, Listed
+from webhook.objects.cluster import Cluster
 from webhook.objects.documents import Document
 from webhook.objects.kinds import OF_CORE, POD, UNFINISHED_POD, VIRT_LAUNCHER_POD, APIResource
 from webhook.objects.objects import ObjectStore
@@ -89,19 +89,12 @@ class LiveCluster(Cluster):
             self.forget_indexes()
         return self._lists[key]
 
-    def look_up(self, kind: APIResource[_T], name: str, namespace: str = "") -> Listed[_T]:
-        """Return the object of that name, or nothing if it does not exist. One GET."""
-        key = NamespacedName(namespace, name)
-        if self.objects.get(kind, name, namespace) is None and (kind.title, key) not in self._reads:
-            self._run(self._read(kind, key))
-        found = self.objects.get(kind, name, namespace)
-        if found is not None:
-            return Listed([found])
-        return Listed(problem=self._reads.get((kind.title, key), ""))
-
     def why_unread(self, kind: APIResource[Any], name: str) -> str:
-        """Read this cluster-wide object. Returns why it can't be read; empty if it was, or if there is none."""
-        return self.look_up(kind, name).problem
+        """Read this cluster-wide object, once. Returns why it can't be read; empty if it was, or if there is none."""
+        key = NamespacedName("", name)
+        if self.objects.get(kind, name) is None and (kind.title, key) not in self._reads:
+            self._run(self._read(kind, key))
+        return self._reads.get((kind.title, key), "")
 
     def find(self, kind: APIResource[_T], name: str, namespace: str, named: str) -> _T:
         """Return the object of that name; by a list of its name if the user may list and not get it."""

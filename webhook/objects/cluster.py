@@ -1,46 +1,45 @@
-"""Cluster: what was collected of a cluster, from where and when, and what could not be read. Commands ask it.
+"""Cluster: what was collected of a cluster, and what could not be read. Commands ask it, and core sees it as its view.
 
-webhook.objects.collected_view is what core sees of it. webhook.kube.live_cluster is a cluster that reads on.
+Invariant: nothing is ever missing here. An object that was not read is absent, unless it is known of its kind that it
+could not be listed. webhook.kube.live_cluster is a cluster that reads on where something is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
-from msgspec import Struct
-
-from webhook.component_base.errors import did_you_mean
 from webhook.core import refs
 from webhook.core.api import kubevirt
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.longhorn import Need
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.pod import Pod
+from webhook.core.api.pod import Pod, uses
 from webhook.core.decision import Pin
-from webhook.core.view import ClusterView, NoObject
-from webhook.objects.collected_view import CollectedView
-from webhook.objects.documents import BadDocument
-from webhook.objects.kinds import (
-    PERSISTENT_VOLUME,
-    UNFINISHED_POD,
-    VIRTUAL_MACHINE,
-    VIRTUAL_MACHINE_INSTANCE,
-    APIResource,
-)
-from webhook.objects.objects import load_objects
+from webhook.core.listed_snapshot import ListedSnapshot
+from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
+from webhook.core.view import KINDS_OF_VMS, ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
+from webhook.objects import kinds
+from webhook.objects.files import load_objects
+from webhook.objects.indexes import UserIndex, count_pods, index_users, nodes_max
+from webhook.objects.kinds import OF_CORE, APIResource
+from webhook.objects.objects import ObjectStore
 
 _T = TypeVar("_T")
 
 
-class Listed(Struct, Generic[_T], frozen=True):
-    """All objects of a list; or none, with the `problem` that explains why they could not be listed."""
+class Cluster:
+    """A cluster that was read once (webhook.core.view.ClusterView)."""
 
-    items: Sequence[_T] = ()
-    problem: str = ""
-
-
-class Cluster(CollectedView):
-    """A cluster that was read once."""
+    def __init__(self, objects: ObjectStore, *, longhorn_namespace: str) -> None:
+        """Take what was read; `longhorn_namespace` is that of Longhorn's objects."""
+        self.objects = objects
+        self.longhorn_namespace = longhorn_namespace
+        self._snapshot: ListedSnapshot | SnapshotUnavailable | None = None
+        self._virt_launchers: list[Pod] | None = None
+        self._users: UserIndex | None = None
 
     @classmethod
     def load(cls, path: Path, *, longhorn_namespace: str) -> Cluster:
@@ -65,19 +64,29 @@ class Cluster(CollectedView):
         """Return the answer to a question about what was read."""
         return question(self)
 
-    def has_all(self, kind: APIResource[Any]) -> bool:
-        """Return whether all objects of a kind were read."""
-        return not self._unread(kind)
+    # What was not read. A live cluster reads it.
 
-    def want(self, *kinds: APIResource[Any], namespace: str = "") -> str:
+    def _unread(self, kind: APIResource[Any], namespace: str = "") -> str:  # noqa: ARG002 - for a live cluster
+        """Why the objects of a kind were not all read; empty if they were."""
+        return self.objects.unread(kind)
+
+    def _vms_unread(self, kind: APIResource[Any], namespace: str) -> str:  # noqa: ARG002 - for a live cluster
+        """Why it is unknown which objects of this kind of KubeVirt's exist; empty if it is known."""
+        return self.objects.problem(kind)
+
+    def want(self, *wanted: APIResource[Any], namespace: str = "") -> str:
         """Have all objects of these kinds. Returns why they can't be had; empty if they are there."""
-        return next((problem for kind in kinds if (problem := self._unread(kind, namespace))), "")
+        return next((problem for kind in wanted if (problem := self._unread(kind, namespace))), "")
 
     def want_users(self, namespace: str) -> str:
         """Have who uses the volumes of a namespace's claims. Returns as `want` does."""
-        pods = () if self.has_all(UNFINISHED_POD) else (UNFINISHED_POD,)
-        of_namespace = self.want(VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, *pods, namespace=namespace)
-        return of_namespace or self.want(PERSISTENT_VOLUME)
+        pods = (kinds.UNFINISHED_POD,) if self._unread(kinds.UNFINISHED_POD) else ()
+        vms = kinds.VIRTUAL_MACHINE, kinds.VIRTUAL_MACHINE_INSTANCE
+        return self.want(*vms, *pods, namespace=namespace) or self.want(kinds.PERSISTENT_VOLUME)
+
+    def why_unread(self, kind: APIResource[Any], name: str) -> str:  # noqa: ARG002 - for a live cluster
+        """Have a cluster-wide object. Returns why it could not be read; empty if it was, or if there is none."""
+        return self.objects.unread(kind)
 
     def find(self, kind: APIResource[_T], name: str, namespace: str, named: str) -> _T:
         """Return the object of that name. `named`: as the user called it.
@@ -85,40 +94,137 @@ class Cluster(CollectedView):
         Raises:
             UserError: the object does not exist or can't be read.
         """
-        unreadable = self.objects.unreadable.get((kind.title, NamespacedName(namespace, name)))
-        if unreadable:
-            raise unreadable
-        found = self.objects.get(kind, name, namespace)
-        if found is not None:
+        return self.objects.find(kind, name, namespace, named)
+
+    # The ClusterView.
+
+    @property
+    def missing(self) -> Collection[Ref]:
+        """Return no object: everything was read."""
+        return ()
+
+    def without_reads(self) -> ClusterView:
+        """Return itself: nothing is read here."""
+        return self
+
+    def get(self, ref: ObjectRef[ObjectT]) -> ObjectT | NoObject:
+        """Return this object."""
+        found: Any
+        if ref.kind is Kind.VIRT_LAUNCHERS_ON_NODE:
+            found = self._virt_launchers_on(ref)
+        else:
+            kind = OF_CORE[ref.kind]
+            found = self.objects.get(kind, ref.name, self._namespace(kind, ref))
+            if found is None:
+                found = self._absent(ref, kind)
+        known: ObjectT | NoObject = found
+        return known
+
+    def _namespace(self, kind: APIResource[Any], ref: Ref) -> str:
+        return self.longhorn_namespace if kind.of_longhorn else ref.key.namespace
+
+    def _virt_launchers_on(self, ref: Ref) -> Sequence[Pod] | NoObject:
+        if self._unread(kinds.VIRT_LAUNCHER_POD):
+            return NoObject.UNAVAILABLE
+        namespace, node = ref.key
+        pods = self.all_virt_launchers()
+        return [pod for pod in pods if pod.metadata.namespace == namespace and pod.spec.node_name == node]
+
+    def _absent(self, ref: Ref, kind: APIResource[Any]) -> NoObject:  # noqa: ARG002 - for a live cluster
+        """Why this object is not there."""
+        return NoObject.UNAVAILABLE if self.read_error(ref) else NoObject.NOT_FOUND
+
+    def read_error(self, ref: Ref) -> str:
+        """Return why the objects of this kind could not be listed."""
+        kind = OF_CORE[ref.kind]
+        return self._vms_unread(kind, "") if ref.kind in KINDS_OF_VMS else self._unread(kind)
+
+    def why_no_owner(self, ref: Ref, uid: str) -> NoObject | None:
+        """Return None if this object has this uid, or if the files do not say which objects of its kind exist."""
+        if self.assumes(ref.kind):
+            return None
+        found: Any = self.get(ref)
+        if isinstance(found, NoObject):
             return found
-        if problem := self.objects.problem(kind):
-            raise BadDocument(
-                f"{named}: {self.origin}: {problem}; expected the object in these files, or in one of its own: "
-                "--filename FILE"
-            )
-        raise BadDocument(
-            f"{named}: no {kind.kind} {name} in namespace {namespace} of {self.origin}"
-            f"{self._elsewhere(kind, name, namespace) or '; check the name and --namespace'}"
+        return None if found.metadata.uid == uid else NoObject.NOT_FOUND
+
+    def assumes(self, kind: Kind) -> bool:
+        """Whether any owner of this kind counts as existing: the files have no object of the kind."""
+        return not self.objects.bundle and bool(self.objects.problem(OF_CORE[kind]))
+
+    def staleness(self) -> None:
+        """Return None: what was read once is not out of date."""
+
+    def has_longhorn_nodes(self) -> bool:
+        """Return whether any nodes.longhorn.io exist in Longhorn's namespace, or may exist."""
+        found = self.objects.within(kinds.LONGHORN_NODE, self.longhorn_namespace)
+        return bool(found or self._unread(kinds.LONGHORN_NODE))
+
+    def all_longhorn_nodes_lack(self, need: Need) -> bool:
+        """Return whether each nodes.longhorn.io says so; False if they could not all be read."""
+        nodes = self.objects.within(kinds.LONGHORN_NODE, self.longhorn_namespace).values()
+        return not self._unread(kinds.LONGHORN_NODE) and all(node.certainly_lacks(need) for node in nodes)
+
+    def node_names(self) -> list[str]:
+        """Return the names of all nodes, sorted."""
+        return sorted(key.name for key in self.objects.of(kinds.NODE))
+
+    def usable_nodes(self) -> int:
+        """Count the nodes that are Ready and not cordoned."""
+        return sum(node.usable for node in self.objects.of(kinds.NODE).values())
+
+    def has_autoscaler(self) -> bool:
+        """Return whether Karpenter made any of the nodes, or cluster-autoscaler writes its status or may do so."""
+        from_karpenter = any(node.from_karpenter for node in self.objects.of(kinds.NODE).values())
+        return from_karpenter or bool(self.objects.of(kinds.CONFIG_MAP) or self._unread(kinds.CONFIG_MAP))
+
+    def snapshot(self) -> ListedSnapshot | SnapshotUnavailable:
+        """Return the snapshot of pods and nodes; SnapshotUnavailable if no node has status.allocatable."""
+        if self._snapshot is None:
+            counted: tuple[APIResource[Any], ...] = (kinds.NODE, kinds.POD, kinds.CSI_NODE)
+            unread = next(filter(None, map(self._unread, counted)), "")
+            rule = partial(nodes_max, self, self.longhorn_namespace)
+            self._snapshot = SnapshotUnavailable(unread) if unread else count_pods(self.objects, rule)
+        return self._snapshot
+
+    def all_virt_launchers(self) -> Sequence[Pod]:
+        """Return all virt-launcher pods."""
+        if self._virt_launchers is None:
+            pods = self.objects.of(kinds.POD).values()
+            self._virt_launchers = [pod for pod in pods if pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER]
+        return self._virt_launchers
+
+    def _index(self) -> UserIndex:
+        if self._users is None:
+            self._users = index_users(self.objects)
+        return self._users
+
+    def forget_indexes(self) -> None:
+        """Make the indexes again at the next question, because objects were added."""
+        self._virt_launchers = self._users = None
+
+    def volume_claims(self, volume: str) -> list[NamespacedName] | NoObject:
+        """Return the claims of the PersistentVolumes that have this CSI volume handle."""
+        claims = self._index().claims_of(volume)
+        if not claims and self.get(refs.persistent_volume(volume)) is NoObject.UNAVAILABLE:
+            return NoObject.UNAVAILABLE
+        return claims
+
+    def virt_launchers(self, claim: NamespacedName) -> list[Pod] | NoObject:
+        """Return the virt-launcher pods that use this claim."""
+        if self._unread(kinds.VIRT_LAUNCHER_POD, claim.namespace):
+            return NoObject.UNAVAILABLE
+        pods = self.all_virt_launchers()
+        return [pod for pod in pods if pod.metadata.namespace == claim.namespace and uses(pod, claim.name)]
+
+    def users_of(self, volume: str, claim: NamespacedName) -> VolumeUsers:
+        """Return who uses this volume by way of the claim, of what was read."""
+        vms = (
+            self._vms_unread(kind, claim.namespace) for kind in (kinds.VIRTUAL_MACHINE, kinds.VIRTUAL_MACHINE_INSTANCE)
         )
-
-    def _elsewhere(self, kind: APIResource[Any], name: str, namespace: str) -> str:
-        """Return where the object is, or the name that the user may have meant; empty if neither is known."""
-        described, vmis = self.objects.of(kind), self.objects.of(VIRTUAL_MACHINE_INSTANCE)
-        if kind is VIRTUAL_MACHINE and NamespacedName(namespace, name) in vmis:
-            return f"; there is a VirtualMachineInstance without one: vmi/{name}"
-        others = sorted(key.namespace for key in described if key.name == name)
-        if others:
-            return f"; there is one in namespace {others[0]}: -n {others[0]}"
-        return did_you_mean(name, (key.name for key in described if key.namespace == namespace))
-
-    def look_up(self, kind: APIResource[_T], name: str, namespace: str = "") -> Listed[_T]:
-        """Return the object of that name; nothing if it does not exist; a problem if that is not known."""
-        found = self.objects.get(kind, name, namespace)
-        return Listed([found]) if found is not None else Listed(problem=self.objects.problem(kind))
-
-    def why_unread(self, kind: APIResource[Any], name: str) -> str:  # noqa: ARG002 - for a live cluster
-        """Return why a cluster-wide object could not be read; empty if it was, or if there is none."""
-        return self.objects.unread(kind)
+        volumes, pods = self._unread(kinds.PERSISTENT_VOLUME), self._unread(kinds.POD, claim.namespace)
+        unknown = next(filter(None, vms), "") or volumes or pods
+        return self._index().users_of(volume, claim, unknown)
 
     # What `serve` asks.
 
@@ -138,7 +244,7 @@ class Cluster(CollectedView):
 
     def has_vm(self, namespace: str, name: str) -> bool:
         """Return whether there is a VirtualMachineInstance of this name, or may be one."""
-        if self.objects.bundle or self.objects.of(VIRTUAL_MACHINE_INSTANCE):
+        if self.objects.bundle or self.objects.of(kinds.VIRTUAL_MACHINE_INSTANCE):
             return self.get(refs.virtual_machine_instance(NamespacedName(namespace, name))) is not NoObject.NOT_FOUND
         of_pods = ((pod.metadata.namespace or "default", kubevirt.vm_name(pod)) for pod in self.all_virt_launchers())
         return (namespace, name) in of_pods

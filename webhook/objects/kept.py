@@ -3,8 +3,7 @@
 The types of webhook.objects.kinds have these fields. What these types take whole is narrowed here: annotations,
 arguments of containers, messages of conditions and attributes of storage. Invariant: a field that no type and no list
 here names is left out. So no command and no Secret can be in a bundle. The only environment variables are those of the
-webhook's options. A share-manager
-pod of an encrypted volume has the passphrase in its environment (longhorn-manager,
+webhook's options. A share-manager pod of an encrypted volume has the passphrase in its environment (longhorn-manager,
 controller/share_manager_controller.go, createPodManifest).
 """
 
@@ -25,11 +24,9 @@ from webhook.core.live_migration.migration import ANNOTATION_EVACUATION, ANNOTAT
 from webhook.core.live_migration.vm import CHANGES, PAUSED
 from webhook.core.observe import events
 from webhook.core.reasons import LABEL_CO_SCHEDULE
-from webhook.objects.api.kubevirt import VirtualMachineInstance
-from webhook.objects.api.longhorn import LONGHORN_VERSION, Setting
-from webhook.objects.api.serve_options import only_options
-from webhook.objects.api.webhooks import CONFIGURATION, ServePod, WebhookConfiguration
-from webhook.objects.fields import as_fields
+from webhook.objects.documents import as_fields, field_at
+from webhook.objects.installed import CONFIGURATION, LONGHORN_VERSION, ServeContainer, Setting, WebhookConfiguration
+from webhook.objects.kubevirt import VirtualMachineInstance
 
 _Meta = TypeVar("_Meta", bound=ObjectMeta)
 _OURS: Final = "kubevirt-scheduler/"
@@ -53,13 +50,6 @@ def as_json(found: Any) -> dict[str, Any] | None:
     return None if narrowed is None else as_fields(narrowed)
 
 
-def with_options(pod: dict[str, Any], webhook: ServePod) -> dict[str, Any]:
-    """Return what stays of a pod of the webhook: with the options that decide, of its arguments and environment."""
-    kept = zip(pod["spec"]["containers"], only_options(webhook), strict=True)
-    containers = [fields | (as_fields(options) if options else {}) for fields, options in kept]
-    return {**pod, "spec": {**pod["spec"], "containers": containers}}
-
-
 def _narrowed(found: Any) -> Any:
     match found:
         case Pod():
@@ -74,7 +64,7 @@ def _narrowed(found: Any) -> Any:
         case Setting():
             return found if found.metadata.name == LONGHORN_VERSION else None
         case WebhookConfiguration():
-            return found if found.metadata.name == CONFIGURATION else None
+            return _configuration(found) if found.metadata.name == CONFIGURATION else None
         case VirtualMachineInstance(status=VMIStatus() as status):
             conditions = [each for each in status.conditions or () if each.type in _CONDITIONS]
             return replace(found, status=replace(status, conditions=conditions or None))
@@ -106,7 +96,15 @@ def _pod(pod: Pod) -> Pod:
     return replace(pod, spec=spec, status=status)
 
 
+def _configuration(found: WebhookConfiguration) -> WebhookConfiguration:
+    """Keep the namespace of the webhook that the API server calls."""
+    namespaces = [field_at(each, "clientConfig", "service", "namespace") for each in found.webhooks or ()]
+    return replace(found, webhooks=[{"clientConfig": {"service": {"namespace": each}}} for each in namespaces])
+
+
 def _container(container: Container, *, served: bool) -> Container:
+    if isinstance(container, ServeContainer):
+        return replace(container.only_options(), image=None)
     options = {name: container.option(name) for name in _OPTIONS} if served else {}
     args = [word for name, value in options.items() if value is not None for word in (name, value)]
     return replace(container, args=args or None, image=container.image if served else None)

@@ -19,28 +19,26 @@ from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
 from webhook.core.live_migration.kubevirt import KubeVirt
 from webhook.core.live_migration.migration import Migration
 from webhook.core.observe.events import ReuniteEvent
+from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.view import Kind
-from webhook.objects.api import kubevirt
-from webhook.objects.api.longhorn import Setting
-from webhook.objects.api.webhooks import POD_LABELS, ServePod, WebhookConfiguration
+from webhook.objects import kubevirt
+from webhook.objects.installed import ServePod, Setting, WebhookConfiguration
 
 _T = TypeVar("_T")
-_STORAGE: Final = "storage.k8s.io/v1"
 
 
-class APIResource(Struct, Generic[_T], frozen=True, eq=False, kw_only=True):
+class APIResource(Struct, Generic[_T], frozen=True, eq=False):
     """One kind, as metav1.APIResource names it.
 
     Attributes:
         kind: as in an object.
         plural: as in a path.
-        api_version: group and version, as in an object.
         type: of its objects.
+        api_version: group and version, as in an object.
         namespaced: whether its objects are in namespaces.
         selector: the label selector of the objects that are read; empty for all.
         fields: their field selector.
         of_longhorn: whether only those of Longhorn's namespace are read.
-        product: what installs the kind.
         for_core: whether a decision can't do without the kind. Then an object with a field of a wrong type is an error.
         part: what the selected part of the kind is called; empty for the whole kind.
     """
@@ -53,7 +51,6 @@ class APIResource(Struct, Generic[_T], frozen=True, eq=False, kw_only=True):
     selector: str = ""
     fields: str = ""
     of_longhorn: bool = False
-    product: str = "Kubernetes"
     for_core: bool = True
     part: str = ""
 
@@ -61,6 +58,11 @@ class APIResource(Struct, Generic[_T], frozen=True, eq=False, kw_only=True):
     def group(self) -> str:
         """The API group; empty for that of Kubernetes' core."""
         return self.api_version.rpartition("/")[0]
+
+    @property
+    def product(self) -> str:
+        """What installs the kind."""
+        return {"longhorn.io": "Longhorn", "kubevirt.io": "KubeVirt"}.get(self.group, "Kubernetes")
 
     @property
     def title(self) -> str:
@@ -82,74 +84,45 @@ class APIResource(Struct, Generic[_T], frozen=True, eq=False, kw_only=True):
         return "/".join(filter(None, (self.prefix, within, self.plural, name)))
 
 
-def _longhorn(kind: str, plural: str, type_: type[_T], *, for_core: bool = True) -> APIResource[_T]:
-    return APIResource(
-        kind=kind,
-        plural=plural,
-        type=type_,
-        api_version=LONGHORN_API_VERSION,
-        of_longhorn=True,
-        product="Longhorn",
-        for_core=for_core,
-    )
+def _pods(part: str, type_: type[_T], labels: Mapping[str, str], **more: Any) -> APIResource[_T]:
+    """A part of the pods: those with these labels."""
+    selector = ",".join(f"{name}={value}" for name, value in labels.items())
+    return APIResource("Pod", "pods", type_, selector=selector, part=part, **more)
+
+
+def _longhorn(kind: str, plural: str, type_: type[_T], **more: Any) -> APIResource[_T]:
+    return APIResource(kind, plural, type_, LONGHORN_API_VERSION, of_longhorn=True, **more)
 
 
 def _kubevirt(kind: str, plural: str, type_: type[_T]) -> APIResource[_T]:
-    return APIResource(
-        kind=kind, plural=plural, type=type_, api_version=KUBEVIRT_API_VERSION, product="KubeVirt", for_core=False
-    )
+    return APIResource(kind, plural, type_, KUBEVIRT_API_VERSION, for_core=False)
 
 
-NODE: Final = APIResource(kind="Node", plural="nodes", type=node.Node, namespaced=False)
-POD: Final = APIResource(kind="Pod", plural="pods", type=Pod)
+NODE: Final = APIResource("Node", "nodes", node.Node, namespaced=False)
+POD: Final = APIResource("Pod", "pods", Pod)
 _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"  # as kube-scheduler: other pods use no node
-UNFINISHED_POD: Final = APIResource(kind="Pod", plural="pods", type=Pod, fields=_UNFINISHED)
-VIRT_LAUNCHER_POD: Final = APIResource(
-    kind="Pod",
-    plural="pods",
-    type=Pod,
-    selector=f"{LABEL_APP}={VIRT_LAUNCHER}",
-    fields=_UNFINISHED,
-    part="virt-launcher pods",
+UNFINISHED_POD: Final = APIResource("Pod", "pods", Pod, fields=_UNFINISHED)
+VIRT_LAUNCHER_POD: Final = _pods("virt-launcher pods", Pod, {LABEL_APP: VIRT_LAUNCHER}, fields=_UNFINISHED)
+SHARE_MANAGER_POD: Final = _pods(
+    "share-manager pods", Pod, {LABEL_LONGHORN_COMPONENT: longhorn.SHARE_MANAGER}, of_longhorn=True
 )
-SHARE_MANAGER_POD: Final = APIResource(
-    kind="Pod",
-    plural="pods",
-    type=Pod,
-    selector=f"{LABEL_LONGHORN_COMPONENT}={longhorn.SHARE_MANAGER}",
-    of_longhorn=True,
-    part="share-manager pods",
-)
-WEBHOOK_POD: Final = APIResource(
-    kind="Pod",
-    plural="pods",
-    type=ServePod,
-    selector=",".join(f"{name}={value}" for name, value in POD_LABELS.items()),
-    part="pods of the webhook",
-    for_core=False,
-)
+WEBHOOK_POD: Final = _pods("pods of the webhook", ServePod, REPLICA_LABELS, for_core=False)
 PERSISTENT_VOLUME_CLAIM: Final = APIResource(
-    kind="PersistentVolumeClaim", plural="persistentvolumeclaims", type=storage.PersistentVolumeClaim
+    "PersistentVolumeClaim", "persistentvolumeclaims", storage.PersistentVolumeClaim
 )
 PERSISTENT_VOLUME: Final = APIResource(
-    kind="PersistentVolume", plural="persistentvolumes", type=storage.PersistentVolume, namespaced=False
+    "PersistentVolume", "persistentvolumes", storage.PersistentVolume, namespaced=False
 )
-CSI_NODE: Final = APIResource(
-    kind="CSINode", plural="csinodes", type=node.CSINode, api_version=_STORAGE, namespaced=False
-)
-NAMESPACE: Final = APIResource(kind="Namespace", plural="namespaces", type=meta.Namespace, namespaced=False)
-CONFIG_MAP: Final = APIResource(
-    kind="ConfigMap",
-    plural="configmaps",
-    type=meta.ConfigMap,
-    # A rule with resourceNames allows list and watch with this selector only (apiserver requestinfo.go).
-    fields=f"metadata.name={meta.CLUSTER_AUTOSCALER_STATUS}",
-)
+CSI_NODE: Final = APIResource("CSINode", "csinodes", node.CSINode, "storage.k8s.io/v1", namespaced=False)
+NAMESPACE: Final = APIResource("Namespace", "namespaces", meta.Namespace, namespaced=False)
+# A rule with resourceNames allows list and watch with this selector only (apiserver requestinfo.go).
+_AUTOSCALER: Final = f"metadata.name={meta.CLUSTER_AUTOSCALER_STATUS}"
+CONFIG_MAP: Final = APIResource("ConfigMap", "configmaps", meta.ConfigMap, fields=_AUTOSCALER)
 WEBHOOK_CONFIGURATION: Final = APIResource(
-    kind="MutatingWebhookConfiguration",
-    plural="mutatingwebhookconfigurations",
-    type=WebhookConfiguration,
-    api_version="admissionregistration.k8s.io/v1",
+    "MutatingWebhookConfiguration",
+    "mutatingwebhookconfigurations",
+    WebhookConfiguration,
+    "admissionregistration.k8s.io/v1",
     namespaced=False,
     for_core=False,
 )
@@ -161,9 +134,7 @@ SHARE_MANAGER: Final = _longhorn("ShareManager", "sharemanagers", longhorn.Share
 LONGHORN_NODE: Final = _longhorn("Node", "nodes", longhorn.LonghornNode)
 VOLUME_ATTACHMENT: Final = _longhorn("VolumeAttachment", "volumeattachments", longhorn.VolumeAttachment)
 SETTING: Final = _longhorn("Setting", "settings", Setting, for_core=False)
-EVENT: Final = APIResource(
-    kind="Event", plural="events", type=ReuniteEvent, fields=f"involvedObject.kind={VMI_KIND}", for_core=False
-)
+EVENT: Final = APIResource("Event", "events", ReuniteEvent, fields=f"involvedObject.kind={VMI_KIND}", for_core=False)
 
 KINDS: Final[tuple[APIResource[Any], ...]] = (
     NODE,

@@ -1,28 +1,24 @@
 """ObjectStore: the objects of a cluster that was read once, by kind and name; and what could not be read.
 
-webhook.kube.collect reads them at an API server, and `read_objects` from files. Invariant: an object is there
+webhook.kube.collect reads them at an API server, and webhook.objects.files from files. Invariant: an object is there
 once.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec import Struct
 
-from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, NamespacedName, ObjectMeta, utc_text
-from webhook.objects.api.webhooks import CONFIGURATION, POD_LABELS
-from webhook.objects.bundle import BUNDLE_API_VERSION, BUNDLE_KIND, ClusterBundle
-from webhook.objects.documents import BadDocument, Document, read_file
+from webhook.component_base.errors import did_you_mean
+from webhook.core.api.meta import NamespacedName, ObjectMeta, utc_text
+from webhook.objects.documents import BadDocument
+from webhook.objects.installed import CONFIGURATION
 from webhook.objects.kinds import (
-    CONFIG_MAP,
     KINDS,
     POD,
     VIRTUAL_MACHINE,
@@ -30,20 +26,11 @@ from webhook.objects.kinds import (
     WEBHOOK_CONFIGURATION,
     WEBHOOK_POD,
     APIResource,
-    find_kind,
 )
+from webhook.objects.parts import ClusterBundle
 
 _T = TypeVar("_T")
-_PODS: Final = "Pod"
-_SUFFIXES: Final = (".yaml", ".yml", ".json")
 _VMS: Final[tuple[APIResource[Any], ...]] = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
-_KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml")
-
-
-class _Named(Struct, frozen=True):
-    """An object of which only the name is read here."""
-
-    metadata: ObjectMeta
 
 
 class ObjectStore:
@@ -71,16 +58,16 @@ class ObjectStore:
 
     def add(self, kind: APIResource[Any], found: Any) -> None:
         """Add an object, in place of an earlier one of this name. Without a namespace it is in `default`."""
-        meta = found.metadata
-        self._found[_key(kind)][NamespacedName(_namespace(kind, meta), meta.name or "")] = found
+        title, name = key_of(kind, found.metadata)
+        self._found[title][name] = found
 
     def of(self, kind: APIResource[_T]) -> Mapping[NamespacedName, _T]:
         """Return the objects of a kind. The namespace of a cluster-wide object is empty."""
-        return self._found[_key(kind)]
+        return self._found[_title(kind)]
 
     def get(self, kind: APIResource[_T], name: str, namespace: str = "") -> _T | None:
         """Return the object of that name, or None."""
-        found: _T | None = self._found[_key(kind)].get(NamespacedName(namespace, name))
+        found: _T | None = self._found[_title(kind)].get(NamespacedName(namespace, name))
         return found
 
     def within(self, kind: APIResource[_T], namespace: str) -> dict[str, _T]:
@@ -89,8 +76,8 @@ class ObjectStore:
 
     @property
     def size(self) -> int:
-        """How many objects there are of the kinds that a decision needs, and of KubeVirt's."""
-        return sum(len(self.of(kind)) for kind in KINDS if kind.for_core or kind.product == "KubeVirt")
+        """How many objects there are."""
+        return sum(len(self.of(kind)) for kind in KINDS)
 
     def configuration(self) -> Mapping[str, Any]:
         """Return the configuration of the installed webhook, as JSON; empty if there is none."""
@@ -109,7 +96,7 @@ class ObjectStore:
         """
         if self.bundle:
             return self.bundle.problem(kind)
-        keys = {_key(each) for each in (_VMS if kind in _VMS else (kind,))}
+        keys = {_title(each) for each in (_VMS if kind in _VMS else (kind,))}
         known = any(map(self._found.get, keys)) or any(key in keys for key, _ in self.unreadable)
         return "" if known else f"no {kind.kind} is described"
 
@@ -120,119 +107,44 @@ class ObjectStore:
             return self.files
         return f"{self.files}, made of {self.bundle.cluster} at {self.bundle.at}" if self.files else self.bundle.cluster
 
+    def find(self, kind: APIResource[_T], name: str, namespace: str, named: str) -> _T:
+        """Return the object of that name. `named`: as the user called it.
 
-def load_objects(path: Path) -> ObjectStore:
-    """Return the objects of a file, or of the .yaml, .yml and .json files of a directory and of those in it.
+        Raises:
+            BadDocument: the object is not described, or can't be read.
+        """
+        if unreadable := self.unreadable.get((kind.title, NamespacedName(namespace, name))):
+            raise unreadable
+        found = self.get(kind, name, namespace)
+        if found is not None:
+            return found
+        if problem := self.problem(kind):
+            raise BadDocument(
+                f"{named}: {self.origin}: {problem}; expected the object in these files, or in one of its own: "
+                "--filename FILE"
+            )
+        raise BadDocument(
+            f"{named}: no {kind.kind} {name} in namespace {namespace} of {self.origin}"
+            f"{self._elsewhere(kind, name, namespace) or '; check the name and --namespace'}"
+        )
 
-    Raises:
-        BadDocument: there is no file, or objects can't be read. Each message has file and line.
-    """
-    problems: list[str] = []
-
-    def documents() -> Iterator[Document]:
-        for file in _files(path):
-            try:
-                yield from read_file(file)
-            except BadDocument as error:
-                problems.extend(error.problems)
-
-    try:
-        objects = read_objects(documents())
-    except BadDocument as error:
-        raise BadDocument(*problems, *error.problems) from None
-    if problems:
-        raise BadDocument(*problems)
-    objects.files = str(path)
-    return objects
-
-
-def read_objects(documents: Iterable[Document]) -> ObjectStore:
-    """Return the objects that these documents describe.
-
-    Raises:
-        BadDocument: fields of a wrong type, objects without a name, or two objects of one kind and name. The error has
-            a message for each.
-    """
-    objects = ObjectStore()
-    places: dict[tuple[str, NamespacedName], str] = {}
-    problems: list[str] = []
-    for document in documents:
-        try:
-            _take(objects, document, places)
-        except BadDocument as error:
-            problems += error.problems
-    if problems:
-        raise BadDocument(*problems)
-    return objects
+    def _elsewhere(self, kind: APIResource[Any], name: str, namespace: str) -> str:
+        """Return where the object is, or the name that the user may have meant; empty if neither is known."""
+        described, vmis = self.of(kind), self.of(VIRTUAL_MACHINE_INSTANCE)
+        if kind is VIRTUAL_MACHINE and NamespacedName(namespace, name) in vmis:
+            return f"; there is a VirtualMachineInstance without one: vmi/{name}"
+        others = sorted(key.namespace for key in described if key.name == name)
+        if others:
+            return f"; there is one in namespace {others[0]}: -n {others[0]}"
+        return did_you_mean(name, (key.name for key in described if key.namespace == namespace))
 
 
-def _take(objects: ObjectStore, document: Document, places: dict[tuple[str, NamespacedName], str]) -> None:
-    kind = find_kind(document.api_version, document.kind)
-    if (document.api_version, document.kind) == (BUNDLE_API_VERSION, BUNDLE_KIND):
-        objects.bundle = document.read(ClusterBundle)
-        return
-    if kind is None or _is_other_config_map(kind, document):
-        objects.ignored[f"{document.api_version} {document.kind}"] += 1
-        return
-    try:
-        found, error = document.read(kind.type), None
-    except BadDocument as wrong:
-        if kind.for_core:
-            raise
-        found, error = document.read(_Named), wrong
-    meta = found.metadata
-    if not meta.name:
-        raise BadDocument(f"{document.place}: {document.kind}: metadata.name: got nothing, expected a name")
-    key = _key(kind), NamespacedName(_namespace(kind, meta), meta.name)
-    if key in places:
-        shown = "/".join(filter(None, key[1]))
-        raise BadDocument(f"{document.place}: {document.kind} {shown} is described twice, first in {places[key]}")
-    places[key] = document.place
-    if error:
-        objects.unreadable[key] = error
-    else:
-        objects.add(kind, found)
-    if kind is POD and POD_LABELS.items() <= (meta.labels or {}).items():
-        objects.add(WEBHOOK_POD, document.read(WEBHOOK_POD.type))
-
-
-def _files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise BadDocument(f"{path}: no such file or directory; expected manifests of a cluster")
-    if not path.is_dir():
-        return [path]  # a file, or what a shell makes of <(...)
-    try:
-        files = sorted(f for f in _below(path) if f.suffix in _SUFFIXES and f.name not in _KUSTOMIZATIONS)
-    except OSError as error:
-        raise BadDocument(f"{path}: {error.strerror}; expected a directory of manifests") from None
-    if not files:
-        raise BadDocument(f"{path}: no .yaml, .yml or .json file in this directory; expected manifests of a cluster")
-    return files
-
-
-def _below(path: Path) -> Iterator[Path]:
-    """The files of a directory and of its subdirectories, but those with a dot, as a mounted ConfigMap and git have."""
-
-    def refuse(error: OSError) -> None:
-        raise error
-
-    for directory, below, names in os.walk(path, onerror=refuse):
-        below[:] = [each for each in below if not each.startswith(".")]
-        yield from (Path(directory, name) for name in names)
-
-
-def _is_other_config_map(kind: APIResource[Any], document: Document) -> bool:
-    """Whether this is a ConfigMap that nothing reads, as users have in their files."""
-    metadata = document.value.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    return kind is CONFIG_MAP and name != CLUSTER_AUTOSCALER_STATUS
+def key_of(kind: APIResource[Any], meta: ObjectMeta) -> tuple[str, NamespacedName]:
+    """Return where an object of this kind is stored: by what, and by which name."""
+    return _title(kind), NamespacedName((meta.namespace or "default") if kind.namespaced else "", meta.name or "")
 
 
 @cache
-def _key(kind: APIResource[Any]) -> str:
+def _title(kind: APIResource[Any]) -> str:
     """Pods of all parts are stored together; those of the webhook also by themselves, with their arguments."""
-    return POD.title if kind.kind == _PODS and kind is not WEBHOOK_POD else kind.title
-
-
-def _namespace(kind: APIResource[Any], meta: ObjectMeta) -> str:
-    return (meta.namespace or "default") if kind.namespaced else ""
+    return POD.title if kind.kind == POD.kind and kind is not WEBHOOK_POD else kind.title

@@ -1,15 +1,18 @@
-"""Parts: what the commands read of a cluster, for webhook.kube.collect."""
+"""Parts: what the commands read of a cluster; and the record of how completely that was read (webhook.kube.collect)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.objects import kinds
-from webhook.objects.api.webhooks import CONFIGURATION
+from webhook.objects.installed import CONFIGURATION
 from webhook.objects.kinds import APIResource
+
+BUNDLE: Final = ("kubevirt-scheduler/v1", "Bundle")
+"""Version and kind of a ClusterBundle."""
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -63,3 +66,53 @@ def parts_of_nodes() -> list[Part]:
     """Return what else the nodes of a cluster are evaluated by, and which KubeVirt runs."""
     found = (kinds.LONGHORN_NODE, kinds.CSI_NODE, kinds.UNFINISHED_POD, kinds.KUBEVIRT)
     return [Part(kind=kind) for kind in found]
+
+
+class BundleList(Struct, rename="camel", frozen=True, kw_only=True):
+    """One kind that the program listed.
+
+    Attributes:
+        api_version: of the objects.
+        kind: of the objects.
+        resource: the kind as in an RBAC rule.
+        objects: how many objects are in the bundle.
+        problem: why the objects could not be listed; empty if they were.
+    """
+
+    api_version: str
+    kind: str
+    resource: str
+    objects: int = 0
+    problem: str = ""
+
+
+class ClusterBundle(Struct, rename="camel", frozen=True, kw_only=True):
+    """The record that says where, when and how completely the objects of a cluster were read.
+
+    It is in the file that `bundle` writes. With it what did not exist differs from what could not be read.
+
+    Attributes:
+        cluster: the API server, as the commands name it.
+        at: the time, as RFC 3339.
+        namespace: the default namespace of the user who made the bundle.
+        longhorn_namespace: the namespace from which Longhorn's objects were listed.
+        lists: each kind.
+    """
+
+    api_version: str = BUNDLE[0]
+    kind: str = BUNDLE[1]
+    metadata: dict[str, str] = field(default_factory=lambda: {"name": "bundle"})
+    cluster: str
+    at: str
+    namespace: str
+    longhorn_namespace: str
+    lists: list[BundleList]
+
+    def problem(self, kind: APIResource[Any]) -> str:
+        """Return why the objects of a kind, or of a part of it, could not be listed; empty if they were.
+
+        The bundle of an older version can lack the list of a kind.
+        """
+        listed = {each.resource: each.problem for each in self.lists if each.kind == kind.kind}
+        lacking = f"the bundle has no list of {kind.kind}"
+        return listed.get(kind.title, listed.get(kind.resource, lacking))

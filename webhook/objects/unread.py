@@ -11,9 +11,9 @@ from webhook.core.api.longhorn import SHARE_MANAGER as COMPONENT
 from webhook.core.api.pod import Pod
 from webhook.core.live_migration.kubevirt import minor_version
 from webhook.core.observe.vm_state import is_running_unknown
-from webhook.objects.api.longhorn import LONGHORN_VERSION
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument
+from webhook.objects.installed import LONGHORN_VERSION
 from webhook.objects.kinds import (
     NAMESPACE,
     PERSISTENT_VOLUME,

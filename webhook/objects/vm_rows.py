@@ -23,13 +23,11 @@ from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.reasons import Why
 from webhook.core.scheduler.matching.label_selector import Selector
-from webhook.objects.api.kubevirt import VirtualMachine, VirtualMachineInstance
 from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import EVENT, VIRT_LAUNCHER_POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
-from webhook.objects.vm_rules import meta_of
+from webhook.objects.kubevirt import AnyVM, meta_of
 
 _OVER: Final = ("Succeeded", "Failed")  # kubevirt api/core/v1/types.go, VirtualMachineInstance.IsFinal
-AnyVM = VirtualMachine | VirtualMachineInstance
 
 
 class VMRow(Struct, frozen=True, kw_only=True):

@@ -12,9 +12,8 @@ from msgspec import Struct
 
 from webhook.core.opt_in import Policy, opt_in_all_of
 from webhook.core.reasons import ANNOTATION_OPT_IN_ALL
-from webhook.objects.api.serve_options import UNKNOWN, VALUES, stated_options
-from webhook.objects.api.webhooks import CONFIGURATION
 from webhook.objects.cluster import Cluster
+from webhook.objects.installed import CONFIGURATION, UNKNOWN, VALUES
 from webhook.objects.kinds import WEBHOOK_CONFIGURATION, WEBHOOK_POD
 from webhook.settings import policy_of
 
@@ -50,12 +49,12 @@ class WebhookSettings(Struct, frozen=True, kw_only=True):
 
 def webhook_settings(cluster: Cluster) -> WebhookSettings:
     """Return the settings of the cluster's webhook."""
-    pods = [] if cluster.want(WEBHOOK_POD) else list(cluster.objects.of(WEBHOOK_POD).values())
-    stated = [stated_options(container) for pod in pods if pod.runs for container in pod.containers]
+    pods = () if cluster.want(WEBHOOK_POD) else cluster.objects.of(WEBHOOK_POD).values()
+    stated = [options for pod in pods for options in pod.stated]
     known = {name: _agreed({each[name] for each in stated}) for name in VALUES}
     notes = [f"the webhook's pods differ in --{name}" for name in VALUES if len({each[name] for each in stated}) > 1]
-    found = cluster.look_up(WEBHOOK_CONFIGURATION, CONFIGURATION)
-    if found.items:
+    unread = cluster.why_unread(WEBHOOK_CONFIGURATION, CONFIGURATION)
+    if cluster.objects.configuration():
         annotated = opt_in_all_of(cluster.objects.configuration())
         if known["opt-in-all"] not in (UNKNOWN, annotated):
             notes.append(
@@ -70,7 +69,6 @@ def webhook_settings(cluster: Cluster) -> WebhookSettings:
             f"{cluster.longhorn_namespace}: --longhorn-namespace {where}"
         )
     values = {name: known[name] or allowed[0] for name, allowed in VALUES.items()}
-    unread = cluster.why_unread(WEBHOOK_CONFIGURATION, CONFIGURATION)
     return WebhookSettings(
         policy=policy_of({name.replace("-", "_"): value for name, value in values.items()}),
         assumed=[name for name, value in known.items() if value == UNKNOWN],

@@ -16,9 +16,9 @@ from webhook.core.observe.vm_status import VMStatus
 from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.waits import ReuniteLimits
 from webhook.objects import kinds
-from webhook.objects.api.kubevirt import VirtualMachine, VMISpec
 from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import APIResource
+from webhook.objects.kubevirt import VirtualMachine, VMISpec
 from webhook.objects.parts import Part, parts_of_nodes, parts_of_rows
 from webhook.objects.vm_rows import owner_of_vm
 

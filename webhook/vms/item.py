@@ -14,9 +14,8 @@ from webhook.core.opt_in import Policy, asked_value, label_of
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import ClusterView
 from webhook.invocation import Invocation
-from webhook.objects.api.kubevirt import VirtualMachine
+from webhook.objects.kubevirt import VirtualMachine, hints_of, rules_of, shares_by_virtiofs
 from webhook.objects.vm_rows import VMRow
-from webhook.objects.vm_rules import hints_of, rules_of, shares_by_virtiofs
 
 _NO_POD = "whether the VM runs is not known: its VirtualMachineInstance exists, and no pod of it was found"
 

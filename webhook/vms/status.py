@@ -18,9 +18,9 @@ from webhook.core.observe.vm_status import (
     percent_together,
 )
 from webhook.invocation import Invocation
+from webhook.objects.kubevirt import hints_of
 from webhook.objects.parts import parts_of_rows
 from webhook.objects.vm_rows import VMRow
-from webhook.objects.vm_rules import hints_of
 from webhook.settings import StatusSettings
 from webhook.vms.collected import Collected, collect, exit_code, without_collections
 from webhook.vms.item import item_of

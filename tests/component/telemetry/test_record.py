@@ -17,7 +17,7 @@ from webhook.core.admit import Answer
 from webhook.core.opt_in import Policy
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import read_documents
-from webhook.objects.objects import read_objects
+from webhook.objects.files import read_objects
 from webhook.telemetry.record import admission_record
 
 

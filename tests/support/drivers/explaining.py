@@ -11,7 +11,7 @@ import yaml
 from webhook.explain.run import explain_in
 from webhook.objects import documents
 from webhook.objects.cluster import Cluster
-from webhook.objects.objects import read_objects
+from webhook.objects.files import read_objects
 from webhook.settings import ExplainSettings
 
 OPT_IN = "kubevirt-scheduler/co-schedule"

@@ -25,7 +25,7 @@ from webhook.core.opt_in import Policy
 from webhook.kube.events import DEFAULT_EVENT_LIMITS, EventLimits, EventRecorder
 from webhook.objects.cluster import Cluster as DescribedCluster
 from webhook.objects.documents import read_documents
-from webhook.objects.objects import read_objects
+from webhook.objects.files import read_objects
 
 PATH: Final = "/api/v1/namespaces/vms/events"
 AT: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -19,7 +19,7 @@ from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import Document
-from webhook.objects.objects import read_objects
+from webhook.objects.files import read_objects
 
 LONGHORN_NAMESPACE = "longhorn-system"
 _NOWHERE = yaml.compose("{}")

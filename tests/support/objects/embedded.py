@@ -15,7 +15,7 @@ from support.objects.corpus import Case
 from webhook.core.opt_in import Mode, OptInAll, Policy
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import Document, read_documents
-from webhook.objects.objects import read_objects
+from webhook.objects.files import read_objects
 
 
 def policy(case: Case, *, audit: bool = False) -> Policy:

@@ -15,8 +15,8 @@ from webhook.app.cluster import described_cluster
 from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatuses
-from webhook.objects.bundle import BUNDLE_API_VERSION, BUNDLE_KIND, BundleList, ClusterBundle
 from webhook.objects.kinds import KINDS
+from webhook.objects.parts import BundleList, ClusterBundle
 
 VM = [*disk("root"), *served("root", "node-b"), running_pod("db", "root")]
 
@@ -40,7 +40,7 @@ def test_a_bundle_is_as_old_as_it_is(tmp_path: Path) -> None:
     bundle = ClusterBundle(
         cluster="c", at="2026-01-02T03:04:05Z", namespace="vms", longhorn_namespace=LONGHORN_NAMESPACE, lists=lists
     )
-    statuses = filed(tmp_path, {"apiVersion": BUNDLE_API_VERSION, "kind": BUNDLE_KIND, **msgspec.to_builtins(bundle)})
+    statuses = filed(tmp_path, msgspec.to_builtins(bundle))
     assert (statuses.at, statuses.as_of) == ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z")
 
 

@@ -13,7 +13,7 @@ from support.scenarios.cold_start import created, explain, explained
 
 from webhook.core.api.pod import Pod
 from webhook.core.patch.decision_patch import as_created
-from webhook.objects.fields import as_fields
+from webhook.objects.documents import as_fields
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 ZONE = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}]}

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from webhook.objects.documents import BadDocument, read_file
+from webhook.objects.documents import BadDocument
+from webhook.objects.files import read_file
 
 HEAD = "apiVersion: v1\nkind: Pod\n"
 

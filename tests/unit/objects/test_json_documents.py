@@ -6,6 +6,7 @@ import gzip
 import json
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import Mock
 
 import pytest
 from support.objects import builders
@@ -13,7 +14,8 @@ from support.objects import builders
 from webhook.core.api.pod import Pod
 from webhook.objects import documents
 from webhook.objects.cluster import Cluster
-from webhook.objects.documents import BadDocument, Document, read_documents, read_file
+from webhook.objects.documents import BadDocument, Document, read_documents
+from webhook.objects.files import read_file
 
 OBJECTS: Final = [builders.node("node-a"), builders.share_manager_pod("root"), builders.persistent_volume_claim("root")]
 LIST: Final = {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": OBJECTS}
@@ -43,7 +45,7 @@ def read(text: str) -> list[dict[str, Any]]:
 def test_json_has_the_objects_that_yaml_has(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The YAML parser is never called for it."""
     with monkeypatch.context() as patch:
-        patch.setattr(documents, "_json_objects", lambda _: None)
+        patch.setattr(documents.msgspec.json, "decode", Mock(side_effect=ValueError))
         expected = read(text)
     with monkeypatch.context() as patch:
         patch.setattr(documents, "Loader", None)
@@ -92,7 +94,7 @@ def test_a_fault_has_its_line(item: str, said: str) -> None:
 def test_json_documents_one_after_another_are_named(between: str) -> None:
     """As jq and a loop of kubectl print them. The error spoke of YAML."""
     pod = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}'
-    with pytest.raises(BadDocument, match=r"^f: several JSON documents one after another; expected one, or a List"):
+    with pytest.raises(BadDocument, match=r"^f:\d: a second JSON document; expected one, or a List"):
         list(read_documents(f"{pod}{between}{pod}", "f"))
 
 

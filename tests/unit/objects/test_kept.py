@@ -13,11 +13,9 @@ from webhook.core.api.meta import ConfigMap, Namespace
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.observe.events import ReuniteEvent
-from webhook.objects.api.kubevirt import VirtualMachine
-from webhook.objects.api.longhorn import Setting
-from webhook.objects.api.webhooks import ServePod, WebhookConfiguration
-from webhook.objects.kept import as_json, with_options
-from webhook.objects.vm_rules import _FIELDS, rules_of
+from webhook.objects.installed import ServePod, Setting, WebhookConfiguration
+from webhook.objects.kept import as_json
+from webhook.objects.kubevirt import RULES, VirtualMachine, rules_of
 
 HIDDEN: Final = "hidden"
 Object = dict[str, Any]
@@ -28,7 +26,7 @@ def kept(value: Object, type_: type[Any]) -> Any:
     return as_json(convert(value, type_))
 
 
-def at(path: tuple[str, ...], leaf: Any) -> Object:
+def at(path: list[str], leaf: Any) -> Object:
     """An object with one field; `disks` and other plurals of devices are lists."""
     inner = leaf
     for step in reversed(path):
@@ -46,11 +44,11 @@ LEAVES: Final[dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("path", [path for path, _ in _FIELDS], ids=".".join)
-def test_a_rule_of_a_vm_is_named_alike_of_a_bundle(path: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_of_a_vm_is_named_alike_of_a_bundle(rule: str) -> None:
     """What the rule says is in no bundle where only its name counts."""
-    whole = {"name": HIDDEN, "session": HIDDEN}
-    leaf: Any = LEAVES.get(path[-1], whole)
+    path = rule.split(".")
+    leaf: Any = LEAVES.get(path[-1], {"name": HIDDEN, "session": HIDDEN})
     vm = a_vm("disk")
     vm["spec"]["template"]["spec"] |= at(path, leaf)
     left = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", **kept(vm, VirtualMachine)}
@@ -93,7 +91,7 @@ def test_of_a_pod_of_the_webhook_the_options_that_decide_stay() -> None:
     }
     other = {"name": "proxy", "args": [HIDDEN], "env": [{"name": "KUBEVIRT_COSCHEDULE_MODE", "value": HIDDEN}]}
     pod = {"metadata": {"name": "w"}, "spec": {"containers": [container, other]}}
-    left = with_options(kept(pod, Pod), convert(pod, ServePod))
+    left = kept(pod, ServePod)
     assert HIDDEN not in str(left)
     assert left["spec"]["containers"] == [
         {

@@ -9,11 +9,10 @@ from msgspec import convert
 from support.objects import builders
 
 from webhook.core.opt_in import Policy
-from webhook.objects.api.serve_options import stated_options
-from webhook.objects.api.webhooks import ServeContainer
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import Document
-from webhook.objects.objects import read_objects
+from webhook.objects.files import read_objects
+from webhook.objects.installed import ServeContainer
 from webhook.objects.webhook_settings import WebhookSettings, webhook_settings
 
 Object = dict[str, Any]
@@ -123,4 +122,4 @@ STATED: dict[str, tuple[Object, str]] = {
 @pytest.mark.parametrize(("container", "mode"), STATED.values(), ids=STATED)
 def test_a_value_from_elsewhere_is_not_known(container: Object, mode: str) -> None:
     """Empty: not known."""
-    assert stated_options(convert({"args": ["serve"], **container}, ServeContainer))["mode"] == mode
+    assert convert({"args": ["serve"], **container}, ServeContainer).options["mode"] == mode

@@ -1,6 +1,6 @@
 """KubeVirt's VirtualMachine and VirtualMachineInstance (kubevirt.io/v1), with the fields that core reads of them.
 
-The commands read more fields of the same objects: webhook.objects.api.kubevirt adds them. Upstream source:
+The commands read more fields of the same objects: webhook.objects.kubevirt adds them. Upstream source:
 staging/src/kubevirt.io/api/core/v1 (types.go, schema.go).
 """
 
