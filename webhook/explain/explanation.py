@@ -1,14 +1,19 @@
-"""What `-o json` prints as it is: the explanation of one pod, or of one VM."""
+"""The explanation of one pod, or of one VM, as `-o json` prints it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
+from webhook.core.api.kubevirt import is_finished
+from webhook.core.api.pod import Pod
 from webhook.core.decision import WeightedNode
 from webhook.core.observe.vm_item import VMItem
+from webhook.core.reasons import ANNOTATION_DECISION, Reason
+
+_UNREAD: Final = frozenset(reason.code for reason in Reason if reason.columns.unread)
 
 
 class Subject(Struct, rename="camel", frozen=True, kw_only=True):
@@ -27,6 +32,20 @@ class RunningPod(Struct, rename="camel", frozen=True, kw_only=True):
     phase: str | None
     node: str | None
     decision: str | None
+
+
+def running_pods(pods: Sequence[Pod]) -> list[RunningPod]:
+    """Return the unfinished pods of these, as they are shown."""
+    return [
+        RunningPod(
+            name=pod.metadata.name or "",
+            phase=pod.status.phase if pod.status else None,
+            node=pod.spec.node_name,
+            decision=pod.metadata.annotation(ANNOTATION_DECISION),
+        )
+        for pod in pods
+        if not is_finished(pod)
+    ]
 
 
 class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
@@ -111,8 +130,40 @@ class PodExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
     patch: Sequence[Any]
     affinity: AffinityChange
 
+    @property
+    def asks_for_a_node(self) -> bool:
+        """Whether the webhook asks for a node."""
+        return bool(self.required or self.preferred)
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether what decides could not be read."""
+        return self.reason in _UNREAD
+
+    @property
+    def may_be_opted_in(self) -> bool:
+        """Whether the cluster's setting decides: neither annotation nor label says anything."""
+        return self.opted_in is False and not self.asked
+
 
 class VMExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
     """What decides about the next start of a VM. The pod does not exist yet, so nothing says where it can run."""
 
     vm: VMItem
+
+    @property
+    def asks_for_a_node(self) -> bool:
+        """Whether the webhook would ask for a node."""
+        start = self.vm.next_start
+        return bool(start and start.gains and not self.vm.not_asked)
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether what decides could not be read."""
+        start = self.vm.next_start
+        return bool({start.reason if start else "", self.vm.not_asked.partition(":")[0]} & _UNREAD)
+
+    @property
+    def may_be_opted_in(self) -> bool:
+        """Whether the cluster's setting decides: neither annotation nor label says anything."""
+        return bool(self.vm.not_asked) and not self.vm.asked

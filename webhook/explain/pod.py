@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeGuard
+from functools import partial
+from typing import Any, Final, TypeGuard, TypeVar
 
 import jsonpatch
 import msgspec
+from msgspec import Struct
 
 from webhook.core import admit, refs
 from webhook.core.admit import Answer, Entry
@@ -25,14 +27,13 @@ from webhook.core.evidence.finding import Finding
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe.vm_item import VMItem, vm_item
 from webhook.core.observe.vm_state import vm_status_of
-from webhook.core.opt_in import asked_value, label_of
+from webhook.core.opt_in import Policy, asked_value, label_of
 from webhook.core.placement import share_manager
 from webhook.core.placement.shortlist import SCORED_WHOLE_NODES
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
 from webhook.core.view import ClusterView, Kind, NoObject
-from webhook.explain.explanation import AffinityChange, Evidence, NodeResult, PodExplanation
-from webhook.explain.request import PodRequest
-from webhook.explain.vm import running_pods
+from webhook.explain.explanation import AffinityChange, Evidence, NodeResult, PodExplanation, running_pods
+from webhook.explain.subjects import PodRequest
 from webhook.invocation import Invocation
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument, field_at
@@ -49,6 +50,7 @@ from webhook.objects.kinds import (
 )
 from webhook.objects.webhook_settings import WebhookSettings
 
+_T = TypeVar("_T")
 _AS_CREATED: Final = (
     "explained as if the pod were created now: in the cluster as it is, without the pod's node and earlier decision"
 )
@@ -63,19 +65,34 @@ def entry_of(review: Any) -> Entry:
     return Entry.SHARE_MANAGER if component == SHARE_MANAGER else Entry.VIRT_LAUNCHER
 
 
-def explain_pod(
-    request: PodRequest, cluster: Cluster, settings: WebhookSettings, invocation: Invocation
-) -> PodExplanation:
+class Context(Struct, frozen=True):
+    """What is explained where: the cluster, the namespace of names without one, and the settings of the webhook.
+
+    `invocation` begins suggested commands.
+    """
+
+    cluster: Cluster
+    namespace: str
+    webhook: WebhookSettings
+    invocation: Invocation
+
+    def ask(self, question: Callable[[ClusterView, Policy], _T]) -> _T:
+        """Return the answer to a question about the cluster, and the webhook's policy."""
+        return self.cluster.ask(lambda view: question(view, self.webhook.policy))
+
+
+def explain_pod(request: PodRequest, context: Context) -> PodExplanation:
     """Return the decision of core for a request, with the evidence for it.
 
     Raises:
         BadDocument: core can't read the AdmissionReview.
     """
+    cluster, settings = context.cluster, context.webhook
     subject, entry = request.subject, entry_of(request.review)
     notes = [] if request.existing is None else [_AS_CREATED]
     try:
         body = json.dumps(request.review, default=str).encode()
-        answer, unread = _answer(body, entry, subject.namespace, cluster, settings)
+        answer, unread = _answer(body, entry, subject.namespace, context)
     except (BadReview, ValueError, RecursionError) as error:
         problem = "nested too deeply" if isinstance(error, RecursionError) else error
         raise BadDocument(f"{subject.source}: {subject.kind}: {problem}") from None
@@ -93,8 +110,8 @@ def explain_pod(
         notes=[*settings.notes, *notes, *(_NOT_READ.format(problem=problem) for problem in unread)],
         hints=[_NEXT_START] if decision.why.reason is Reason.NODE_ALREADY_SET else [],
         running=running_pods([request.existing] if request.existing else []),
-        vm=_vm(request.existing, cluster, settings, invocation),
-        asked=_asked(answer, subject.namespace, cluster, settings),
+        vm=_vm(request.existing, context),
+        asked=_asked(answer, subject.namespace, context),
         opted_in=_opted_in(decision) if _is_of_vm(answer.pod) else None,
         entry=entry.title,
         evidence=[
@@ -105,7 +122,7 @@ def explain_pod(
                 reason=found.why.reason.code,
                 sentence=found.why.sentence,
             )
-            for found in decision.findings or _evidence(answer, entry, subject.namespace, cluster, settings)
+            for found in decision.findings or _evidence(answer, entry, subject.namespace, context)
         ],
         nodes=[
             NodeResult(name=fit.node, reason=fit.why.reason.code, sentence=fit.why.sentence)
@@ -123,44 +140,40 @@ def explain_pod(
     )
 
 
-def _answer(
-    body: bytes, entry: Entry, namespace: str, cluster: Cluster, settings: WebhookSettings
-) -> tuple[Answer, list[str]]:
+def _answer(body: bytes, entry: Entry, namespace: str, context: Context) -> tuple[Answer, list[str]]:
     """Return the answer of core, and a sentence for each list that it lacks. Raises as admit does.
 
     Only for a pod that opted in are the pods of the cluster listed: there can be many.
     """
+    cluster = context.cluster
 
-    def ask(view: ClusterView) -> Answer:
-        return admit.admit(body, view, settings.policy, entry)
+    def ask(view: ClusterView, policy: Policy) -> Answer:
+        return admit.admit(body, view, policy, entry)
 
     unread = _share_manager_lists(body, cluster) if entry is Entry.SHARE_MANAGER else []
-    answer = cluster.ask(ask)
+    answer = context.ask(ask)
     if answer.pod is None or not _opted_in(answer.decision):
         return answer, unread
     lists = {
         "pods and nodes": cluster.want(NODE, LONGHORN_NODE, UNFINISHED_POD, CSI_NODE, VIRTUAL_MACHINE_INSTANCE),
         "who else uses the volumes": "" if entry is Entry.SHARE_MANAGER else cluster.want_users(namespace),
     }
-    if settings.policy.shortlist and len(cluster.node_names()) > SCORED_WHOLE_NODES:
+    if context.webhook.policy.shortlist and len(cluster.node_names()) > SCORED_WHOLE_NODES:
         lists["whether cluster-autoscaler runs"] = cluster.want(CONFIG_MAP)
     snapshot = cluster.snapshot()
     if isinstance(snapshot, ListedSnapshot):
         snapshot.leave_out(_gone_before(answer.pod, namespace))
-    return cluster.ask(ask), [*unread, *(f"{what} ({problem})" for what, problem in lists.items() if problem)]
+    return context.ask(ask), [*unread, *(f"{what} ({problem})" for what, problem in lists.items() if problem)]
 
 
-def _evidence(
-    answer: Answer, entry: Entry, namespace: str, cluster: Cluster, settings: WebhookSettings
-) -> Sequence[Finding]:
+def _evidence(answer: Answer, entry: Entry, namespace: str, context: Context) -> Sequence[Finding]:
     """Return what core finds for a pod that it left before it looked for evidence."""
     pod = answer.pod
     if pod is None:
         return ()
     if entry is Entry.SHARE_MANAGER:
-        volume = share_manager.volume_of(pod)
-        return cluster.ask(lambda view: consumers.find_vms(volume, view, settings.policy))
-    return cluster.ask(lambda view: share_managers.find_share_managers(pod, namespace, view))
+        return context.ask(partial(consumers.find_vms, share_manager.volume_of(pod)))
+    return context.cluster.ask(partial(share_managers.find_share_managers, pod, namespace))
 
 
 def _gone_before(incoming: Pod, namespace: str) -> Callable[[Pod], bool]:
@@ -202,25 +215,25 @@ def _share_manager_lists(body: bytes, cluster: Cluster) -> list[str]:
     return [f"the VMs of namespace {where} ({problem})" for where, problem in problems if problem]
 
 
-def _vm(pod: Pod | None, cluster: Cluster, settings: WebhookSettings, invocation: Invocation) -> VMItem | None:
+def _vm(pod: Pod | None, context: Context) -> VMItem | None:
     """Return where the VM of this existing pod is, if it asks for co-scheduling; None for any other pod."""
     if not _is_of_vm(pod):
         return None
-    row = cluster.ask(lambda view: vm_status_of([pod], view, settings.policy, cluster.objects.at))
-    return vm_item(row, invocation.line) if row else None
+    row = context.ask(lambda view, policy: vm_status_of([pod], view, policy, context.cluster.objects.at))
+    return vm_item(row, context.invocation.line) if row else None
 
 
 def _is_of_vm(pod: Pod | None) -> TypeGuard[Pod]:
     return pod is not None and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER
 
 
-def _asked(answer: Answer, namespace: str, view: ClusterView, settings: WebhookSettings) -> str:
+def _asked(answer: Answer, namespace: str, context: Context) -> str:
     """Return the value that asks for the VM of the pod, or does not ask, and whose it is; empty for none."""
     if not _is_of_vm(answer.pod):
         return ""
     annotation = answer.pod.metadata.annotation(ANNOTATION_CO_SCHEDULE)
-    label = label_of(view.get(refs.namespace(namespace))) if annotation is None else None
-    value, by = asked_value(annotation, label, settings.policy)
+    label = label_of(context.cluster.get(refs.namespace(namespace))) if annotation is None else None
+    value, by = asked_value(annotation, label, context.webhook.policy)
     return "" if value is None else f"{by.value} is {value}"
 
 

@@ -1,59 +1,51 @@
-"""The command explain: read FILE, or find objects by name; explain each; print the explanations.
+"""The command explain: find objects by name, or in FILE; explain each; print the explanations.
 
-Which objects can be explained is decided here. `pod` and `vm` make the explanations, and `text` makes text of them.
+`subjects` knows what can be explained, and `pod` explains a pod. Invariant: no pod of a VM is guessed. The VM's own
+rules are named, and neither kube-scheduler's answer nor the webhook's is foretold.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
-from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
+
+from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
-from webhook.core.reasons import Reason
-from webhook.explain import names, text
-from webhook.explain.explanation import PodExplanation, Subject, VMExplanation
-from webhook.explain.names import Named
-from webhook.explain.pod import explain_pod
-from webhook.explain.request import (
+from webhook.core.observe.vm_item import VMItem
+from webhook.core.view import ClusterView
+from webhook.explain.explanation import PodExplanation, Subject, VMExplanation, running_pods
+from webhook.explain.pod import Context, explain_pod
+from webhook.explain.settings import ExplainSettings
+from webhook.explain.subjects import (
+    EXPECTED,
     REVIEW_KIND,
     V1_POD,
+    Named,
+    parse,
+    read_subjects,
     request_for_existing,
     request_for_pod,
     request_for_review,
 )
-from webhook.explain.vm import explain_vm
+from webhook.explain.text import render_explanation
 from webhook.invocation import Invocation
-from webhook.objects import documents
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument, Document
-from webhook.objects.files import read_file
-from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
-from webhook.objects.webhook_settings import WebhookSettings, webhook_settings
+from webhook.objects.kinds import POD, VIRT_LAUNCHER_POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
+from webhook.objects.kubevirt import AnyVM
+from webhook.objects.vm_rows import pods_of_vms, vm_row
+from webhook.objects.webhook_settings import webhook_settings
 from webhook.settings import ExplainSettings, opt_in_all_unknown
 from webhook.terminal import to_json
 from webhook.vms.collected import exit_code, open_cluster
+from webhook.vms.item import item_of, with_next_start
 
-_STDIN: Final = "-"
-_KUBEVIRT_VERSIONS: Final = (KUBEVIRT_API_VERSION, "kubevirt.io/v1alpha3")
-_EXPLAINED: Final = frozenset(
-    {V1_POD, REVIEW_KIND}
-    | {(version, kind) for version in _KUBEVIRT_VERSIONS for kind in ("VirtualMachine", "VirtualMachineInstance")}
-)
-_UNREAD: Final = frozenset(reason.code for reason in Reason if reason.columns.unread)
-_DISKS: Final = (
-    "PersistentVolumeClaim",
-    "DataVolume",
-)  # the files of VMs have them, and nobody asks for their explanation
-_EXPECTED: Final = (
-    f"Pod (v1), VirtualMachine or VirtualMachineInstance ({' or '.join(_KUBEVIRT_VERSIONS)}) "
-    f"or AdmissionReview ({REVIEW_KIND[0]})"
-)
+_NO_USERS: Final = "who else uses the volumes is not known ({problem})"
+_NO_PODS: Final = "whether the VM runs, and where, is not known ({problem})"
 AnyExplanation = PodExplanation | VMExplanation
 
 
@@ -62,7 +54,7 @@ def run(settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: Tex
 
     Returns the exit code. Raises UserError as `explain_in` does, and if no cluster can be reached or read.
     """
-    names.parse(settings.names)  # A word that is not a name is an error before a cluster is asked.
+    parse(settings.names)  # A word that is not a name is an error before a cluster is asked.
     with open_cluster(settings, stderr) as cluster:
         return explain_in(cluster, settings, stdin=stdin, stdout=stdout, stderr=stderr, color=color)
 
@@ -80,11 +72,18 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
         UserError: an object can't be read, or there is nothing to explain. The others were printed to `stdout`.
     """
     found = webhook_settings(cluster)
-    asked, left_out = _questions(cluster, settings, found, stdin)
-    explanations, problems = _explain_all(asked)
+    context = Context(cluster, settings.namespace or cluster.namespace, found, Invocation.of(settings))
+    asked, left_out = (parse(settings.names), "") if settings.names else read_subjects(settings.filename or "", stdin)
+    explanations: list[AnyExplanation] = []
+    problems: list[str] = []
+    for each in asked:
+        try:
+            explanations.append(_explain(each, context))
+        except UserError as error:
+            problems += error.problems
     if left_out:
-        stderr.write(f"left out {left_out}: expected a {_EXPECTED}\n")
-    unknown = found.problem and any(_may_be_opted_in(each) for each in explanations)
+        stderr.write(f"left out {left_out}: expected a {EXPECTED}\n")
+    unknown = found.problem and any(each.may_be_opted_in for each in explanations)
     if unknown:
         stderr.write(f"not everything could be read: {opt_in_all_unknown(found.problem)}\n")
     with suppress(BrokenPipeError):  # the decisions alone set the exit code, even if no program reads the output
@@ -93,127 +92,62 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
     if problems:
         raise BadDocument(*problems)
     return exit_code(
-        unknown=unknown or any(map(_is_unread, explanations)), no=not all(map(_asks_for_a_node, explanations))
+        unknown=unknown or any(each.is_unread for each in explanations),
+        no=not all(each.asks_for_a_node for each in explanations),
     )
 
 
-def _may_be_opted_in(explained: AnyExplanation) -> bool:
-    """Whether the cluster's setting decides: neither annotation nor label says anything."""
-    if isinstance(explained, PodExplanation):
-        return explained.opted_in is False and not explained.asked
-    return bool(explained.vm.not_asked) and not explained.vm.asked
+def _explain(asked: Document | Named, context: Context) -> AnyExplanation:
+    if isinstance(asked, Named):
+        found = context.cluster.find(asked.kind, asked.name, context.namespace, str(asked))
+        if asked.kind is POD:
+            return explain_pod(request_for_existing(found, context.namespace, str(asked)), context)
+        return explain_vm(found, asked.kind, str(asked), context)
+    stated = asked.api_version, asked.kind
+    if stated == REVIEW_KIND:
+        return explain_pod(request_for_review(asked, context.namespace), context)
+    if stated == V1_POD:
+        return explain_pod(request_for_pod(asked.read(Pod), asked.value, context.namespace, asked.place), context)
+    kind = VIRTUAL_MACHINE if asked.kind == VIRTUAL_MACHINE.kind else VIRTUAL_MACHINE_INSTANCE
+    return explain_vm(asked.read(kind.type), kind, asked.place, context)
 
 
-def _is_unread(explained: AnyExplanation) -> bool:
-    if isinstance(explained, PodExplanation):
-        return explained.reason in _UNREAD
-    start = explained.vm.next_start
-    return bool({start.reason if start else "", explained.vm.not_asked.partition(":")[0]} & _UNREAD)
-
-
-def _asks_for_a_node(explained: AnyExplanation) -> bool:
-    if isinstance(explained, PodExplanation):
-        return bool(explained.required or explained.preferred)
-    start = explained.vm.next_start
-    return bool(start and start.gains and not explained.vm.not_asked)
-
-
-Question = Callable[[], AnyExplanation]
-
-
-def _questions(
-    cluster: Cluster, settings: ExplainSettings, found: WebhookSettings, stdin: TextIO
-) -> tuple[list[Question], str]:
-    """A function for each object that explains it; the objects of the file that are left out, in words."""
-    namespace, invocation = settings.namespace or cluster.namespace, Invocation.of(settings)
-    if not settings.names:
-        source = settings.filename or ""
-        chosen, left_out = _select(_read(source, stdin), source)
-        return [partial(_of_document, each, cluster, namespace, found, invocation) for each in chosen], left_out
-    named = names.parse(settings.names)
-    return [partial(_of_name, each, cluster, namespace, found, invocation) for each in named], ""
-
-
-def _of_document(
-    document: Document, cluster: Cluster, namespace: str, settings: WebhookSettings, invocation: Invocation
-) -> AnyExplanation:
-    if (document.api_version, document.kind) == REVIEW_KIND:
-        return explain_pod(request_for_review(document, namespace), cluster, settings, invocation)
-    if (document.api_version, document.kind) == V1_POD:
-        request = request_for_pod(document.read(Pod), document.value, namespace, document.place)
-        return explain_pod(request, cluster, settings, invocation)
-    kind = VIRTUAL_MACHINE if document.kind == VIRTUAL_MACHINE.kind else VIRTUAL_MACHINE_INSTANCE
-    vm = document.read(kind.type)
+def explain_vm(vm: AnyVM, kind: APIResource[Any], source: str, context: Context) -> VMExplanation:
+    """Return the explanation of a VM. `source`: from where it is, in words."""
     if not vm.metadata.name:
-        raise BadDocument(f"{document.place}: {document.kind}: metadata.name: got nothing, expected a name")
-    where = vm.metadata.namespace or namespace
-    subject = Subject(kind=kind.kind, namespace=where, name=vm.metadata.name, source=document.place)
-    return explain_vm(vm, subject, cluster, settings, invocation)
+        raise BadDocument(f"{source}: {kind.kind}: metadata.name: got nothing, expected a name")
+    cluster, settings = context.cluster, context.webhook
+    key = NamespacedName(vm.metadata.namespace or context.namespace, vm.metadata.name)
+    unlisted = cluster.want(VIRT_LAUNCHER_POD, namespace=key.namespace)
+    users = cluster.want_users(key.namespace)
+    pods = [] if unlisted else pods_of_vms(cluster).get(key, [])
 
+    def look(view: ClusterView) -> VMItem:
+        row = vm_row(key, pods, vm, cluster, settings.policy)
+        row = replace(row, may_run=False) if unlisted else row
+        return with_next_start(item_of(row, view, context.invocation), row, view, settings.policy)
 
-def _of_name(
-    named: Named, cluster: Cluster, namespace: str, settings: WebhookSettings, invocation: Invocation
-) -> AnyExplanation:
-    found = cluster.find(named.kind, named.name, namespace, str(named))
-    if named.kind is POD:
-        return explain_pod(request_for_existing(found, namespace, str(named)), cluster, settings, invocation)
-    subject = Subject(kind=named.kind.kind, namespace=namespace, name=named.name, source=str(named))
-    return explain_vm(found, subject, cluster, settings, invocation)
-
-
-def _read(source: str, stdin: TextIO) -> list[Document]:
-    if source != _STDIN:
-        return list(read_file(Path(source)))
-    try:
-        text = stdin.read()
-    except UnicodeDecodeError as error:
-        raise BadDocument(f"stdin: not UTF-8 text ({error.reason} at byte {error.start})") from None
-    return list(documents.read_documents(text, "stdin"))
-
-
-def _select(found: Iterable[Document], source: str) -> tuple[list[Document], str]:
-    """The objects to explain, and in words how many objects of which other kinds there are, without the VMs' disks.
-
-    Raises:
-        BadDocument: there is no object to explain.
-    """
-    chosen: list[Document] = []
-    others: Counter[str] = Counter()
-    disks: Counter[str] = Counter()
-    for document in found:
-        if (document.api_version, document.kind) in _EXPLAINED:
-            chosen.append(document)
-        else:
-            (disks if document.kind in _DISKS else others)[f"{document.kind} ({document.api_version})"] += 1
-    left_out = _counts(others if chosen else others + disks)
-    if not chosen:
-        name = "stdin" if source == _STDIN else source
-        raise BadDocument(
-            f"{name}: nothing to explain: got {left_out or 'no object at all'}, expected a {_EXPECTED}; "
-            "try the output of: kubectl get virtualmachine NAME -o yaml"
-        )
-    return chosen, left_out
-
-
-def _counts(kinds: Counter[str]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-
-
-def _explain_all(questions: Iterable[Question]) -> tuple[list[AnyExplanation], list[str]]:
-    """One explanation for each object, and what is wrong with the objects that can't be read."""
-    explanations: list[AnyExplanation] = []
-    problems: list[str] = []
-    for ask in questions:
-        try:
-            explanations.append(ask())
-        except UserError as error:
-            problems += error.problems
-    return explanations, problems
+    item = cluster.ask(look)
+    unread = item.next_start.unread if item.next_start else ()
+    return VMExplanation(
+        object=Subject(kind=kind.kind, namespace=key.namespace, name=key.name, source=source),
+        cluster=cluster.origin,
+        settings=settings.sentence,
+        notes=[
+            *settings.notes,
+            *([_NO_PODS.format(problem=unlisted)] if unlisted else []),
+            *([_NO_USERS.format(problem=users)] if users else []),
+            *unread,
+        ],
+        hints=item.hints,
+        running=running_pods(pods),
+        vm=item,
+    )
 
 
 def _render(explanations: Sequence[AnyExplanation], output: str, *, color: bool, several: bool) -> str:
     if not explanations:
         return ""
     if output == "text":
-        return "\n\n".join(text.render_explanation(explained, color=color) for explained in explanations)
+        return "\n\n".join(render_explanation(explained, color=color) for explained in explanations)
     return to_json({"items": explanations} if several else explanations[0])

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from webhook.core.api.container import Container
 from webhook.core.api.meta import ApiType, ObjectMeta, Present
 from webhook.core.api.pod import Pod, PodSpec
+from webhook.settings import ENVIRONMENT_PREFIX
 
 CONFIGURATION: Final = "kubevirt-coschedule"
 """The name of the MutatingWebhookConfiguration (manifests/install.yaml)."""
@@ -28,7 +29,7 @@ VALUES: Final[Mapping[str, Sequence[str]]] = {
 }
 """The options of `serve` that decide, each with its values, the default first."""
 UNKNOWN: Final = ""  # the value comes from elsewhere
-_VARIABLES: Final = {f"KUBEVIRT_COSCHEDULE_{name.replace('-', '_').upper()}": name for name in VALUES}
+_VARIABLES: Final = {f"{ENVIRONMENT_PREFIX}_{name.replace('-', '_').upper()}": name for name in VALUES}
 _EXPANDED: Final = "$("  # Kubernetes replaces $(NAME) in arguments and values
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click import UsageError
 
-from webhook.explain import names
+from webhook.explain.subjects import parse
 from webhook.objects.kinds import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
 
 SPELLING_ROWS: dict[str, APIResource[Any]] = {
@@ -34,21 +34,21 @@ SPELLING_ROWS: dict[str, APIResource[Any]] = {
 def test_a_type_is_spelled_as_kubectl_takes_it(spelling: str, type_: APIResource[Any]) -> None:
     """TYPE/NAME and TYPE NAME: singular, plural and short, with or without the group, in upper and lower case."""
     for words in ([f"{spelling}/db-1.x"], [spelling, "db-1.x"]):
-        (named,) = names.parse(words)
+        (named,) = parse(words)
         assert (named.kind, named.name) == (type_, "db-1.x")
         assert str(named) == f"{spelling}/db-1.x"
 
 
 def test_several_are_taken_in_their_order() -> None:
     """Several types with slashes, or one type with several names."""
-    assert [(each.kind, each.name) for each in names.parse(["vm/b", "pod/a"])] == [(VIRTUAL_MACHINE, "b"), (POD, "a")]
-    assert [str(each) for each in names.parse(["vm", "b", "a"])] == ["vm/b", "vm/a"]
-    assert names.parse([]) == ()
+    assert [(each.kind, each.name) for each in parse(["vm/b", "pod/a"])] == [(VIRTUAL_MACHINE, "b"), (POD, "a")]
+    assert [str(each) for each in parse(["vm", "b", "a"])] == ["vm/b", "vm/a"]
+    assert parse([]) == ()
 
 
 def test_a_name_alone_is_that_of_a_vm() -> None:
     """As for `status` and `candidates`; also beside names with a type."""
-    assert [(each.kind, each.name, str(each)) for each in names.parse(["db", "pod/a"])] == [
+    assert [(each.kind, each.name, str(each)) for each in parse(["db", "pod/a"])] == [
         (VIRTUAL_MACHINE, "db", "db"),
         (POD, "a", "pod/a"),
     ]
@@ -71,7 +71,7 @@ def test_a_name_alone_is_that_of_a_vm() -> None:
 def test_anything_else_is_refused(words: list[str]) -> None:
     """A type that does not exist, and a name with a slash is an error."""
     with pytest.raises(UsageError, match="expected vm/NAME, vmi/NAME or pod/NAME"):
-        names.parse(words)
+        parse(words)
 
 
 PATH_ROWS = {

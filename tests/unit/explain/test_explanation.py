@@ -12,8 +12,8 @@ from support.drivers.explaining import a_pod, as_yaml, explained, run, the_clust
 from webhook.core import refs
 from webhook.core.opt_in import Policy
 from webhook.explain.explanation import Subject
-from webhook.explain.pod import explain_pod
-from webhook.explain.request import PodRequest
+from webhook.explain.pod import Context, explain_pod
+from webhook.explain.subjects import PodRequest
 from webhook.invocation import AS_STARTED
 from webhook.kube.live_cluster import LiveCluster
 from webhook.objects.documents import BadDocument
@@ -38,7 +38,7 @@ def test_a_deeply_nested_object_is_bad_input() -> None:
     subject = Subject(kind="Pod", namespace="vms", name="a", source="stdin:1")
     request = PodRequest(subject=subject, review={"request": value})
     with pytest.raises(BadDocument, match=r"^stdin:1: Pod: nested too deeply$"):
-        explain_pod(request, the_cluster(), WebhookSettings(policy=Policy()), AS_STARTED)
+        explain_pod(request, Context(the_cluster(), "vms", WebhookSettings(policy=Policy()), AS_STARTED))
 
 
 def test_a_pod_that_carries_the_decision_shows_no_change() -> None:
