@@ -19,7 +19,6 @@ from webhook.core.observe.vm_item import VMItem
 from webhook.core.view import ClusterView
 from webhook.explain.explanation import PodExplanation, Subject, VMExplanation, running_pods
 from webhook.explain.pod import Context, explain_pod
-from webhook.explain.settings import ExplainSettings
 from webhook.explain.subjects import (
     EXPECTED,
     REVIEW_KIND,

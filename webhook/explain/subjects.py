@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TextIO
 
 from click import UsageError
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from webhook.core.api import admission_review
@@ -18,7 +18,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
 from webhook.core.patch.decision_patch import as_created
 from webhook.explain.explanation import Subject
-from webhook.objects.documents import BadDocument, Document, as_fields, field_at, read_documents
+from webhook.objects.documents import BadDocument, Document, field_at, read_documents
 from webhook.objects.files import read_file
 from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
 
@@ -134,7 +134,7 @@ def request_for_pod(pod: Pod, value: dict[str, Any], namespace: str, source: str
 
 def request_for_existing(pod: Pod, namespace: str, source: str) -> PodRequest:
     """Return the request that would create a pod of the cluster once more."""
-    return replace(request_for_pod(pod, as_fields(as_created(pod)), namespace, source), existing=pod)
+    return replace(request_for_pod(pod, to_builtins(as_created(pod)), namespace, source), existing=pod)
 
 
 def request_for_review(document: Document, namespace: str) -> PodRequest:

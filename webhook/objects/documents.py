@@ -1,4 +1,4 @@
-"""YAML and JSON text -> Kubernetes objects with the lines on which they are; and an object of a type -> JSON.
+"""YAML and JSON text -> Kubernetes objects with the lines on which they are.
 
 The text is read as by kubectl: several documents, kind List, JSON. Timestamps stay strings and duplicate keys are
 errors, so that an object is what kubectl would send to the API server.
@@ -105,17 +105,6 @@ def _expected_and_got(wrong: re.Match[str]) -> str:
     expected = " or ".join(name for name in wanted if name != "nothing")
     hint = ": put the value in quotes" if "a string" in wanted and got[0] in ("a number", "a boolean") else ""
     return f"got {got[0]}, expected {expected}{hint}"
-
-
-def as_fields(value: Any) -> Any:
-    """Return an object of a type as JSON, without the fields that are null."""
-    return _without_nulls(msgspec.to_builtins(value))
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
 def field_at(value: Any, *path: str) -> Any:

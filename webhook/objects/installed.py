@@ -33,21 +33,21 @@ _VARIABLES: Final = {f"{ENVIRONMENT_PREFIX}_{name.replace('-', '_').upper()}": n
 _EXPANDED: Final = "$("  # Kubernetes replaces $(NAME) in arguments and values
 
 
-class Setting(ApiType, frozen=True):
+class Setting(ApiType):
     """Setting of Longhorn."""
 
     metadata: ObjectMeta
     value: str | None = None
 
 
-class WebhookConfiguration(ApiType, frozen=True):
+class WebhookConfiguration(ApiType):
     """MutatingWebhookConfiguration."""
 
     metadata: ObjectMeta
     webhooks: list[dict[str, Any]] | None = None
 
 
-class EnvVar(ApiType, frozen=True):
+class EnvVar(ApiType):
     """v1.EnvVar. A value from another object (`value_from`) is not known here."""
 
     name: str | None = None
@@ -55,7 +55,7 @@ class EnvVar(ApiType, frozen=True):
     value_from: Present | None = None
 
 
-class ServeContainer(Container, frozen=True):
+class ServeContainer(Container):
     """v1.Container, also with its command and environment."""
 
     command: list[str] | None = None
@@ -102,13 +102,13 @@ def _is_valid(name: str, value: str) -> bool:
     return _EXPANDED not in value and (name == "longhorn-namespace" or value in VALUES[name])
 
 
-class ServePodSpec(PodSpec, frozen=True):
+class ServePodSpec(PodSpec):
     """v1.PodSpec of a webhook pod."""
 
     containers: list[ServeContainer] | None = None  # type: ignore[assignment]  # of a wider type; nobody adds to it
 
 
-class ServePod(Pod, frozen=True):
+class ServePod(Pod):
     """A pod of the webhook. No other pod is read with its environment."""
 
     spec: ServePodSpec

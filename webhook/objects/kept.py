@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from webhook.core.api.container import Container
@@ -24,7 +25,7 @@ from webhook.core.live_migration.migration import ANNOTATION_EVACUATION, ANNOTAT
 from webhook.core.live_migration.vm import CHANGES, PAUSED
 from webhook.core.observe import events
 from webhook.core.reasons import LABEL_CO_SCHEDULE
-from webhook.objects.documents import as_fields, field_at
+from webhook.objects.documents import field_at
 from webhook.objects.installed import CONFIGURATION, LONGHORN_VERSION, ServeContainer, Setting, WebhookConfiguration
 from webhook.objects.kubevirt import VirtualMachineInstance
 
@@ -47,7 +48,7 @@ _CONDITIONS: Final = (LIVE_MIGRATABLE, PAUSED, *CHANGES)
 def as_json(found: Any) -> dict[str, Any] | None:
     """Return what stays of a decoded object, as JSON; None if the program reads no object of this name."""
     narrowed = _narrowed(replace(found, metadata=_metadata(found.metadata)))
-    return None if narrowed is None else as_fields(narrowed)
+    return None if narrowed is None else to_builtins(narrowed)
 
 
 def _narrowed(found: Any) -> Any:

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from msgspec import Struct, defstruct, field
+from msgspec import Struct, defstruct, field, to_builtins
 
 from webhook.core.api import virtual_machine
 from webhook.core.api.affinity import Affinity, TopologySpreadConstraint
 from webhook.core.api.meta import ApiType, ObjectMeta, Present
 from webhook.core.api.pod import Toleration
 from webhook.core.observe.next_start import TEMPLATE, misplaced
-from webhook.objects.documents import as_fields, field_at
+from webhook.objects.documents import field_at
 
 _HOOK_SIDECARS: Final = "hooks.kubevirt.io/hookSidecars"
 RULES: Final[Mapping[str, str]] = {
@@ -75,14 +75,14 @@ Domain: Final = _type_of(_DOMAIN, [*_OF_DOMAIN, _FILESYSTEMS])
 """DomainSpec, with the fields of the rules."""
 
 
-class Reference(ApiType, frozen=True):
+class Reference(ApiType):
     """The name of another object."""
 
     name: str | None = None
     kind: str | None = None
 
 
-class VMISpec(virtual_machine.VMISpec, frozen=True):
+class VMISpec(virtual_machine.VMISpec):
     """VirtualMachineInstanceSpec, in part."""
 
     domain: Domain | None = None  # type: ignore[valid-type]
@@ -97,13 +97,13 @@ class VMISpec(virtual_machine.VMISpec, frozen=True):
     virtual_machine_state: Present | None = None
 
 
-class VMITemplateSpec(virtual_machine.VMITemplateSpec, frozen=True):
+class VMITemplateSpec(virtual_machine.VMITemplateSpec):
     """VirtualMachineInstanceTemplateSpec, in part."""
 
     spec: VMISpec = field(default_factory=VMISpec)
 
 
-class VirtualMachineSpec(virtual_machine.VirtualMachineSpec, frozen=True):
+class VirtualMachineSpec(virtual_machine.VirtualMachineSpec):
     """VirtualMachineSpec, in part."""
 
     template: VMITemplateSpec = field(default_factory=VMITemplateSpec)
@@ -113,7 +113,7 @@ class VirtualMachineSpec(virtual_machine.VirtualMachineSpec, frozen=True):
     run_strategy: str | None = None
 
 
-class VirtualMachineStatus(virtual_machine.VirtualMachineStatus, frozen=True):
+class VirtualMachineStatus(virtual_machine.VirtualMachineStatus):
     """VirtualMachineStatus, in part.
 
     `created`: it has a VirtualMachineInstance. `snapshot_in_progress` and `restore_in_progress` are names.
@@ -124,7 +124,7 @@ class VirtualMachineStatus(virtual_machine.VirtualMachineStatus, frozen=True):
     restore_in_progress: str | None = None
 
 
-class VirtualMachine(virtual_machine.VirtualMachine, frozen=True):
+class VirtualMachine(virtual_machine.VirtualMachine):
     """VirtualMachine, in part."""
 
     spec: VirtualMachineSpec = field(default_factory=VirtualMachineSpec)
@@ -138,7 +138,7 @@ class VirtualMachine(virtual_machine.VirtualMachine, frozen=True):
         return self.spec.run_strategy or "Halted"
 
 
-class VirtualMachineInstance(virtual_machine.VirtualMachineInstance, frozen=True):
+class VirtualMachineInstance(virtual_machine.VirtualMachineInstance):
     """VirtualMachineInstance, in part. Its pods have its uid as a label."""
 
     spec: VMISpec = field(default_factory=VMISpec)
@@ -178,7 +178,7 @@ def _rules_of(vm: AnyVM) -> Iterator[str]:
     spec = _spec_of(vm)
     if selector := spec.node_selector:
         yield f"node selector {', '.join(f'{key}={value}' for key, value in sorted(selector.items()))}"
-    fields = as_fields(spec)
+    fields = to_builtins(spec)
     yield from (name for path, name in RULES.items() if _has(fields, path.split(".")))
     if meta_of(vm, "").annotation(_HOOK_SIDECARS):
         yield f"hook sidecars (annotation {_HOOK_SIDECARS})"
@@ -186,7 +186,7 @@ def _rules_of(vm: AnyVM) -> Iterator[str]:
 
 def shares_by_virtiofs(vm: AnyVM) -> bool:
     """Whether the VM has a volume as a file system, which a block device can't replace."""
-    return bool(field_at(as_fields(_spec_of(vm)), _DOMAIN, *_FILESYSTEMS.split(".")))
+    return bool(field_at(to_builtins(_spec_of(vm)), _DOMAIN, *_FILESYSTEMS.split(".")))
 
 
 def _spec_of(vm: AnyVM) -> VMISpec:

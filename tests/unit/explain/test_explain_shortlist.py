@@ -7,13 +7,12 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from msgspec import convert
+from msgspec import convert, to_builtins
 from support.scenarios import cold_start
 from support.scenarios.cold_start import created, explain, explained
 
 from webhook.core.api.pod import Pod
 from webhook.core.patch.decision_patch import as_created
-from webhook.objects.documents import as_fields
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 ZONE = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}]}
@@ -53,4 +52,4 @@ def test_a_short_list_is_taken_out_again(own: dict[str, Any] | None) -> None:
     found = explained(pod, large())
     placed = jsonpatch.JsonPatch(found["patch"]).apply(pod)
     assert len(json.dumps(placed)) > len(json.dumps(pod)) + 1000
-    assert as_fields(as_created(convert(placed, Pod))).get("spec").get("affinity") == own
+    assert to_builtins(as_created(convert(placed, Pod))).get("spec").get("affinity") == own
