@@ -73,7 +73,8 @@ def explain(settings: ExplainSettings) -> int:
     node the webhook would ask, and which rules of the VM kube-scheduler and the webhook then check. The pod of the
     next start does not exist yet, so nothing says whether it can run there.
 
-    Name objects of the live cluster, or describe them in FILE. The program reads the cluster as kubectl would, and
+    Name objects of one namespace of the live cluster, or describe them in FILE. `status` and `candidates` choose VMs by
+    -A and -l, and their -o name prints names that `explain` takes. The program reads the cluster as kubectl would, and
     needs no kubectl; with --manifests it reads files instead.
     """
     from webhook.explain import run  # noqa: PLC0415 - see the module

@@ -14,7 +14,7 @@ from webhook.core.observe.remedy import REFUSED, restart_command, restart_withou
 from webhook.core.observe.vm_status import Remedy, State
 from webhook.core.reasons import Reason
 from webhook.core.reunite.not_yet import Rule
-from webhook.objects.api.kubevirt import VirtualMachine
+from webhook.objects.kubevirt import VirtualMachine
 
 Object = dict[str, Any]
 CONFIGURATION = "mutatingwebhookconfiguration kubevirt-coschedule"
