@@ -1,3 +1,8 @@
+"""Files of a cluster: what is read of them, and what is wrong with them."""
+
+from __future__ import annotations
+
+import gzip
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,6 +25,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.view import NoObject
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument
+from webhook.objects.files import read_file
 
 Object = dict[str, Any]
 WHOLE = [
@@ -59,30 +65,6 @@ def name_of(found: Any) -> Any:
     return found if isinstance(found, NoObject) else found.metadata.name
 
 
-@pytest.mark.parametrize(
-    ("method", "there", "name", "absent"),
-    [
-        pytest.param(
-            "persistent_volume_claim",
-            NamespacedName("vms", "disk"),
-            "disk",
-            NamespacedName("none", "disk"),
-            id="claims",
-        ),
-        pytest.param("persistent_volume", "pv", "pv", "disk", id="volumes"),
-        pytest.param("share_manager", "h", "h", "pv", id="ShareManagers"),
-        pytest.param("share_manager_pod", "h", "share-manager-h", "share-manager-h", id="share-manager pods"),
-        pytest.param("node", "n1", "n1", "n3", id="nodes"),
-        pytest.param("longhorn_node", "n1", "n1", "n2", id="Longhorn's nodes"),
-    ],
-)
-def test_what_is_described_is_found_and_all_else_is_absent(method: str, there: Any, name: str, absent: Any) -> None:
-    """Nothing is ever missing."""
-    view = cluster(*WHOLE)
-    assert name_of(view.get(getattr(refs, method)(there))) == name
-    assert view.get(getattr(refs, method)(absent)) is NoObject.NOT_FOUND
-
-
 def test_what_is_held_can_be_listed() -> None:
     """For demo: nodes by name."""
     view = cluster(*WHOLE, vms=False)
@@ -93,15 +75,10 @@ def test_what_is_held_can_be_listed() -> None:
 
 @pytest.mark.parametrize(
     ("objects", "shown"),
-    [
-        pytest.param([], False, id="none"),
-        pytest.param([longhorn_node("n1")], True, id="in Longhorn's namespace"),
-        pytest.param([longhorn_node("n1", namespace="elsewhere")], False, id="in another"),
-        pytest.param([node("n1")], False, id="a Kubernetes node is none"),
-    ],
+    [([], False), ([longhorn_node("n1")], True), ([longhorn_node("n1", namespace="elsewhere"), node("n1")], False)],
 )
 def test_whether_longhorn_nodes_are_known(objects: list[Object], *, shown: bool) -> None:
-    """Without any nodes.longhorn.io, core does not ask for them."""
+    """Without any nodes.longhorn.io in Longhorn's namespace, core does not ask for them."""
     assert cluster(*objects).has_longhorn_nodes() is shown
 
 
@@ -131,18 +108,12 @@ def test_a_claim_without_a_namespace_is_in_default() -> None:
     assert name_of(view.get(refs.node("n1"))) == "n1"
 
 
-@pytest.mark.parametrize(
-    ("ignored", "counted"),
-    [
-        pytest.param({"apiVersion": "apps/v1", "kind": "Deployment"}, "apps/v1 Deployment", id="another kind"),
-        pytest.param({"apiVersion": "longhorn.io/v1beta1", "kind": "Node"}, "longhorn.io/v1beta1 Node", id="a version"),
-    ],
-)
-def test_kinds_that_no_rule_reads_are_counted(ignored: Object, counted: str) -> None:
+@pytest.mark.parametrize("kind", [("apps/v1", "Deployment"), ("longhorn.io/v1beta1", "Node")], ids=" ".join)
+def test_kinds_and_versions_that_no_rule_reads_are_counted(kind: tuple[str, str]) -> None:
     """They are neither decoded nor stored."""
-    view = cluster(ignored, ignored, vms=False)
-    assert view.objects.ignored == {counted: 2}
-    assert view.objects.size == 0
+    ignored = dict(zip(("apiVersion", "kind"), kind, strict=True))
+    objects = cluster(ignored, ignored, vms=False).objects
+    assert (objects.ignored, objects.size) == ({" ".join(kind): 2}, 0)
 
 
 @pytest.mark.parametrize(
@@ -177,34 +148,16 @@ def test_a_directory_is_read_whole(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         write(tmp_path / name, "d.yaml", node(hidden))
     assert load(tmp_path).node_names() == ["n1", "n2", "n3", "n4"]
+    assert load(write(tmp_path, "cluster.txt", node("n6"))).node_names() == ["n6"]  # a file, whatever its name
 
 
-def test_a_single_file_is_read_whatever_its_name(tmp_path: Path) -> None:
-    """The path can name a file."""
-    assert load(write(tmp_path, "cluster.txt", node("n1"))).node_names() == ["n1"]
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        pytest.param([], id="an empty directory"),
-        pytest.param(["kustomization.yaml"], id="a kustomization alone"),
-        pytest.param(["README.md"], id="no manifests"),
-    ],
-)
-def test_a_directory_without_manifests_is_refused(tmp_path: Path, names: list[str]) -> None:
+@pytest.mark.parametrize("name", [None, "kustomization.yaml", "README.md"])
+def test_a_directory_without_manifests_is_refused(tmp_path: Path, name: str | None) -> None:
     """A mistyped path must not become an empty cluster."""
-    for name in names:
+    if name:
         (tmp_path / name).write_text("")
-    (told,) = problems(tmp_path)
-    assert told.startswith(str(tmp_path))
-    assert "no .yaml, .yml or .json file" in told
-
-
-def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """A path that does not exist must not become an empty cluster."""
-    (told,) = problems(tmp_path / "absent")
-    assert "no such file or directory" in told
+    assert problems(tmp_path)[0].startswith(f"{tmp_path}: no .yaml, .yml or .json file in this directory; ")
+    assert "no such file or directory" in problems(tmp_path / "absent")[0]
 
 
 def test_every_problem_of_every_file_is_reported_at_once(tmp_path: Path) -> None:
@@ -218,3 +171,30 @@ def test_every_problem_of_every_file_is_reported_at_once(tmp_path: Path) -> None
     assert "spec" in told[2]
     assert "described twice, first in" in told[3]
     assert f"{tmp_path}/d.yaml:1" in told[3]
+
+
+UNREADABLE: dict[str, tuple[bytes | None, str]] = {
+    "bytes that are no UTF-8": (b"a: \xff\n", r": not UTF-8 text \(.* at byte 3\)$"),
+    "compressed": (gzip.compress(b"{}"), ": compressed by gzip; expected text: gunzip it first$"),
+    "broken YAML": (b"a: [\n", ":2: "),
+    "no file": (None, ": No such file or directory; "),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), UNREADABLE.values(), ids=UNREADABLE)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, said: str) -> None:
+    """The message starts with the path."""
+    path = tmp_path / "cluster.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(BadDocument, match=f"^{path}{said}"):
+        list(read_file(path))
+
+
+@pytest.mark.parametrize(("count", "last"), [(1, "problem 0"), (20, "problem 19"), (21, "and 1 more")])
+def test_many_problems_are_cut(count: int, last: str) -> None:
+    """An error has all problems, and shows twenty."""
+    error = BadDocument(*(f"problem {index}" for index in range(count)))
+    assert len(error.problems) == count
+    assert str(error).splitlines()[-1] == last
+    assert len(str(error).splitlines()) <= 21
