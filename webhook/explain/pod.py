@@ -182,7 +182,7 @@ def _gone_before(incoming: Pod, namespace: str) -> Callable[[Pod], bool]:
     starts = meta.label(LABEL_APP) == VIRT_LAUNCHER and meta.label(LABEL_MIGRATION_JOB_UID) is None
 
     def is_gone(pod: Pod) -> bool:
-        if (pod.metadata.namespace or "default") != namespace:
+        if pod.metadata.namespace != namespace:
             return False
         if not starts:
             return pod.metadata.name == meta.name

@@ -246,5 +246,5 @@ class Cluster:
         """Return whether there is a VirtualMachineInstance of this name, or may be one."""
         if self.objects.bundle or self.objects.of(kinds.VIRTUAL_MACHINE_INSTANCE):
             return self.get(refs.virtual_machine_instance(NamespacedName(namespace, name))) is not NoObject.NOT_FOUND
-        of_pods = ((pod.metadata.namespace or "default", kubevirt.vm_name(pod)) for pod in self.all_virt_launchers())
+        of_pods = ((pod.metadata.namespace, kubevirt.vm_name(pod)) for pod in self.all_virt_launchers())
         return (namespace, name) in of_pods

@@ -136,26 +136,12 @@ VOLUME_ATTACHMENT: Final = _longhorn("VolumeAttachment", "volumeattachments", lo
 SETTING: Final = _longhorn("Setting", "settings", Setting, for_core=False)
 EVENT: Final = APIResource("Event", "events", ReuniteEvent, fields=f"involvedObject.kind={VMI_KIND}", for_core=False)
 
-KINDS: Final[tuple[APIResource[Any], ...]] = (
-    NODE,
-    POD,
-    PERSISTENT_VOLUME_CLAIM,
-    PERSISTENT_VOLUME,
-    CSI_NODE,
-    NAMESPACE,
-    CONFIG_MAP,
-    WEBHOOK_CONFIGURATION,
-    VIRTUAL_MACHINE,
-    VIRTUAL_MACHINE_INSTANCE,
-    MIGRATION,
-    KUBEVIRT,
-    SHARE_MANAGER,
-    LONGHORN_NODE,
-    VOLUME_ATTACHMENT,
-    SETTING,
-    EVENT,
+KINDS: Final = tuple(
+    each
+    for each in list(globals().values())
+    if isinstance(each, APIResource) and not each.part and each is not UNFINISHED_POD
 )
-"""Every kind, in the order in which a bundle lists them."""
+"""Every kind, in the order in which a bundle lists them: that of this module, without the parts of a kind."""
 
 OF_CORE: Final[Mapping[Kind, APIResource[Any]]] = {
     Kind.PERSISTENT_VOLUME_CLAIM: PERSISTENT_VOLUME_CLAIM,

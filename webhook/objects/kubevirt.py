@@ -15,7 +15,7 @@ from msgspec import Struct, defstruct, field, to_builtins
 
 from webhook.core.api import virtual_machine
 from webhook.core.api.affinity import Affinity, TopologySpreadConstraint
-from webhook.core.api.meta import ApiType, ObjectMeta, Present
+from webhook.core.api.meta import ApiType, ObjectMeta, ObjectReference, Present
 from webhook.core.api.pod import Toleration
 from webhook.core.observe.next_start import TEMPLATE, misplaced
 from webhook.objects.documents import field_at
@@ -75,13 +75,6 @@ Domain: Final = _type_of(_DOMAIN, [*_OF_DOMAIN, _FILESYSTEMS])
 """DomainSpec, with the fields of the rules."""
 
 
-class Reference(ApiType):
-    """The name of another object."""
-
-    name: str | None = None
-    kind: str | None = None
-
-
 class VMISpec(virtual_machine.VMISpec):
     """VirtualMachineInstanceSpec, in part."""
 
@@ -93,7 +86,7 @@ class VMISpec(virtual_machine.VMISpec):
     topology_spread_constraints: list[TopologySpreadConstraint] | None = None
     eviction_strategy: str | None = None
     priority_class_name: str | None = None
-    resource_claims: list[Reference] | None = None
+    resource_claims: list[Present] | None = None
     virtual_machine_state: Present | None = None
 
 
@@ -107,8 +100,8 @@ class VirtualMachineSpec(virtual_machine.VirtualMachineSpec):
     """VirtualMachineSpec, in part."""
 
     template: VMITemplateSpec = field(default_factory=VMITemplateSpec)
-    instancetype: Reference | None = None
-    preference: Reference | None = None
+    instancetype: ObjectReference | None = None
+    preference: ObjectReference | None = None
     running: bool | None = None
     run_strategy: str | None = None
 

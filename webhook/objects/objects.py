@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from webhook.component_base.errors import did_you_mean
 from webhook.core.api.meta import NamespacedName, ObjectMeta, utc_text
@@ -59,6 +60,8 @@ class ObjectStore:
     def add(self, kind: APIResource[Any], found: Any) -> None:
         """Add an object, in place of an earlier one of this name. Without a namespace it is in `default`."""
         title, name = key_of(kind, found.metadata)
+        if kind.namespaced and not found.metadata.namespace:
+            found = replace(found, metadata=replace(found.metadata, namespace=name.namespace))
         self._found[title][name] = found
 
     def of(self, kind: APIResource[_T]) -> Mapping[NamespacedName, _T]:

@@ -59,9 +59,9 @@ def require_share_managers(cluster: Cluster) -> None:
 
 def of_other_versions(cluster: Cluster) -> list[str]:
     """Return a sentence if files have objects of Longhorn in an API version that is not read."""
-    ignored = cluster.objects.ignored.items()
-    old = [(each, count) for each, count in ignored if each.startswith("longhorn.io/") and " " in each]
-    other = [f"{count} {each}" for each, count in sorted(old) if each.split()[0] != LONGHORN_API_VERSION]
+    ignored = sorted(cluster.objects.ignored.items())
+    old = [(each, count) for each, count in ignored if each.startswith("longhorn.io/")]
+    other = [f"{count} {each}" for each, count in old if each.split()[0] != LONGHORN_API_VERSION]
     expected = f"expected {LONGHORN_API_VERSION}, which Longhorn has since 1.3"
     return [f"objects of Longhorn that are not read: {', '.join(other)}; {expected}"] if other else []
 

@@ -112,7 +112,7 @@ def asking(rows: Sequence[VMRow]) -> list[VMStatus]:
 
 
 def pods_of_vms(cluster: Cluster) -> dict[NamespacedName, list[Pod]]:
-    """Return the virt-launcher pods of each VM. Pods without a namespace are in `default`.
+    """Return the virt-launcher pods of each VM.
 
     Raises:
         UserError: the VMs' pods could not be listed.
@@ -125,10 +125,7 @@ def pods_of_vms(cluster: Cluster) -> dict[NamespacedName, list[Pod]]:
         )
     groups: dict[NamespacedName, list[Pod]] = {}
     for pod in cluster.all_virt_launchers():
-        namespace, placed = pod.metadata.namespace or "default", pod
-        if not pod.metadata.namespace:
-            placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
-        groups.setdefault(NamespacedName(namespace, kubevirt.vm_name(pod)), []).append(placed)
+        groups.setdefault(NamespacedName(pod.metadata.namespace or "", kubevirt.vm_name(pod)), []).append(pod)
     return groups
 
 

@@ -17,6 +17,7 @@ from support.objects.builders import (
     persistent_volume_claim,
     share_manager,
     share_manager_pod,
+    virt_launcher_pod,
 )
 
 from webhook.core import refs
@@ -97,15 +98,18 @@ def test_longhorn_is_looked_for_in_its_namespace_alone() -> None:
     assert view.get(refs.share_manager_pod("h")) is NoObject.NOT_FOUND
 
 
-def test_a_claim_without_a_namespace_is_in_default() -> None:
+def test_what_has_no_namespace_is_in_default() -> None:
     """It is where kubectl would create it; a node has no namespace, even if the file names one."""
-    claim = persistent_volume_claim("disk")
+    claim, stray, pod = persistent_volume_claim("disk"), node("n1"), virt_launcher_pod(claims=["disk"])
     del claim["metadata"]["namespace"]
-    stray = node("n1")
+    pod["metadata"] |= {"name": "p", "namespace": None}
     stray["metadata"]["namespace"] = "vms"
-    view = cluster(claim, stray)
-    assert name_of(view.get(refs.persistent_volume_claim(NamespacedName("default", "disk")))) == "disk"
+    view, disk = cluster(claim, stray, pod), NamespacedName("default", "disk")
+    assert name_of(view.get(refs.persistent_volume_claim(disk))) == "disk"
     assert name_of(view.get(refs.node("n1"))) == "n1"
+    found = view.virt_launchers(disk)
+    assert not isinstance(found, NoObject)
+    assert [each.metadata.name for each in found] == ["p"]
 
 
 @pytest.mark.parametrize("kind", [("apps/v1", "Deployment"), ("longhorn.io/v1beta1", "Node")], ids=" ".join)
