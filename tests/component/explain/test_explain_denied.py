@@ -25,6 +25,7 @@ def test_a_list_that_cant_be_read_is_no_list(body: bytes, explain: Explain, api:
     assert any(note.startswith(f"{start}(/api/v1/nodes: ") for note in ran.found["notes"])
 
 
+VMS: Final = f"{KUBEVIRT}/virtualmachines"
 POD: Final = "/api/v1/namespaces/vms/pods/virt-launcher-db-now"
 
 
@@ -47,30 +48,26 @@ def test_a_missing_kind_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr() == ("", expected)
 
 
-def test_an_answer_that_is_not_an_object_is_refused(explain: Explain, api: StaticApi) -> None:
-    """The HTML page of a proxy is not a VM."""
-    api.refuse(f"{KUBEVIRT}/virtualmachines", 200, body=b"<html>")
+NO_SERVER: Final = "which no API server answers to /version; expected an API server"
+ANSWERS: Final[dict[str, tuple[str, int, bytes, str]]] = {
+    "the page of a proxy is no VM": (VMS, 200, b"<html>", "Error: vm/db: got an answer that is not an object ("),
+    "a 404 of something on the way": (VMS, 404, b"<html>not here", "404: <html>not here"),
+    "another server": ("/version", 404, b"<html>not here", f": got 404: <html>not here, {NO_SERVER}"),
+    "a page for a login": ("/version", 200, b"<html>log in", f": got 200: <html>log in, {NO_SERVER}"),
+    "a proxy": ("/version", 403, b"denied", f": got 403: denied, {NO_SERVER}"),
+}
+
+
+@pytest.mark.parametrize("row", ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_of_another_server_is_one_sentence(
+    explain: Explain, api: StaticApi, row: tuple[str, int, bytes, str]
+) -> None:
+    """It is what was answered, without advice about permissions. It is not an absent object."""
+    path, code, body, said = row
+    api.refuse(path, code, body=body)
     ran = explain("vm/db")
-    assert ran.code == 2
-    assert ran.err.startswith("Error: vm/db: got an answer that is not an object (")
-
-
-@pytest.mark.parametrize(("code", "body"), [(404, b"<html>not here"), (200, b"<html>log in"), (403, b"denied")])
-def test_another_server_is_named_at_once(explain: Explain, api: StaticApi, code: int, body: bytes) -> None:
-    """The sentence has what it answered, and no advice about permissions."""
-    api.refuse("/version", code, body=body)
-    ran = explain("vm/db")
-    assert ran.code == 2
-    assert f": got {code}: {body.decode()}, which no API server answers to /version; expected an API server" in ran.err
-    assert len(ran.err.splitlines()) == 1
-
-
-def test_a_404_of_something_on_the_way_is_not_an_absent_object(explain: Explain, api: StaticApi) -> None:
-    """The API server has its own words for both kinds of absence."""
-    api.refuse(f"{KUBEVIRT}/virtualmachines", 404, body=b"<html>not here")
-    ran = explain("vm/db")
-    assert ran.code == 2
-    assert "404: <html>not here" in ran.err
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert said in ran.err
 
 
 def test_without_an_api_server_there_is_no_decision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

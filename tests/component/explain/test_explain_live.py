@@ -1,4 +1,4 @@
-"""explain against an API server: objects by name, in a live cluster."""
+"""explain against an API server: objects by name, in a live cluster; and which lists it asks for."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support.drivers.explaining import a_vm
-from support.drivers.explaining_live import CLAIMS, Explain
+from support.drivers.explaining_live import CLAIMS, KUBEVIRT, Explain
 from support.drivers.serving import cluster, write_cluster
 from support.fakes.static_api import StaticApi
 from support.objects import builders
@@ -24,20 +25,28 @@ def test_a_file_is_explained_in_the_live_cluster(explain: Explain, api: StaticAp
     assert explain(f"-f {file} -n other").found["vm"]["volumes"][0]["reason"] == "ClaimNotFound"
 
 
+PODS = "/api/v1/pods"
+
+
+def asked(api: StaticApi, collection: str) -> list[str]:
+    """The requests for all objects of a collection."""
+    return [path for path in api.asked if path.startswith(f"{collection}?") and "labelSelector" not in path]
+
+
 def test_several_are_explained_at_once(explain: Explain, api: StaticApi) -> None:
-    """Names and flags in any order. Lists that all need are read once."""
-    ran = explain("vm/db -n vms pod/virt-launcher-db-now")
-    assert [item["object"]["kind"] for item in ran.found["items"]] == ["VirtualMachine", "Pod"]
-    assert (
-        len([path for path in api.asked if path.startswith("/apis/kubevirt.io/v1/namespaces/vms/virtualmachines?")])
-        == 1
-    )
+    """Names and flags in any order. Lists that all need are read once; the API server leaves out finished pods."""
+    ran = explain("vm/db -n vms pod/virt-launcher-db-now pod/virt-launcher-db-now")
+    assert [item["object"]["kind"] for item in ran.found["items"]] == ["VirtualMachine", "Pod", "Pod"]
+    for listed in (f"{KUBEVIRT}/virtualmachines", "/apis/storage.k8s.io/v1/csinodes", PODS):
+        (path,) = asked(api, listed)
+    assert "fieldSelector=status.phase!%3DSucceeded,status.phase!%3DFailed" in path
 
 
-def test_claims_are_not_listed_for_a_vm_without_state(explain: Explain, api: StaticApi) -> None:
-    """Explain lists only what an explanation needs."""
-    explain("vm/db")
-    assert [path for path in api.asked if path.startswith(f"{CLAIMS}?")] == []
+@pytest.mark.parametrize("words", ["vm/db vmi/db", "pod/virt-launcher-out"])
+def test_only_what_an_explanation_needs_is_listed(explain: Explain, api: StaticApi, words: str) -> None:
+    """Free resources say nothing about a pod that does not exist yet, and decide nothing for one without the opt-in."""
+    explain(words)
+    assert asked(api, PODS) == asked(api, CLAIMS) == []
 
 
 def test_lists_are_read_by_pages(explain: Explain, api: StaticApi) -> None:

@@ -31,8 +31,8 @@ OWN_ROWS: dict[str, dict[str, Any] | None] = {
 
 
 @pytest.mark.parametrize("own", OWN_ROWS.values(), ids=OWN_ROWS)
-def test_a_short_list_is_counted_in_the_text_and_named_in_json(own: dict[str, Any] | None) -> None:
-    """Text shows the size of the short list; JSON has every name and every term."""
+def test_a_short_list_is_counted_named_and_taken_out_again(own: dict[str, Any] | None) -> None:
+    """Text has its size, JSON every name. A running pod is explained as Longhorn created it, without the list."""
     pod = created(affinity=own) if own else created()
     found, text = explained(pod, large()), explain(pod, large()).out
     shortlist = found["shortlist"]
@@ -43,13 +43,6 @@ def test_a_short_list_is_counted_in_the_text_and_named_in_json(own: dict[str, An
     )
     assert len(found["affinity"]["after"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]) >= len(shortlist)
     assert len(text.splitlines()) < 40
-
-
-@pytest.mark.parametrize("own", OWN_ROWS.values(), ids=OWN_ROWS)
-def test_a_short_list_is_taken_out_again(own: dict[str, Any] | None) -> None:
-    """A running share-manager pod is explained as Longhorn created it, without what the webhook wrote."""
-    pod = created(affinity=own) if own else created()
-    found = explained(pod, large())
     placed = jsonpatch.JsonPatch(found["patch"]).apply(pod)
     assert len(json.dumps(placed)) > len(json.dumps(pod)) + 1000
     assert to_builtins(as_created(convert(placed, Pod))).get("spec").get("affinity") == own

@@ -8,7 +8,7 @@ import pytest
 from msgspec import convert
 from support.objects import builders
 
-from webhook.core.opt_in import Policy
+from webhook.core.opt_in import Mode, Policy
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import Document
 from webhook.objects.files import read_objects
@@ -44,62 +44,58 @@ def told(*objects: Object) -> WebhookSettings:
     return webhook_settings(Cluster(found, longhorn_namespace="longhorn-system"))
 
 
-def test_the_pods_tell_the_settings() -> None:
+ASSUMED = "mode required (assumed), opt-in-all off (assumed), audit off (assumed), shortlist auto (assumed)"
+ALL_GIVEN = webhook_pod("--mode=preferred", "--audit", "on", "--opt-in-all=true", "--shortlist=off")
+SAID: dict[str, tuple[list[Object], str]] = {
+    "all of them": ([ALL_GIVEN], "mode preferred, opt-in-all true, audit on, shortlist off"),
+    "a pod without options runs with the defaults": (
+        [webhook_pod()],
+        "mode required, opt-in-all off, audit off, shortlist auto",
+    ),
+    "no pod": ([], ASSUMED),
+    "a pod that does not run": ([webhook_pod("--mode=preferred", phase="Pending")], ASSUMED),
+    "no container that serves": ([{**webhook_pod(), "spec": {"containers": [{"name": "other"}]}}], ASSUMED),
+    "the configuration alone": ([configuration("preferred")], ASSUMED.replace("off (assumed)", "preferred", 1)),
+    "the configuration without the annotation": ([configuration(None)], ASSUMED.replace("off (assumed)", "off", 1)),
+}
+
+
+@pytest.mark.parametrize(("objects", "sentence"), SAID.values(), ids=SAID)
+def test_what_nobody_states_is_assumed(objects: list[Object], sentence: str) -> None:
     """`explain` said `required` of a webhook that runs with --mode=preferred."""
-    found = told(webhook_pod("--mode=preferred", "--audit", "on", "--opt-in-all=true", "--shortlist=off"))
-    assert found.policy == Policy(mode="preferred", audit=True, opt_in_all="true", shortlist=False)  # type: ignore[arg-type]
-    assert found.sentence == "mode preferred, opt-in-all true, audit on, shortlist off"
-    assert not found.notes
-
-
-def test_an_option_that_a_pod_does_not_have_is_the_default() -> None:
-    """That is known: the pod runs without the option."""
-    assert told(webhook_pod()).sentence == "mode required, opt-in-all off, audit off, shortlist auto"
-
-
-@pytest.mark.parametrize(
-    "objects",
-    [
-        pytest.param([], id="no pod"),
-        pytest.param([webhook_pod("--mode=preferred", phase="Pending")], id="a pod that does not run"),
-        pytest.param([{**webhook_pod(), "spec": {"containers": [{"name": "other"}]}}], id="no container that serves"),
-    ],
-)
-def test_what_nobody_states_is_assumed(objects: list[Object]) -> None:
-    """And is called so."""
     found = told(*objects)
-    assert found.policy == Policy()
-    expected = "mode required (assumed), opt-in-all off (assumed), audit off (assumed), shortlist auto (assumed)"
-    assert found.sentence == expected
+    assert (found.sentence, found.notes) == (sentence, [])
 
 
-def test_the_configuration_tells_one_setting_without_a_pod() -> None:
-    """Its annotation is written beside the option."""
-    found = told(configuration("preferred"))
-    assert (found.policy.opt_in_all, "opt-in-all" in found.assumed) == ("preferred", False)
-    assert told(configuration(None)).sentence.startswith("mode required (assumed), opt-in-all off, ")
+def test_the_policy_is_the_pods() -> None:
+    """Each option has its place."""
+    assert told(ALL_GIVEN).policy == Policy(Mode.PREFERRED, audit=True, opt_in_all="true", shortlist=False)
 
 
-def test_pods_and_configuration_that_differ_are_named() -> None:
-    """Somebody patched a Deployment. The pods are what runs."""
-    found = told(webhook_pod("--opt-in-all=required"), configuration(None))
-    (note,) = found.notes
-    assert found.policy.opt_in_all == "required"
-    assert note.startswith("the webhook's pods run with --opt-in-all=required, and the annotation ")
-    assert not told(webhook_pod("--opt-in-all=required"), configuration("required")).notes
+PATCHED = [webhook_pod("--opt-in-all=required"), configuration(None)]
+PATCHED_NOTE = (
+    "the webhook's pods run with --opt-in-all=required, and the annotation kubevirt-scheduler/opt-in-all of its "
+    "configuration stands for off: the pods count"
+)
+ROLLOUT = [webhook_pod("--mode=off"), webhook_pod("--mode=preferred", name="other")]
+ELSEWHERE_NOTE = (
+    "the webhook reads Longhorn's objects in namespace storage, and this command in longhorn-system: "
+    "--longhorn-namespace storage"
+)
+NOTES: dict[str, tuple[list[Object], list[str]]] = {
+    "somebody patched a Deployment": (PATCHED, [PATCHED_NOTE]),
+    "pods and configuration agree": ([PATCHED[0], configuration("required")], []),
+    "a rollout": (ROLLOUT, ["the webhook's pods differ in --mode"]),
+    "the command looks elsewhere": ([webhook_pod("--longhorn-namespace=storage")], [ELSEWHERE_NOTE]),
+}
 
 
-def test_pods_that_differ_tell_nothing() -> None:
-    """As during a rollout."""
-    found = told(webhook_pod("--mode=off"), webhook_pod("--mode=preferred", name="other"))
-    assert "mode" in found.assumed
-    assert found.notes == ["the webhook's pods differ in --mode"]
-
-
-def test_another_namespace_of_longhorn_is_named() -> None:
-    """The command looked where the webhook does not."""
-    (note,) = told(webhook_pod("--longhorn-namespace=storage")).notes
-    assert note.endswith("and this command in longhorn-system: --longhorn-namespace storage")
+@pytest.mark.parametrize(("objects", "notes"), NOTES.values(), ids=NOTES)
+def test_what_contradicts_what_is_named(objects: list[Object], notes: list[str]) -> None:
+    """Pods are what runs; pods that differ tell nothing."""
+    assert told(*objects).notes == notes
+    assert told(*PATCHED).policy.opt_in_all == "required"
+    assert "mode" in told(*ROLLOUT).assumed
 
 
 VARIABLE = "KUBEVIRT_COSCHEDULE_MODE"
