@@ -80,23 +80,17 @@ async def read_part(api: Api, part: Part, longhorn_namespace: str) -> tuple[Bund
     try:
         namespace = longhorn_namespace if kind.of_longhorn else part.namespace
         path = kind.path(reader.within(namespace) if namespace and kind.namespaced else "", part.name)
-        items = await (_get(api, path, kind) if part.name else _list(api, path, part))
+        items = await (_get(api, path, kind) if part.name else _list(api, path, kind))
     except reader.Missing:
         pass
     except ApiError as error:
         problem = str(error)
-    record = BundleList(
-        api_version=kind.api_version, kind=kind.kind, resource=kind.title, objects=len(items), problem=problem
-    )
-    return record, items
+    return BundleList(resource=kind.title, objects=len(items), problem=problem), items
 
 
-async def _list(api: Api, path: str, part: Part) -> list[Any]:
-    kind = part.kind
-    selector = ",".join(filter(None, (kind.selector, part.selector)))
-    fields = ",".join(filter(None, (kind.fields, part.fields)))
+async def _list(api: Api, path: str, kind: APIResource[Any]) -> list[Any]:
     decoders = Decoders(kind.type)
-    return await reader.get_all(api, path, decoders, selector=selector, fields=fields, seconds=_LIST_SECONDS)
+    return await reader.get_all(api, path, decoders, selector=kind.selector, fields=kind.fields, seconds=_LIST_SECONDS)
 
 
 async def _get(api: Api, path: str, kind: APIResource[Any]) -> list[Any]:

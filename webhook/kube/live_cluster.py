@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from webhook.component_base.client.api import Api
 from webhook.component_base.client.transport import ApiError
@@ -142,7 +143,8 @@ class LiveCluster(Cluster):
         self._reads[kind.title, key] = problem
 
     async def _read_on_node(self, key: NamespacedName) -> None:
-        part = Part(kind=VIRT_LAUNCHER_POD, namespace=key.namespace, fields=f"spec.nodeName={key.name}")
+        on_node = f"{VIRT_LAUNCHER_POD.fields},spec.nodeName={key.name}"
+        part = Part(kind=replace(VIRT_LAUNCHER_POD, fields=on_node), namespace=key.namespace)
         record, pods = await read_part(self._api, part, self.longhorn_namespace)
         self._reads[VIRT_LAUNCHER_POD.title, key] = record.problem
         self._on_node[key] = pods

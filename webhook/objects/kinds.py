@@ -102,6 +102,7 @@ NODE: Final = APIResource("Node", "nodes", node.Node, namespaced=False)
 POD: Final = APIResource("Pod", "pods", Pod)
 _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"  # as kube-scheduler: other pods use no node
 UNFINISHED_POD: Final = APIResource("Pod", "pods", Pod, fields=_UNFINISHED)
+OTHER_POD: Final = APIResource("Pod", "pods", Pod, selector=f"{LABEL_APP}!={VIRT_LAUNCHER}", fields=_UNFINISHED)
 VIRT_LAUNCHER_POD: Final = _pods("virt-launcher pods", Pod, {LABEL_APP: VIRT_LAUNCHER}, fields=_UNFINISHED)
 SHARE_MANAGER_POD: Final = _pods(
     "share-manager pods", Pod, {LABEL_LONGHORN_COMPONENT: longhorn.SHARE_MANAGER}, of_longhorn=True
@@ -139,7 +140,7 @@ EVENT: Final = APIResource("Event", "events", ReuniteEvent, fields=f"involvedObj
 KINDS: Final = tuple(
     each
     for each in list(globals().values())
-    if isinstance(each, APIResource) and not each.part and each is not UNFINISHED_POD
+    if isinstance(each, APIResource) and not each.selector and each.fields != _UNFINISHED
 )
 """Every kind, in the order in which a bundle lists them: that of this module, without the parts of a kind."""
 

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.objects import kinds
 from webhook.objects.installed import CONFIGURATION
 from webhook.objects.kinds import APIResource
@@ -19,17 +18,13 @@ class Part(Struct, frozen=True, kw_only=True):
     """What is read of one kind.
 
     Attributes:
-        kind: the kind. Its own selectors hold, too.
+        kind: the kind, with its selectors.
         namespace: the only namespace that is read; empty for all. Longhorn's kinds are read in Longhorn's namespace.
-        selector: a label selector; empty for all objects.
-        fields: a field selector; empty for all objects.
         name: of the only object that is read, by a GET: a Role may allow that, and not a list. Empty for all objects.
     """
 
     kind: APIResource[Any]
     namespace: str = ""
-    selector: str = ""
-    fields: str = ""
     name: str = ""
 
 
@@ -43,8 +38,8 @@ def parts_of_rows(namespace: str, *, others: bool = True) -> list[Part]:
 
     `others`: whether pods of no VM are in it. They can use a VM's volume, too.
     """
-    pods = Part(kind=kinds.UNFINISHED_POD, namespace=namespace, selector=f"{LABEL_APP}!={VIRT_LAUNCHER}")
     in_namespace = (
+        *((kinds.OTHER_POD,) if others else ()),
         kinds.VIRT_LAUNCHER_POD,
         kinds.PERSISTENT_VOLUME_CLAIM,
         kinds.VIRTUAL_MACHINE,
@@ -52,7 +47,6 @@ def parts_of_rows(namespace: str, *, others: bool = True) -> list[Part]:
         kinds.EVENT,
     )
     return [
-        *([pods] if others else []),
         *(Part(kind=kind, namespace=namespace) for kind in in_namespace),
         *(Part(kind=kind) for kind in (kinds.SHARE_MANAGER_POD, kinds.PERSISTENT_VOLUME, kinds.SHARE_MANAGER)),
         Part(kind=kinds.NODE),
@@ -72,15 +66,11 @@ class BundleList(Struct, rename="camel", frozen=True, kw_only=True):
     """One kind that the program listed.
 
     Attributes:
-        api_version: of the objects.
-        kind: of the objects.
-        resource: the kind as in an RBAC rule.
+        resource: the kind as in an RBAC rule, or what a part of it is called.
         objects: how many objects are in the bundle.
         problem: why the objects could not be listed; empty if they were.
     """
 
-    api_version: str
-    kind: str
     resource: str
     objects: int = 0
     problem: str = ""
@@ -109,10 +99,7 @@ class ClusterBundle(Struct, rename="camel", frozen=True, kw_only=True):
     lists: list[BundleList]
 
     def problem(self, kind: APIResource[Any]) -> str:
-        """Return why the objects of a kind, or of a part of it, could not be listed; empty if they were.
-
-        The bundle of an older version can lack the list of a kind.
-        """
-        listed = {each.resource: each.problem for each in self.lists if each.kind == kind.kind}
+        """Return why the objects of a kind, or of a part of it, could not be listed; empty if they were."""
+        listed = {each.resource: each.problem for each in self.lists}
         lacking = f"the bundle has no list of {kind.kind}"
         return listed.get(kind.title, listed.get(kind.resource, lacking))

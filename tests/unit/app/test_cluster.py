@@ -36,7 +36,7 @@ def test_the_rows_of_files_are_those_of_now(tmp_path: Path) -> None:
 
 def test_a_bundle_is_as_old_as_it_is(tmp_path: Path) -> None:
     """Its objects are of the time at which they were read."""
-    lists = [BundleList(api_version=each.api_version, kind=each.kind, resource=each.title) for each in KINDS]
+    lists = [BundleList(resource=each.title) for each in KINDS]
     bundle = ClusterBundle(
         cluster="c", at="2026-01-02T03:04:05Z", namespace="vms", longhorn_namespace=LONGHORN_NAMESPACE, lists=lists
     )

@@ -82,7 +82,7 @@ def bundle_of(*lists: Object) -> Object:
     }
 
 
-LISTED = {"apiVersion": "v1", "kind": "ConfigMap", "resource": "configmaps"}
+LISTED = {"resource": "configmaps"}
 OTHER = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "app", "namespace": "vms"}}
 AUTOSCALERS: dict[str, tuple[list[Object], bool]] = {
     "nothing": ([], False),
@@ -92,7 +92,7 @@ AUTOSCALERS: dict[str, tuple[list[Object], bool]] = {
     "a node of Karpenter": ([node("n1", labels={"karpenter.sh/nodepool": "default"})], True),
     "a bundle without one": ([bundle_of(LISTED)], False),
     "a bundle that could not list it": ([bundle_of({**LISTED, "problem": "403 Forbidden"})], True),
-    "the bundle of an older version": ([bundle_of()], True),
+    "a bundle without the list": ([bundle_of()], True),
 }
 
 
