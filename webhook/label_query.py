@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from webhook.core.scheduler.matching.label_selector import Requirement, Selector
+from webhook.core.scheduler.label_selector import Requirement, Selector
 
 _WORD: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?"
 _KEY: Final = rf"(?:{_WORD}/)?{_WORD}"

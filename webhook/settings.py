@@ -14,7 +14,7 @@ from webhook.component_base.options import FILE, NAME, ClusterSettings, Parsed, 
 
 if TYPE_CHECKING:
     from webhook.core.opt_in import OptInAll, Policy
-    from webhook.core.scheduler.matching.label_selector import Selector
+    from webhook.core.scheduler.label_selector import Selector
 
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE"
 _TYPED: Final = re.compile(r"(vmi?s?|virtualmachine(instance)?s?)(\.(v1\.)?kubevirt\.io)?/", re.IGNORECASE)

@@ -20,7 +20,7 @@ from support.control_plane.rendering import EVENTS, NAME, REUNITE, with_options
 from support.control_plane.tried import refusal
 from support.scenarios.admitting import until
 
-from webhook.core.live_migration.migration import migration_object
+from webhook.core.reunite.migration import migration_object
 
 KINDS: Final = ("ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 OTHERS: Final = "vms"  # a namespace

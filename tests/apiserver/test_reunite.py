@@ -140,22 +140,6 @@ def test_a_vm_that_is_apart_is_migrated_once(once: Once, control_plane: ControlP
     assert created["spec"] == {"vmiName": "moved", "addedNodeSelector": {"kubernetes.io/hostname": "host-node-a"}}
 
 
-@pytest.mark.parametrize(("phase", "reason"), [("Succeeded", "ReuniteSucceeded"), ("Failed", "ReuniteFailed")])
-def test_the_end_of_a_migration_is_reported(phase: str, reason: str, once: Once, control_plane: ControlPlane) -> None:
-    """Also of one that began and ended between two runs: the cluster says it."""
-    once("--dry-run", "none")
-    (created,) = migrations(control_plane)
-    at = {"phase": phase, "phaseTransitionTimestamp": created["metadata"]["creationTimestamp"]}
-    state = {"targetNode": "node-a", "failureReason": "the guest dirties its memory too fast"}
-    control_plane.api.patch(
-        created, {"status": {"phase": phase, "phaseTransitionTimestamps": [at], "migrationState": state}}
-    )
-    out = once("--dry-run", "none")[1]
-    assert f"moved ended migration moved-reunite-1 to node node-a {phase.lower()}" in out
-    assert reason in reasons_of(control_plane.api, "moved")
-    assert len(migrations(control_plane)) == (1 if phase == "Failed" else 2)  # its pod has not moved here
-
-
 def test_two_runs_at_once_create_one_migration(control_plane: ControlPlane, tmp_path: Path) -> None:
     """The name is the same, so that the API server takes one of them. The other run says so, and has not failed."""
     directories = [tmp_path / name for name in ("first", "second")]

@@ -17,7 +17,7 @@ from support.scenarios.reunite_account import (
     reunite_account,
 )
 
-from webhook.core.live_migration.migration import migration_object
+from webhook.core.reunite.migration import migration_object
 
 
 @pytest.fixture(scope="module")

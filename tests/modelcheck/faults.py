@@ -12,9 +12,8 @@ from modelcheck.replica import Parts
 from msgspec.structs import replace
 
 from webhook.core.api.node import Node
-from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.node_info import NO_REQUESTS, UNLISTED, CSIDrivers, NodeInfo
-from webhook.core.scheduler.state.pod_info import PodInfo
+from webhook.core.scheduler.cache import NO_REQUESTS, UNLISTED, CSIDrivers, NodeInfo, SchedulerCache
+from webhook.core.scheduler.pod_info import PodInfo
 from webhook.kube.records.pods import PodRecord
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot

@@ -21,8 +21,7 @@ from webhook.core.api.meta import OwnerReference
 from webhook.core.decision import Leave, Pin
 from webhook.core.opt_in import Policy
 from webhook.core.placement.virt_launcher import place_virt_launcher
-from webhook.core.scheduler.state.cache import SchedulerCache, _NodePods
-from webhook.core.scheduler.state.node_info import NodeRequests
+from webhook.core.scheduler.cache import NodeRequests, SchedulerCache, _NodePods
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.objects import NodeIndex

@@ -20,11 +20,11 @@ from support.scenarios.reunite_runs import DEFAULTS
 
 from webhook.component_base.client.api import Api, Reply
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.core.reunite.reports import VMReport
 from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
 from webhook.objects.cluster import Cluster as CollectedCluster
 from webhook.reunite.facts import parts
+from webhook.reunite.reports import VMReport
 from webhook.reunite.run import Run
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Writer

@@ -13,8 +13,8 @@ from simulation.check_answers import Breaks
 from simulation.engine import DAY, HOUR, MINUTE
 from simulation.vm import VM, Migration
 
-from webhook.core.reunite.reports import VMReport
 from webhook.core.view import Kind
+from webhook.reunite.reports import VMReport
 
 if TYPE_CHECKING:
     from simulation.world import World

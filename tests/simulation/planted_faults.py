@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from webhook.core.admit import Answer, PodCreation
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
+from webhook.core.scheduler.cache import AnySnapshot, SnapshotUnavailable
 from webhook.core.view import Kind
 from webhook.kube.cache.view import CallView
 

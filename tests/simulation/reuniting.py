@@ -17,13 +17,13 @@ from support.drivers.command_lines import values
 
 from webhook import cli
 from webhook.core.api.virtual_machine import VM_KIND
-from webhook.core.live_migration.migration import ANNOTATION_EVACUATION, LABEL_REUNITE
-from webhook.core.reunite.reports import VMReport
+from webhook.core.reunite.migration import ANNOTATION_EVACUATION, LABEL_REUNITE
 from webhook.core.view import Kind
 from webhook.objects import kinds
 from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import APIResource
 from webhook.objects.objects import ObjectStore
+from webhook.reunite.reports import VMReport
 from webhook.reunite.run import Run
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Written

@@ -14,7 +14,7 @@ from support import tested_versions
 from support.generated_part import with_part
 
 from webhook.core.observe.vm_status import State
-from webhook.core.reunite.reports import EventReason
+from webhook.reunite.reports import EventReason
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"

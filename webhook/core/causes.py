@@ -67,7 +67,6 @@ _CAUSES: Final[Mapping[Reason, str]] = {
     Reason.TAINT_TOLERATED_WITHOUT_KEY: "a taint that may be of a drain",
     Reason.NODE_SELECTOR_MISMATCH: "the VM's node selector",
     Reason.VOLUME_AFFINITY_MISMATCH: "a volume that the node can't use",
-    Reason.VOLUME_ZONE_MISMATCH: "a volume of another zone",
     Reason.NODE_AFFINITY_MISMATCH: "the VM's node affinity",
     Reason.LONGHORN_NOT_READY: "Longhorn is not ready on the node",
     Reason.DATA_ENGINE_DISABLED: "the node disables data engine v2",

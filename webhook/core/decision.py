@@ -11,7 +11,7 @@ from msgspec import Struct
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode, OptedInBy
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why, shortened
-from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.pod_requests import Usage
 
 NODES_SHOWN: Final = 3  # in the annotations; explain and the log show all nodes
 TOP_WEIGHT: Final = 100  # v1.PreferredSchedulingTerm: weights are 1..100

@@ -9,10 +9,9 @@ from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo, allocatable
-from webhook.core.scheduler.state.pod_info import PodInfo, anti_affinity, pod_info, pod_nodes
-from webhook.core.scheduler.state.pod_requests import usage
+from webhook.core.scheduler.cache import UNLISTED, CSIDrivers, NodeInfo, SchedulerCache, allocatable
+from webhook.core.scheduler.pod_info import PodInfo, anti_affinity, pod_info, pod_nodes
+from webhook.core.scheduler.pod_requests import usage
 
 NodesMax = Callable[[Pod], int]
 """Pod -> on how many nodes it may count by its record: 0 if it has none, or if its owner does not exist."""

@@ -243,10 +243,6 @@ class Reason(Enum):
         "PersistentVolume {volume} of claim {claim} can't be used on node {node}",
         Columns(excludes=True),
     )
-    VOLUME_ZONE_MISMATCH = (
-        "PersistentVolume {volume} of claim {claim} is labeled for another zone or region than node {node}",
-        Columns(excludes=True),
-    )
     NODE_AFFINITY_MISMATCH = ("the pod's own required node affinity excludes node {node}", Columns(excludes=True))
     LONGHORN_NOT_READY = (
         "Longhorn is not ready on node {node} (nodes.longhorn.io {state}), so no volume can be attached there"

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from webhook.core.api.longhorn import Need
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.scheduler.state.snapshot import AnySnapshot
+from webhook.core.scheduler.cache import AnySnapshot
 
 ObjectT = TypeVar("ObjectT")
 ObjectT_co = TypeVar("ObjectT_co", covariant=True)

@@ -21,7 +21,7 @@ from webhook.component_base.errors import UserError
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.listed_snapshot import ListedSnapshot
-from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
+from webhook.core.scheduler.cache import SnapshotUnavailable
 from webhook.core.view import KINDS_OF_VMS, ClusterView, Kind, NoObject, Ref
 from webhook.kube import reader
 from webhook.kube.collect import read_part

@@ -19,7 +19,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod, uses
 from webhook.core.decision import Pin
 from webhook.core.listed_snapshot import ListedSnapshot
-from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
+from webhook.core.scheduler.cache import SnapshotUnavailable
 from webhook.core.view import KINDS_OF_VMS, ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
 from webhook.objects import kinds
 from webhook.objects.files import load_objects

@@ -19,7 +19,7 @@ from webhook.core.api.storage import PersistentVolume, claim_of
 from webhook.core.listed_snapshot import ListedSnapshot, NodesMax
 from webhook.core.observe.past_decision import past_decision
 from webhook.core.placement.replica_share import count_replicas, own_namespace_of
-from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
+from webhook.core.scheduler.cache import SnapshotUnavailable
 from webhook.core.view import USERS_MAX, ClusterView, NoObject, VolumeUsers
 from webhook.objects.kinds import CSI_NODE, NODE, PERSISTENT_VOLUME, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.objects import ObjectStore

@@ -21,10 +21,10 @@ from webhook.core.api.meta import Namespace, ObjectMeta
 from webhook.core.api.pod import POD_SCHEDULED, Pod
 from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume, PersistentVolumeSpec
 from webhook.core.api.virtual_machine import LIVE_MIGRATABLE, VMIStatus
-from webhook.core.live_migration.migration import ANNOTATION_EVACUATION, ANNOTATION_WORKLOAD_UPDATE
-from webhook.core.live_migration.vm import CHANGES, PAUSED
 from webhook.core.observe import events
 from webhook.core.reasons import LABEL_CO_SCHEDULE
+from webhook.core.reunite.migration import ANNOTATION_EVACUATION, ANNOTATION_WORKLOAD_UPDATE
+from webhook.core.reunite.vm import CHANGES, PAUSED
 from webhook.objects.documents import field_at
 from webhook.objects.installed import CONFIGURATION, LONGHORN_VERSION, ServeContainer, Setting, WebhookConfiguration
 from webhook.objects.kubevirt import VirtualMachineInstance

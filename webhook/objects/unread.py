@@ -9,8 +9,8 @@ from webhook.core.api import kubevirt
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VERSION
 from webhook.core.api.longhorn import SHARE_MANAGER as COMPONENT
 from webhook.core.api.pod import Pod
-from webhook.core.live_migration.kubevirt import minor_version
 from webhook.core.observe.vm_state import is_running_unknown
+from webhook.core.reunite.migration import minor_version
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument
 from webhook.objects.installed import LONGHORN_VERSION

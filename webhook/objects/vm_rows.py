@@ -22,7 +22,7 @@ from webhook.core.observe.vm_state import vm_status_of
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.reasons import Why
-from webhook.core.scheduler.matching.label_selector import Selector
+from webhook.core.scheduler.label_selector import Selector
 from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import EVENT, VIRT_LAUNCHER_POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.kubevirt import AnyVM, meta_of

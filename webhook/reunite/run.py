@@ -14,12 +14,10 @@ from webhook.component_base.client.api import Api
 from webhook.component_base.client.transport import ApiError
 from webhook.component_base.errors import UserError
 from webhook.core.listed_snapshot import ListedSnapshot
-from webhook.core.live_migration.migration import migration_object, next_name
-from webhook.core.live_migration.vm import VM
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.reunite import reports
 from webhook.core.reunite.decide import MigrationDecisions
-from webhook.core.reunite.reports import EventReason, EventsBefore, VMReport
+from webhook.core.reunite.migration import migration_object, next_name
+from webhook.core.reunite.vm import VM
 from webhook.core.reunite.waits import unix_seconds
 from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
@@ -27,9 +25,9 @@ from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import EVENT, MIGRATION, VIRTUAL_MACHINE_INSTANCE, APIResource
 from webhook.objects.unread import require_pods, require_share_managers
 from webhook.objects.vm_rows import asking, vm_rows
-from webhook.reunite import output
-from webhook.reunite.facts import first_unread, is_terminating, parts, situation_of
-from webhook.reunite.placing import hostname_of, why_not_home
+from webhook.reunite import reports
+from webhook.reunite.facts import first_unread, hostname_of, is_terminating, parts, situation_of, why_not_home
+from webhook.reunite.reports import EventReason, EventsBefore, VMReport
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Writer, Written
 from webhook.settings import vm_names
@@ -68,7 +66,7 @@ async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: Te
     await one.decide(origin)
     if api.in_pod:
         with written_log("info"):
-            output.log(one.reports, dry_run=settings.dry_run != "none")
+            reports.log(one.reports, dry_run=settings.dry_run != "none")
     else:
         one.show(origin, stdout)
     lost = await one.write_events(writer) if writes_events else ""
@@ -93,7 +91,7 @@ async def _check_rights(writer: Writer, origin: str, settings: ReuniteSettings, 
 
 
 class Run:
-    """One run. `reports` has what came of it, in order: what ended, then each VM that is apart."""
+    """One run. `reports` has what came of it, for each VM that is apart."""
 
     def __init__(self, cluster: Cluster, settings: ReuniteSettings, now: float, writer: Writer | None) -> None:
         """`now`: seconds since 1970. Without a `writer` nothing is done."""
@@ -123,7 +121,6 @@ class Run:
             if settings.namespace in {None, row.namespace} and (not names or row.name in names)
         ]
         situation = situation_of(self._cluster, self._rows, settings.limits(), self._now)
-        self.reports += reports.ended(situation)
         decisions = MigrationDecisions(situation)
         for vm in decisions.in_order():
             why, wait = decisions.why_not(vm) or why_not_home(vm, self._cluster), decisions.why_not_now(vm)
@@ -137,9 +134,9 @@ class Run:
     def show(self, origin: str, stdout: TextIO) -> None:
         """Print what came of the run."""
         if self._settings.output == "yaml":
-            output.print_list(self.reports, self._migrations, self._rows, origin, stdout)
+            reports.print_list(self.reports, self._migrations, self._rows, origin, stdout)
         else:
-            output.print_table(self.reports, self._rows, stdout)
+            reports.print_table(self.reports, self._rows, stdout)
 
     async def write_events(self, writer: Writer) -> str:
         """Write the Events that the cluster does not have. Returns why the first was not written; empty if all were.
@@ -150,8 +147,7 @@ class Run:
         for report in self.reports:
             vmi = self._cluster.objects.get(VIRTUAL_MACHINE_INSTANCE, report.vm, report.namespace)
             event = reports.event_of(report, (vmi.metadata.uid if vmi else None) or "", dry_run=self._settings.dry_run)
-            is_new = self._before.is_new(event, once=report.action == "ended")
-            if event.uid and is_new and not is_terminating(self._cluster, report.namespace):
+            if event.uid and self._before.is_new(event) and not is_terminating(self._cluster, report.namespace):
                 new.append(event)
         lost = ""
         for event in sorted(new, key=self._before.last)[:_EVENTS]:

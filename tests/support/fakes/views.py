@@ -15,7 +15,7 @@ from webhook.core.api.longhorn import Need
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
-from webhook.core.scheduler.state.snapshot import AnySnapshot
+from webhook.core.scheduler.cache import AnySnapshot
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import Document

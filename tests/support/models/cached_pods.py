@@ -12,10 +12,9 @@ from support.objects import builders
 from support.objects.builders import Object
 
 from webhook.core.observe.past_decision import Decided, PastDecision, as_annotation
-from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.node_info import NodeRequests
-from webhook.core.scheduler.state.pod_info import NO_TERMS, PodInfo, PodNode
-from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.cache import NodeRequests, SchedulerCache
+from webhook.core.scheduler.pod_info import NO_TERMS, PodInfo, PodNode
+from webhook.core.scheduler.pod_requests import Usage
 from webhook.core.view import Kind
 from webhook.kube.records.pods import PodRecord
 from webhook.kube.scheduler_cache.assumed_pods import Pods

@@ -13,13 +13,11 @@ from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate
+from webhook.core.scheduler.cache import UNLISTED, AnySnapshot, CSIDrivers, NodeInfo, SchedulerCache
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.plugins.volumes import ClaimVolume
-from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo
-from webhook.core.scheduler.state.pod_info import NO_TERMS, PodInfo, PodNode, pod_info
-from webhook.core.scheduler.state.pod_requests import Usage
-from webhook.core.scheduler.state.snapshot import AnySnapshot
+from webhook.core.scheduler.node_affinity import ClaimVolume
+from webhook.core.scheduler.pod_info import NO_TERMS, PodInfo, PodNode, pod_info
+from webhook.core.scheduler.pod_requests import Usage
 from webhook.core.view import NoObject, Ref
 
 HAS = {"pods": 3, "cpu": 1000}

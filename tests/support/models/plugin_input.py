@@ -15,14 +15,11 @@ from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Why
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.plugins import inter_pod_affinity
-from webhook.core.scheduler.plugins.volumes import ClaimVolume
-from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.state.pod_info import PodInfo, PodNode, anti_affinity
-from webhook.core.scheduler.state.pod_requests import Usage
-from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
+from webhook.core.scheduler.cache import NodeInfo, SchedulerCache, SnapshotUnavailable
+from webhook.core.scheduler.cycle_state import CycleState, why_excluded
+from webhook.core.scheduler.node_affinity import ClaimVolume
+from webhook.core.scheduler.pod_info import PodInfo, PodNode, anti_affinity
+from webhook.core.scheduler.pod_requests import Usage
 
 
 def cycle_of(*bound: ClaimVolume, **spec: Any) -> CycleState:
@@ -68,7 +65,7 @@ class PluginRunner:
 def excluded(cycle: CycleState, nodes: OneNodeSnapshot, candidate: str) -> Why | None:
     """Return what the anti-affinity of bound pods has against a node, or why it is not compared."""
     found = cycle.excluding
-    return found if isinstance(found, Why) else inter_pod_affinity.why_excluded(found, nodes.node_info(candidate))
+    return found if isinstance(found, Why) else why_excluded(found, nodes.node_info(candidate))
 
 
 def snapshot(nodes: Mapping[str, Node], scheduler_cache: SchedulerCache) -> OneNodeSnapshot:

@@ -11,18 +11,6 @@ from webhook.core.api.meta import Condition, ObjectMeta
 from webhook.core.api.node import Node, NodeStatus
 from webhook.core.api.pod import Pod, PodSpec
 from webhook.core.api.virtual_machine import VMIStatus
-from webhook.core.live_migration.kubevirt import KubeVirt, KubeVirtStatus
-from webhook.core.live_migration.migration import (
-    ANNOTATION_EVACUATION,
-    ANNOTATION_WORKLOAD_UPDATE,
-    LABEL_REUNITE,
-    Migration,
-    MigrationSpec,
-    MigrationStatus,
-    PhaseTransition,
-    next_name,
-)
-from webhook.core.live_migration.vm import VM
 from webhook.core.observe.events import InvolvedObject, ReuniteEvent
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State, VMStatus
@@ -30,8 +18,20 @@ from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.core.opt_in import Mode
 from webhook.core.reasons import Reason
 from webhook.core.reunite.decide import MigrationDecisions, Situation
-from webhook.core.reunite.not_yet import NotYet
-from webhook.core.reunite.waits import ReuniteLimits
+from webhook.core.reunite.migration import (
+    ANNOTATION_EVACUATION,
+    ANNOTATION_WORKLOAD_UPDATE,
+    LABEL_REUNITE,
+    KubeVirt,
+    KubeVirtStatus,
+    Migration,
+    MigrationSpec,
+    MigrationStatus,
+    PhaseTransition,
+    next_name,
+)
+from webhook.core.reunite.vm import VM
+from webhook.core.reunite.waits import NotYet, ReuniteLimits
 
 NOW: Final = datetime(2026, 8, 5, 12, tzinfo=UTC).timestamp()
 

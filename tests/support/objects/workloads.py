@@ -8,7 +8,7 @@ from msgspec import convert
 
 from webhook.core.api.container import Workload
 from webhook.core.api.pod import PodStatus
-from webhook.core.scheduler.state.pod_requests import usage
+from webhook.core.scheduler.pod_requests import usage
 
 Object = dict[str, Any]
 GIB = 2**30

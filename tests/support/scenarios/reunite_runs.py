@@ -14,9 +14,9 @@ from support.scenarios.vm_scenes import scenes
 
 from webhook import cli
 from webhook.core.observe.events import Event
-from webhook.core.reunite.reports import EventReason, VMReport
 from webhook.core.reunite.waits import unix_seconds
 from webhook.objects.cluster import Cluster
+from webhook.reunite.reports import EventReason, VMReport
 from webhook.reunite.run import Run
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Writer, Written

@@ -16,7 +16,7 @@ from msgspec import convert
 from support.objects import builders
 
 from webhook.core.api.container import Workload
-from webhook.core.scheduler.state.pod_requests import usage
+from webhook.core.scheduler.pod_requests import usage
 
 Object = dict[str, Any]
 

@@ -11,7 +11,7 @@ from support.objects import builders, builders_pods
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.listed_snapshot import ListedSnapshot
-from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.cache import NodeInfo
 
 NODES = {
     name: convert(builders.node(name, allocatable={"cpu": "4", "pods": "110"}), Node) for name in ("node-a", "node-b")

@@ -107,7 +107,7 @@ def test_a_rule_more_makes_no_answer_stronger(plugin: str) -> None:
         (view, known), pod = before(case), copy.deepcopy(case.pod)
         change(pod["spec"])
         moves[known, strength(case, view, pod)] = case.name
-    most = LISTED if plugin in {"NodeVolumeLimits", "VolumeZone"} else PREFERRED
+    most = LISTED if plugin == "NodeVolumeLimits" else PREFERRED
     assert not {move: name for move, name in moves.items() if move[1] > min(move[0], most)}
     assert moves.keys() >= {(PINNED, PREFERRED), (LISTED, most), (UNCHANGED, UNCHANGED)}
 

@@ -27,8 +27,7 @@ from support.scenarios.reunite_runs import (
     went,
 )
 
-from webhook.core.reunite.reports import EventReason, VMReport
-from webhook.reunite import output
+from webhook.reunite.reports import EventReason, VMReport, print_table
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Written
 
@@ -88,47 +87,6 @@ def test_without_allocatable_resources_nothing_is_placed() -> None:
     assert "the pods and resources of the nodes are not known" in said.message
 
 
-def failed(name: str = MIGRATION) -> Object:
-    """A migration of `reunite` that failed."""
-    return {
-        "apiVersion": "kubevirt.io/v1",
-        "kind": "VirtualMachineInstanceMigration",
-        "metadata": {
-            "name": name,
-            "namespace": "vms",
-            "creationTimestamp": ago(120, NOW),
-            "labels": {"kubevirt-scheduler/reunite": "true"},
-        },
-        "spec": {"vmiName": "moved"},
-        "status": {"phase": "Failed", "migrationState": {"failureReason": "it never converged"}},
-    }
-
-
-def test_a_migration_that_ended_is_reported() -> None:
-    """With KubeVirt's reason."""
-    first, *_ = went(moved(failed())).reports
-    message = f"migration {MIGRATION} to node unknown failed: it never converged"
-    assert first == report(EventReason.FAILED, message, "ended")
-
-
-@pytest.mark.parametrize(("seconds", "told"), [(121, True), (119, False)])
-def test_a_migration_of_an_earlier_start_is_not_reported(seconds: float, *, told: bool) -> None:
-    """The VMI that it moved is gone, and its Events with it."""
-    present = vmi()
-    present["metadata"]["creationTimestamp"] = ago(seconds, NOW)
-    assert any(each.action == "ended" for each in went(moved(present, failed())).reports) is told
-
-
-@pytest.mark.parametrize(("uid", "written"), [("", 0), ("uid-before", 1)])
-def test_a_vmi_shows_the_end_of_a_migration_once(uid: str, written: int) -> None:
-    """Also after half an hour. An Event of the VM's last start is on another VMI."""
-    message = f"migration {MIGRATION} to node unknown failed: it never converged"
-    writer = Answering()
-    run = went(moved(failed(), event(message, 3_000, EventReason.FAILED, uid=uid)), writer)
-    asyncio.run(run.write_events(writer))
-    assert [each.message for each in writer.events if each.reason == EventReason.FAILED.code] == [message] * written
-
-
 @pytest.mark.parametrize(
     ("there", "written"),
     [
@@ -158,7 +116,7 @@ def test_an_event_of_a_dry_run_says_so_and_one_that_is_lost_is_known() -> None:
 def test_a_reader_that_goes_away_keeps_no_event_from_being_written() -> None:
     """As in `reunite --dry-run=none | head -1`: the table ends, and the run goes on."""
     stdout = Mock(writelines=Mock(side_effect=BrokenPipeError))
-    output.print_table([report(EventReason.STARTED, MOVES, "migrate")], [], stdout)
+    print_table([report(EventReason.STARTED, MOVES, "migrate")], [], stdout)
     stdout.writelines.assert_called_once()
 
 

@@ -1,6 +1,6 @@
 """What a pod requests of a node: its containers, what their status names, and quantities as exact whole numbers.
 
-`webhook.core.scheduler.state.pod_requests` adds the requests up. PodSpec inherits from `Workload`. Quantities are read
+`webhook.core.scheduler.pod_requests` adds the requests up. PodSpec inherits from `Workload`. Quantities are read
 one by one, so that a wrong one does not lose the pod. They follow apimachinery pkg/api/resource/quantity.go
 (ParseQuantity, MilliValue, Value): an amount is a number of thousandths, and finer quantities are rounded up.
 kube-apiserver itself rounds up to thousandths what it stores (pkg/apis/core/v1/defaults.go, SetDefaults_ResourceList),

@@ -7,10 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from msgspec.structs import replace
-
-from webhook.core.api.affinity import InterPodTerms, PodAffinityTerm
-from webhook.core.api.meta import LABEL_KEY_MAX_CHARS, ApiType, LabelSelector, OwnerReference
+from webhook.core.api.meta import LABEL_KEY_MAX_CHARS, ApiType, OwnerReference
 from webhook.core.api.pod import Pod, WatchedPod
 
 LABEL_APP: Final = "kubevirt.io"
@@ -22,11 +19,14 @@ ANNOTATION_RECEIVER: Final = "kubevirt.io/create-migration-target"  # "true" on 
 ANNOTATION_PROVISIONING: Final = "kubevirt.io/ephemeral-provisioning"  # "true" on a pod that only provisions the disk
 LABEL_CREATED_BY: Final = "kubevirt.io/created-by"  # on each pod of a VirtualMachineInstance: its uid
 HOSTNAME: Final = "kubernetes.io/hostname"
+MIGRATION_CPU_MODEL: Final = "cpu-model-migration.node.kubevirt.io/"
+CPU_FEATURE: Final = "cpu-feature.node.kubevirt.io/"
+CPU_VENDOR: Final = "cpu-vendor.node.kubevirt.io/"
 VIRT_LAUNCHER: Final = "virt-launcher"
 HOTPLUG_DISK: Final = "hotplug-disk"  # pkg/virt-controller/services/template.go: the label of an attachment pod
 VMI_KIND: Final = "VirtualMachineInstance"
 _FINISHED: Final = ("Succeeded", "Failed")
-# The names of webhook.core.live_migration.migration: next_name and migration_object.
+# The names of webhook.core.reunite.migration: next_name and migration_object.
 _TOGETHER: Final = re.compile(r"-(reunite-\d+|together-[a-z0-9]+)$")
 # pkg/virt-controller/services/nodeselectorrenderer.go: what a VM needs of a node's hardware and KubeVirt version.
 _ARCHITECTURE: Final = "kubernetes.io/arch"
@@ -114,18 +114,16 @@ def is_kubevirts(label: str) -> bool:
     return label == _ARCHITECTURE or (bool(slash) and f".{domain}".endswith(f".{_KUBEVIRT_DOMAIN}"))
 
 
-def without_target_rule(pod: Pod) -> Pod:
-    """Return the target pod of a live migration without KubeVirt's rule that keeps it off the node of the VM.
+def start_node_selector(pod: Pod) -> dict[str, str]:
+    """Return the node selector that KubeVirt would give the VM of this pod at a start.
 
-    The rule is a required anti-affinity to the VM's own pods (pkg/virt-controller/watch/migration/migration.go,
-    createMigrationPodAntiAffinityRule). KubeVirt adds the rule to each target pod, and no user has asked for it.
+    A live migration adds the node that it names, and the CPU of the node that the VM left
+    (pkg/virt-controller/watch/migration/migration.go, prepareNodeSelectorForHostCpuModel). Only a VM of a host model
+    gets a CPU model by that, and features with it.
     """
-    vmi, affinity = owner(pod), pod.spec.affinity
-    terms = affinity.pod_anti_affinity if affinity else None
-    if vmi is None or affinity is None or terms is None:
-        return pod
-    pods_of_the_vm = LabelSelector(match_labels={LABEL_CREATED_BY: vmi.uid or ""})
-    rule = PodAffinityTerm(label_selector=pods_of_the_vm, topology_key=HOSTNAME)
-    left = [term for term in terms.required or () if term != rule]
-    users = InterPodTerms(required=left or None, preferred=terms.preferred)
-    return replace(pod, spec=replace(pod.spec, affinity=replace(affinity, pod_anti_affinity=users)))
+    selector = pod.spec.node_selector or {}
+    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None:
+        return dict(selector)
+    host_model = any(label.startswith(MIGRATION_CPU_MODEL) for label in selector)
+    added = (HOSTNAME, MIGRATION_CPU_MODEL, CPU_VENDOR, *([CPU_FEATURE] if host_model else ()))
+    return {label: value for label, value in selector.items() if not label.startswith(added)}

@@ -20,7 +20,7 @@ from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume
 from webhook.core.evidence import vm_facts
 from webhook.core.evidence.finding import Finding
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.plugins.volumes import ClaimVolume
+from webhook.core.scheduler.node_affinity import ClaimVolume
 from webhook.core.view import ClusterView, NoObject, Ref
 
 # longhorn-manager csi/util.go, requiresSharedAccess: the volume is shared if it is attached with either mode.

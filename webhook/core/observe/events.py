@@ -4,7 +4,7 @@ The start pod of a VM gives one Event on its VM. The target of a live migration 
 the webhook for it. A share-manager pod gives one Event on each VM that it is steered to, or could not be steered to. No
 Event: a dry run, a VM without the annotation, and other pods.
 
-`reunite` writes Events, too (webhook.core.reunite.reports). An Event lives for an hour, and `reunite` repeats what
+`reunite` writes Events, too (webhook.reunite.reports). An Event lives for an hour, and `reunite` repeats what
 still holds. So a VM without such an Event is one that `reunite` does not look after, or `reunite` does not run.
 """
 

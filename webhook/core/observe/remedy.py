@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.core import refs
+from webhook.core.api.kubevirt import start_node_selector
 from webhook.core.api.longhorn import Need
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
@@ -28,8 +29,8 @@ from webhook.core.observe.why_apart import Apart, why_apart
 from webhook.core.patch.decision_patch import as_created
 from webhook.core.placement import feasibility, longhorn_node
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.plugins.node_affinity import why_labels_mismatch, why_terms_mismatch
-from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.cache import NodeInfo
+from webhook.core.scheduler.node_affinity import why_labels_mismatch, why_terms_mismatch
 from webhook.core.view import ClusterView, NoObject
 
 _HALTED: Final = "Halted"
@@ -38,7 +39,7 @@ _MOVE: Final = "reunite {vm} -n {namespace} -o yaml --now"
 _MIGRATE: Final = "live-migrate the VM to node {node}, if it can run there"
 _NOT_YET: Final = "do not live-migrate the VM to node {node} before the reason that `reunite` gives has passed"
 REFUSED: Final = ("NotMovable", "NotPlaceable", "KubeVirtTooOld", "KubeVirtChanges")
-"""The codes of what `reunite --now` refuses, too (webhook.core.reunite.not_yet)."""
+"""The codes of what `reunite --now` refuses, too (webhook.core.reunite.waits)."""
 _IMPOSSIBLE: Final = re.compile(rf"(at \S+: )?({'|'.join(REFUSED)}): ")
 _ASK: Final = "see that the webhook runs (kubectl get mutatingwebhookconfiguration kubevirt-coschedule), and "
 _STOP: Final = (
@@ -234,7 +235,7 @@ def _why_excluded(name: str, pod: Pod, view: ClusterView) -> Why | None:
     node = view.get(refs.node(name))
     if isinstance(node, NoObject):
         return None
-    info, spec = NodeInfo(node), as_created(pod).spec
+    info, spec = NodeInfo(node), replace(as_created(pod).spec, node_selector=start_node_selector(pod))
     return why_labels_mismatch(spec, info) or why_terms_mismatch(spec, info)
 
 

@@ -13,10 +13,9 @@ from webhook.core.api.node import Node
 from webhook.core.decision import NodeFit
 from webhook.core.placement import longhorn_node, replica_share
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.plugins import inter_pod_affinity, node_affinity, taint_toleration, volumes
-from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
-from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
+from webhook.core.scheduler import node_affinity, taint_toleration
+from webhook.core.scheduler.cache import UNLISTED, NodeInfo, SnapshotUnavailable
+from webhook.core.scheduler.cycle_state import CycleState, why_excluded
 from webhook.core.view import ClusterView, NoObject, Ref
 
 
@@ -30,10 +29,12 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
     spec, snapshot, node = cycle.pod.spec, cycle.snapshot, view.get(refs.node(name))
     tolerations = spec.tolerations or ()
     longhorn = view.get(refs.longhorn_node(name)) if view.has_longhorn_nodes() else None
-    beside_pods = None if isinstance(snapshot, SnapshotUnavailable) else snapshot.node_info(name)
+    beside_pods, replicas = None, 1
+    if not isinstance(snapshot, SnapshotUnavailable):
+        beside_pods, replicas = snapshot.node_info(name), snapshot.replicas
     drivers = beside_pods.csi_drivers if beside_pods else None
     info = None if isinstance(node, NoObject) else NodeInfo(node, csi_drivers=drivers)
-    unusable = volumes.why_unusable(cycle.volumes, info) if info else None
+    unusable = node_affinity.why_unusable(cycle.volumes, info) if info else None
     lacks = longhorn_node.lacks_of(name, longhorn, cycle, view)
     bad = (
         longhorn_node.why_not_ready(name, longhorn)
@@ -56,7 +57,7 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
         or node_affinity.why_terms_mismatch(spec, info)
     )
     known = None if beside_pods is None or beside_pods.node is UNLISTED else beside_pods
-    scarce = replica_share.why_scarce(cycle, known) if known else None
+    scarce = replica_share.why_scarce(cycle.usage, known, replicas) if known else None
     contested = replica_share.why_contested(cycle, known, scarce) if known else None
     if contested:
         return NodeFit(name, why or contested, preferable=False)
@@ -94,5 +95,5 @@ def _why_not_beside_pods(name: str, cycle: CycleState, node: NodeInfo | None) ->
         return Reason.FREE_RESOURCES_UNKNOWN.why(node=name, problem="the node was not listed yet")
     if isinstance(cycle.excluding, Why):
         return cycle.excluding
-    excluded = inter_pod_affinity.why_excluded(cycle.excluding, node)
+    excluded = why_excluded(cycle.excluding, node)
     return excluded or replica_share.why_not_alone(node)

@@ -31,9 +31,8 @@ from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
+from webhook.core.scheduler.cache import AnySnapshot, CSIDrivers, SnapshotUnavailable
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.node_info import CSIDrivers
-from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
 from webhook.core.view import ClusterView, NoObject
 
 _DISABLES_V2: Final = "node.longhorn.io/disable-v2-data-engine"  # types/types.go, NodeDisableV2DataEngineLabelKey

@@ -29,15 +29,15 @@ from typing import Any, Final
 
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import Reason, Why
+from webhook.core.scheduler.cache import MORE_THAN_ANY, AnySnapshot, NodeInfo, SnapshotUnavailable
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.matching.label_selector import parse_terms
-from webhook.core.scheduler.plugins.node_resources_fit import why_insufficient
-from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.state.pod_requests import is_over
-from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
+from webhook.core.scheduler.label_selector import parse_terms
+from webhook.core.scheduler.pod_requests import CPU, PODS, Usage, is_over
 
 REPLICA_LABELS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
 """The labels of the webhook's own pods. The Service of manifests/ selects them, so the API server may call each."""
+_IN_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
+_MEBIBYTE: Final = 2**20
 OWN_NAMESPACE: Final = "kubevirt-coschedule"  # of manifests/, where nothing says another one
 
 
@@ -76,11 +76,21 @@ def why_contested(cycle: CycleState, node: NodeInfo, scarce: Why | None) -> Why 
     return None
 
 
-def why_scarce(cycle: CycleState, node: NodeInfo) -> Why | None:
-    """Return of which resource the node has too little for the share of each replica."""
-    snapshot = cycle.snapshot
-    replicas = 1 if isinstance(snapshot, SnapshotUnavailable) else snapshot.replicas
-    return why_insufficient(cycle.usage, node, replicas)
+def why_scarce(usage: Usage, node: NodeInfo, replicas: int) -> Why | None:
+    """Return of which resource the node has too little for the pod, or for the share of each of `replicas`.
+
+    kube-scheduler's NodeResourcesFit plugin (pkg/scheduler/framework/plugins/noderesources/fit.go, fitsRequest) does
+    not reject a node that passes here, for the pods that are known. `ignoredResources` in kube-scheduler's own
+    configuration are not known: the webhook counts them.
+    """
+    for reason, others in ((Reason.NO_ROOM, 0), (Reason.REPLICA_SHARE_FULL, replicas - 1)):
+        for resource, amount in ((PODS, 1), *usage.requests):
+            used, allocatable = node.requested.of(resource), node.allocatable.get(resource, 0)
+            if used + amount + others * (amount + node.on_the_way.of(resource)) > allocatable:
+                amounts = {"asked": amount, "used": used, "allocatable": allocatable}
+                texts = {name: amount_text(resource, each) for name, each in amounts.items()}
+                return reason.why(node=node.name, resource=resource, replicas=replicas, **texts)
+    return None
 
 
 def why_not_alone(node: NodeInfo) -> Why | None:
@@ -96,3 +106,14 @@ def why_not_calm(snapshot: AnySnapshot) -> Why | None:
     """
     way = {} if isinstance(snapshot, SnapshotUnavailable) else snapshot.scheduler_cache.on_the_way
     return next((Reason.PODS_ON_THE_WAY.why(node=node, count=count) for node, count in way.items()), None)
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """Return the amount as Kubernetes writes it; `amount` is milli-CPU or whole units."""
+    if amount >= MORE_THAN_ANY:
+        return "an amount that can't be read"
+    if resource == CPU:
+        return f"{amount}m"
+    if resource.startswith(_IN_BYTES) and amount and amount % _MEBIBYTE == 0:
+        return f"{amount // _MEBIBYTE}Mi"
+    return str(amount)

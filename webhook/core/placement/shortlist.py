@@ -26,13 +26,12 @@ from webhook.core.api.affinity import (
 )
 from webhook.core.api.pod import Pod
 from webhook.core.placement.feasibility import evaluate
+from webhook.core.scheduler.cache import NodeInfo, Snapshot, SnapshotUnavailable
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.never_required import why_never_listed
-from webhook.core.scheduler.plugins.node_affinity import expression_holds, field_holds
-from webhook.core.scheduler.plugins.taint_toleration import count_prefer_no_schedule
-from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.state.pod_requests import PODS, Usage
-from webhook.core.scheduler.state.snapshot import Snapshot, SnapshotUnavailable
+from webhook.core.scheduler.node_affinity import expression_holds, field_holds
+from webhook.core.scheduler.pod_requests import PODS, Usage
+from webhook.core.scheduler.taint_toleration import count_prefer_no_schedule
 from webhook.core.view import ClusterView, NoObject
 
 SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: up to this number all are scored

@@ -16,13 +16,11 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.api.node import Node
-from webhook.core.live_migration.kubevirt import FIRST_VERSION, KubeVirt, minor_version
-from webhook.core.live_migration.migration import Migration
-from webhook.core.live_migration.vm import VM
 from webhook.core.observe.events import ReuniteEvent
 from webhook.core.observe.vm_status import State
-from webhook.core.reunite.not_yet import NotYet, Rule
-from webhook.core.reunite.waits import Past, ReuniteLimits, longest_wait, unix_seconds
+from webhook.core.reunite.migration import FIRST_VERSION, KubeVirt, Migration, minor_version
+from webhook.core.reunite.vm import VM
+from webhook.core.reunite.waits import NotYet, Past, ReuniteLimits, Rule, longest_wait, unix_seconds
 
 _TWO_PODS: Final = "another pod of it is on a node: that of a migration, or what is left of one"
 
@@ -89,8 +87,7 @@ class MigrationDecisions:
 
     def why_not_now(self, vm: VM) -> NotYet | None:
         """Return why KubeVirt is asked for nothing now, or what has to pass first."""
-        wait = longest_wait(vm, self._past(vm), self._at.limits, self._at.now)
-        return self._why_not_kubevirt() or (wait.not_yet if wait else None)
+        return self._why_not_kubevirt() or longest_wait(vm, self._past(vm), self._at.limits, self._at.now)
 
     def why_no_turn(self, vm: VM) -> NotYet | None:
         """Return that other migrations come first; None if the VM's can start now."""

@@ -1,17 +1,19 @@
-"""The table of waits: what pod, VirtualMachineInstance, node, migrations and Events say, and how long the VM stays.
+"""Why a VM that is apart is not migrated now: the codes in their order, and the table of waits.
 
-`longest_wait` is the whole table as one pure function. It remembers nothing. What nobody knows waits longest: a missing
-object never makes a wait shorter.
+`longest_wait` is the whole table as one pure function: what pod, VirtualMachineInstance, node, migrations and Events
+say, and how long the VM stays. It remembers nothing. What nobody knows waits longest: a missing object never makes a
+wait shorter.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from enum import Enum, unique
 from math import inf
+from operator import itemgetter
 from typing import Final
 
 from msgspec import Struct
@@ -19,10 +21,50 @@ from msgspec import Struct
 from webhook.core.api.kubevirt import HOSTNAME, is_together
 from webhook.core.api.meta import utc_text
 from webhook.core.api.node import Node
-from webhook.core.live_migration.migration import FINAL_MIGRATIONS, Migration, highest_number
-from webhook.core.live_migration.vm import VM
 from webhook.core.observe.events import ReuniteEvent
-from webhook.core.reunite.not_yet import NotYet, Rule
+from webhook.core.reunite.migration import (
+    ANNOTATION_WORKLOAD_UPDATE,
+    FINAL_MIGRATIONS,
+    SYSTEM_MAINTENANCE,
+    Migration,
+    highest_number,
+)
+from webhook.core.reunite.vm import VM
+
+
+class NotYet(Struct, frozen=True):
+    """The first rule that says no, with its sentence. `ends`: whether it is a wait that ends by itself."""
+
+    rule: Rule
+    sentence: str
+    ends: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.rule.value}: {self.sentence}"
+
+
+@unique
+class Rule(Enum):
+    """Every code. They are stable: Events and `status` show them."""
+
+    NOT_ASKED = "NotAsked"
+    NOT_MOVABLE = "NotMovable"
+    SEVERAL_NODES = "SeveralNodes"
+    NOT_PLACEABLE = "NotPlaceable"
+    KUBEVIRT_TOO_OLD = "KubeVirtTooOld"
+    KUBEVIRT_CHANGES = "KubeVirtChanges"
+    TARGET_NAMED = "TargetNamed"
+    CANCELLED = "Cancelled"
+    MOVED_AWAY = "MovedAway"
+    NOT_CALM = "NotCalm"
+    TOO_SOON = "TooSoon"
+    FAILED = "Failed"
+    NOT_ITS_TURN = "NotItsTurn"
+
+    def says_no(self, sentence: str, *, ends: bool = False) -> NotYet:
+        """Return the refusal of this rule."""
+        return NotYet(self, sentence, ends)
+
 
 STARTED: Final = "ReuniteStarted"
 _OF_MIGRATION: Final = re.compile(r"migration (\S+):")  # how the message of such an Event begins
@@ -89,42 +131,23 @@ class Row(Enum):
 _FIXED: Final = (Row.DELETED, Row.UPDATED)  # the others double with each known return
 
 
-class HeldUntil(Struct, frozen=True, kw_only=True):
-    """A row that was seen, until when it holds (seconds since 1970), and the names for its sentence.
-
-    `forbids`: the command that keeps the VM where it is, where somebody may want it there; else empty.
-    """
-
-    row: Row
-    until: float
-    names: Mapping[str, object]
-    forbids: str = ""
-
-    @property
-    def not_yet(self) -> NotYet:
-        """The refusal with its sentence."""
-        until = "others move it, or its next start" if self.until == inf else utc_text(self.until)
-        sentence = f"{self.row.seen.format_map(self.names)}; it stays until {until}"
-        sentence += f", or as long as you forbid it: {self.forbids}" if self.forbids else ""
-        return self.row.rule.says_no(sentence, ends=self.until < inf)
-
-
-def longest_wait(vm: VM, past: Past, limits: ReuniteLimits, now: float) -> HeldUntil | None:
-    """Return the row that holds the VM longest from `now` on; None if every wait is over."""
+def longest_wait(vm: VM, past: Past, limits: ReuniteLimits, now: float) -> NotYet | None:
+    """Return the refusal of the row that holds the VM longest from `now` on; None if every wait is over."""
     times, of_start = _known_returns(vm, past), _of_this_start(vm, past)
     # KubeVirt has no more of them: how often the VM came home is not known, so each wait is a long one.
     forgotten = len(of_start) >= FINAL_MIGRATIONS and not any(each.ours for each in of_start)
-    waits = [
-        HeldUntil(
-            row=row,
-            until=since + _length(row, max(seconds, limits.rest_seconds if forgotten else 0.0), times),
-            names={"at": _text(since), **names},
-            forbids=vm.forbids if row is Row.MOVED else "",
-        )
+    least = limits.rest_seconds if forgotten else 0.0
+    waits = (
+        (since + _length(row, max(seconds, least), times), row, {"at": _text(since), **names})
         for row, since, seconds, names in _seen(vm, past, limits)
-    ]
-    held = [wait for wait in waits if now < wait.until]
-    return max(held, key=lambda wait: wait.until, default=None)
+    )
+    until, row, names = max(waits, key=itemgetter(0))
+    if until <= now:
+        return None
+    end = "others move it, or its next start" if until == inf else utc_text(until)
+    sentence = f"{row.seen.format_map(names)}; it stays until {end}"
+    sentence += f", or as long as you forbid it: {vm.forbids}" if row is Row.MOVED else ""
+    return row.rule.says_no(sentence, ends=until < inf)
 
 
 _Seen = tuple[Row, float, float, dict[str, object]]  # the row, since when, for how many seconds, and names
@@ -161,7 +184,7 @@ def _seen(vm: VM, past: Past, limits: ReuniteLimits) -> Iterator[_Seen]:
 def _arrival(vm: VM, past: Past, limits: ReuniteLimits, arrived: tuple[str, str]) -> _Seen:
     """Return the row of the migration by which others brought the VM to its node: the first that it fits."""
     uid, name = arrived
-    migration = next((each for each in past.migrations if each.uid == uid or each.name == name), None)
+    migration = next((each for each in past.migrations if each.metadata.uid == uid or each.name == name), None)
     state, calm = vm.status.migration_state, limits.apart_seconds
     own = state if state and state.migration_uid == uid else None  # a later one that failed writes over it
     kept = migration.state if migration else None
@@ -172,11 +195,12 @@ def _arrival(vm: VM, past: Past, limits: ReuniteLimits, arrived: tuple[str, str]
     names: dict[str, object] = {"name": by, "source": source, "ready": _text(ready)}
     if source and source != vm.home:
         return Row.FROM_ANOTHER, at, calm, names
-    if migration and migration.updates:
+    if migration and migration.metadata.annotation(ANNOTATION_WORKLOAD_UPDATE) is not None:
         return Row.UPDATED, at, calm, names
     if at and ready > at:
         return Row.BEFORE_READY, ready, calm, {**names, "at": _text(at)}
-    if migration and migration.evacuates and not migration.balances and not _stayed(past, migration):
+    balances = migration is not None and migration.spec.priority == SYSTEM_MAINTENANCE
+    if migration and migration.evacuates and not balances and not _stayed(past, migration):
         return Row.DRAINED, at, calm, names
     return Row.MOVED, at, limits.rest_seconds, names
 

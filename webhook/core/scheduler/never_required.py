@@ -19,9 +19,16 @@ from webhook.core.api.longhorn import LONGHORN_CSI_DRIVER
 from webhook.core.api.pod import PodSpec
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.plugins.volumes import TOPOLOGY_LABELS, ClaimVolume
+from webhook.core.scheduler.node_affinity import ClaimVolume
 
-_LISTED: Final = ("NodeVolumeLimits", "VolumeZone")
+TOPOLOGY_LABELS: Final = (
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+)
+"""The labels of a PersistentVolume that VolumeZone compares with those of a node."""
+_LISTED: Final = ("NodeVolumeLimits",)
 """Nodes that pass feasibility can make a short list. Of the rules of other plugins it is not known which nodes pass."""
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.core.scheduler.state.snapshot import AnySnapshot, SnapshotUnavailable
+from webhook.core.scheduler.cache import AnySnapshot, SnapshotUnavailable
 from webhook.core.view import Kind
 from webhook.kube.informer.connection import Cause
 from webhook.kube.informer.list_watch import ListWatch

@@ -14,7 +14,7 @@ from webhook.core.api.longhorn import ASSIGNED_STATES, SHARE_MANAGER_POD_PREFIX,
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, claim_of
-from webhook.core.scheduler.state.snapshot import AnySnapshot
+from webhook.core.scheduler.cache import AnySnapshot
 from webhook.core.view import KINDS_OF_VMS, USERS_MAX, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
 from webhook.kube.cache.caches import Caches
 from webhook.kube.informer.store import Indexer, namespaced_key

@@ -13,7 +13,7 @@ from webhook.core.api.kubevirt import HOTPLUG_DISK, LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.pod import Pod, WatchedPod, WatchedSpec
 from webhook.core.large_pod import NOT_COMPARED, TERMS_PATH, VOLUMES_PATH
 from webhook.core.placement.replica_share import REPLICA_LABELS
-from webhook.core.scheduler.state.pod_info import (
+from webhook.core.scheduler.pod_info import (
     NO_TERMS,
     PARTS_NOT_READ,
     TERMS_NOT_READ,
@@ -23,7 +23,7 @@ from webhook.core.scheduler.state.pod_info import (
     pod_info,
     pod_nodes,
 )
-from webhook.core.scheduler.state.pod_requests import usage
+from webhook.core.scheduler.pod_requests import usage
 from webhook.kube.informer.store import namespaced_key
 from webhook.kube.records.virt_launchers import claim_keys, decision_of, virt_launcher
 

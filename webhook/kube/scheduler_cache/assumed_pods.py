@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from webhook.core.api import kubevirt
 from webhook.core.api.pod import Pod
-from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.pod_info import PodInfo
+from webhook.core.scheduler.cache import SchedulerCache
+from webhook.core.scheduler.pod_info import PodInfo
 from webhook.kube.informer.store import Indexer, ObjectIndex
 from webhook.kube.records.pods import ClaimUser, PodRecord
 from webhook.kube.records.virt_launchers import vm_key, vmi_uid
@@ -48,7 +48,7 @@ class _Start(Struct):
 class Pods(ObjectIndex):
     """An Index of all pods. Of each it stores only the requests, the required anti-affinity and the VM.
 
-    The docstring of webhook.core.scheduler.state.cache has the states of a pod. This class changes the state:
+    The docstring of webhook.core.scheduler.cache has the states of a pod. This class changes the state:
     `assume`, `put` (confirm) and `forget` (forget, expire).
 
     Attributes:

@@ -18,9 +18,8 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import VirtualMachineInstance
 from webhook.core.decision import Pin
 from webhook.core.placement.replica_share import REPLICA_LABELS
-from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.node_info import NO_AMOUNTS, UNLISTED, NodeInfo
-from webhook.core.scheduler.state.pod_info import PodNode, anti_affinity, pod_info
+from webhook.core.scheduler.cache import NO_AMOUNTS, UNLISTED, NodeInfo, SchedulerCache
+from webhook.core.scheduler.pod_info import PodNode, anti_affinity, pod_info
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.objects import NodeIndex

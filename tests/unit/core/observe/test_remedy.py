@@ -13,7 +13,7 @@ from support.objects.fleets import EARLY, LATER, disk, launcher, scheduled, serv
 from webhook.core.observe.remedy import REFUSED, restart_command, restart_without_owner, with_message
 from webhook.core.observe.vm_status import Remedy, State
 from webhook.core.reasons import Reason
-from webhook.core.reunite.not_yet import Rule
+from webhook.core.reunite.waits import Rule
 from webhook.objects.kubevirt import VirtualMachine
 
 Object = dict[str, Any]

@@ -9,9 +9,9 @@ from support.models.one_node import APART, DB, OneNodeSnapshot, asking, coming, 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.plugins import inter_pod_affinity
-from webhook.core.scheduler.state.pod_info import anti_affinity
-from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
+from webhook.core.scheduler import cycle_state
+from webhook.core.scheduler.cache import SnapshotUnavailable
+from webhook.core.scheduler.pod_info import anti_affinity
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 LAUNCHERS = {"labelSelector": {"matchLabels": {"kubevirt.io": "virt-launcher"}}, "topologyKey": "zone"}
@@ -152,7 +152,7 @@ def test_the_node_s_own_rules_come_first() -> None:
 
 def test_more_terms_than_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them could exclude the pod. The node is preferred."""
-    monkeypatch.setattr(inter_pod_affinity, "TERMS_MAX", 0)
+    monkeypatch.setattr(cycle_state, "TERMS_MAX", 0)
     found = verdict(there(taking(1, anti_affinity=REPELS)))
     assert (found.why.reason, found.preferable) == (Reason.TOO_MANY_EXISTING_TERMS, True)
 

@@ -21,9 +21,8 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.placement.longhorn_node import lacks_known, lacks_of, why_no_data_engine, why_no_driver
 from webhook.core.reasons import Reason
+from webhook.core.scheduler.cache import CSIDrivers, SnapshotUnavailable
 from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
-from webhook.core.scheduler.state.node_info import CSIDrivers
-from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 
 UNCOUNTED = SnapshotUnavailable("for a test")

@@ -10,7 +10,7 @@ from support.objects import builders_pods
 
 from webhook.core.api.pod import Pod
 from webhook.core.placement.replica_share import count_replicas, own_namespace_of, why_not_calm
-from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
+from webhook.core.scheduler.cache import SnapshotUnavailable
 
 LABELS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
 

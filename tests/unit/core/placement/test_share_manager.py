@@ -25,7 +25,7 @@ from webhook.core.decision import Leave, Steer
 from webhook.core.opt_in import Policy
 from webhook.core.placement.share_manager import steer_share_manager, why_not_share_manager
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
+from webhook.core.scheduler.cache import SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
 from webhook.objects.cluster import Cluster
 from webhook.objects.objects import ObjectStore

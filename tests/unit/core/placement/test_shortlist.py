@@ -17,8 +17,8 @@ from support.objects.builders_kubevirt import virtual_machine_instance
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.placement.shortlist import _spread, pick
+from webhook.core.scheduler.cache import SnapshotUnavailable
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, ObjectT
 from webhook.objects.cluster import Cluster
 

@@ -7,19 +7,19 @@ from msgspec.structs import replace
 from support.objects.reunite_vms import ago, kubevirt, move, plan_of, situation, vm
 
 from webhook.core.api.kubevirt import MigrationState
-from webhook.core.live_migration.kubevirt import (
+from webhook.core.observe.vm_status import Remedy, State
+from webhook.core.reasons import Reason
+from webhook.core.reunite.decide import Situation
+from webhook.core.reunite.migration import (
     FIRST_VERSION,
     KubeVirt,
     KubeVirtConfiguration,
     KubeVirtSpec,
+    Migration,
     MigrationConfiguration,
     minor_version,
 )
-from webhook.core.live_migration.migration import Migration
-from webhook.core.observe.vm_status import Remedy, State
-from webhook.core.reasons import Reason
-from webhook.core.reunite.decide import Situation
-from webhook.core.reunite.not_yet import NotYet, Rule
+from webhook.core.reunite.waits import NotYet, Rule
 
 KEY = ("ns", "vm")
 HELD = Reason.VM_NODE_NOT_READY.why(node="a")

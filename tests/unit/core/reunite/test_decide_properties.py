@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from support.objects.reunite_vms import NOW, ago, move, plan_of, situation, target, vm
 
-from webhook.core.live_migration.migration import Migration
-from webhook.core.live_migration.vm import VM
 from webhook.core.observe.vm_status import State
 from webhook.core.reunite.decide import Situation
+from webhook.core.reunite.migration import Migration
+from webhook.core.reunite.vm import VM
 
 NAMES = ("v", "w", "x", "v-reunite-1")
 NODES = ("a", "b", "c")

@@ -6,9 +6,9 @@ import pytest
 from support.objects.reunite_vms import NOW, ago, move, node, plan_of, situation, started, target, vm
 
 from webhook.core.api.kubevirt import MigrationState
-from webhook.core.live_migration.vm import Placement
 from webhook.core.reunite.decide import Situation
-from webhook.core.reunite.not_yet import Rule
+from webhook.core.reunite.vm import Placement
+from webhook.core.reunite.waits import Rule
 
 KEY = ("ns", "vm")
 SHORT, REST, HOUR, DAY, WEEK = 1_800, 14_400, 3_600, 86_400, 604_800

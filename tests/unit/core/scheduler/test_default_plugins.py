@@ -52,7 +52,6 @@ EVALUATED: Final = {
     "NodeResourcesFit",
     "NodeVolumeLimits",
     "VolumeBinding",
-    "VolumeZone",
     "InterPodAffinity",
 }
 """webhook.core.placement.feasibility asks about each of them."""

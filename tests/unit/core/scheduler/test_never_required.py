@@ -103,7 +103,7 @@ ROWS: Final[list[tuple[str, str, CycleState]]] = [
         for label in LABELS_OF_ZONES
     ),
 ]
-LISTED: Final = {"NodeVolumeLimits", "VolumeZone"}
+LISTED: Final = {"NodeVolumeLimits"}
 
 
 @pytest.mark.parametrize(("plugin", "what", "cycle"), ROWS, ids=[f"{plugin}: {what}" for plugin, what, _ in ROWS])

@@ -20,8 +20,8 @@ from webhook.core.api.node import Node
 from webhook.core.large_pod import CONTAINERS_MAX, PART_BYTES_MAX, PATCH_BYTES_MAX
 from webhook.core.pod_limits import why_field_too_long
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.plugins.inter_pod_affinity import excluding, why_excluded
-from webhook.core.scheduler.state.pod_info import PARTS_NOT_READ, TERMS_NOT_READ
+from webhook.core.scheduler.cycle_state import excluding, why_excluded
+from webhook.core.scheduler.pod_info import PARTS_NOT_READ, TERMS_NOT_READ
 from webhook.kube.records.pods import WirePod
 from webhook.kube.wire import Decoders, NotJSON, WatchEvent
 

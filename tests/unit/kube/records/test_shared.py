@@ -7,8 +7,8 @@ import json
 
 from support.fakes.watching import RESOURCES
 
-from webhook.core.scheduler.state.pod_info import AntiAffinity
-from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.pod_info import AntiAffinity
+from webhook.core.scheduler.pod_requests import Usage
 from webhook.core.view import Kind
 from webhook.kube.records.pods import _shared, share
 from webhook.kube.wire import Decoders

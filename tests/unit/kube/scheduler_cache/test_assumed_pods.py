@@ -8,7 +8,7 @@ import pytest
 from support.models.cached_pods import NODES, PIN, Object, on, owner_of, pod, recorded, says, seen, vm, waiting
 from support.objects import builders
 
-from webhook.core.scheduler.state.cache import SchedulerCache
+from webhook.core.scheduler.cache import SchedulerCache
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 

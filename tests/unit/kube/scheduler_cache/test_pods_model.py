@@ -25,7 +25,7 @@ from support.models.cached_pods import (
 from support.objects import builders
 from support.objects.builders import WRITTEN
 
-from webhook.core.scheduler.state.pod_info import PodInfo
+from webhook.core.scheduler.pod_info import PodInfo
 from webhook.kube.records.pods import PodRecord
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 

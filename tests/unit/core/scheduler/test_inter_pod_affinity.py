@@ -8,12 +8,10 @@ from support.models.scheduler_model import REQUIRED, Object, Situation
 from support.objects import builders
 
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.plugins.inter_pod_affinity import NODES_MAX, TERMS_MAX
-from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.pod_info import PARTS_NOT_READ, TERMS_NOT_READ, AntiAffinity, PodInfo, PodNode
-from webhook.core.scheduler.state.pod_requests import Usage
-from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
+from webhook.core.scheduler.cache import SchedulerCache, SnapshotUnavailable
+from webhook.core.scheduler.cycle_state import NODES_MAX, TERMS_MAX, CycleState
+from webhook.core.scheduler.pod_info import PARTS_NOT_READ, TERMS_NOT_READ, AntiAffinity, PodInfo, PodNode
+from webhook.core.scheduler.pod_requests import Usage
 
 HOST: Final = "kubernetes.io/hostname"
 NODES: Final = (
@@ -25,8 +23,6 @@ NODES: Final = (
 )
 del NODES[-1]["metadata"]["labels"][HOST]
 DB: Final = {"matchLabels": {"app": "db"}}
-BY_TEAM: Final = {"namespaceSelector": {"matchLabels": {"team": "a"}}}
-UNREADABLE: Final = {"matchExpressions": [{"key": "app", "operator": "In"}]}
 
 
 def pod(node: str | None = None, *, app: str = "db", apart: Any = ()) -> Object:
@@ -52,47 +48,6 @@ def reason(why: Why | None) -> Reason | None:
 
 
 EXCLUDED, PERHAPS = Reason.EXCLUDED_BY_POD, Reason.MAY_BE_EXCLUDED_BY_POD
-
-
-@pytest.mark.parametrize(
-    ("there", "candidate", "expected"),
-    [
-        pytest.param(keeper("n1"), "n1", EXCLUDED, id="on the same node"),
-        pytest.param(keeper("n2"), "n1", None, id="on another node"),
-        pytest.param(keeper("twin-2"), "twin-1", EXCLUDED, id="on another node of the same hostname"),
-        pytest.param(keeper("bare"), "bare", None, id="on a node without the label"),
-        pytest.param(keeper("n2", topologyKey="zone"), "n1", EXCLUDED, id="in the same zone"),
-        pytest.param(keeper("n2", topologyKey="rack"), "n1", None, id="in another rack"),
-        pytest.param(keeper("n1", topologyKey="disk"), "n1", None, id="over what the node has not"),
-        pytest.param(keeper("twin-1", topologyKey="zone"), "n1", None, id="over zones, on a node without a zone"),
-        pytest.param(keeper("gone"), "n1", PERHAPS, id="on a node that is not known"),
-        pytest.param(keeper("gone", topologyKey="zone"), "n1", PERHAPS, id="over zones, on a node not known"),
-        pytest.param(keeper("gone", topologyKey="disk"), "n1", None, id="over what the node has not, elsewhere"),
-        pytest.param(keeper("n1", labelSelector={"matchLabels": {"app": "web"}}), "n1", None, id="about others"),
-        pytest.param(keeper("n1", labelSelector={}), "n1", EXCLUDED, id="about all"),
-        pytest.param(keeper("n1", labelSelector=None), "n1", None, id="about none"),
-        pytest.param(keeper("n1", namespaces=["other"]), "n1", None, id="about another namespace"),
-        pytest.param(keeper("n1", namespaceSelector={}), "n1", EXCLUDED, id="about all namespaces"),
-        pytest.param(keeper("n1", **BY_TEAM), "n1", EXCLUDED, id="about namespaces by labels, which are not known"),
-        pytest.param(keeper("n2", **BY_TEAM), "n1", None, id="the same on another node"),
-        pytest.param(keeper("n1", namespaces=["other"], **BY_TEAM), "n1", EXCLUDED, id="by name or by labels"),
-        pytest.param(
-            keeper("n1", {"topologyKey": HOST, "labelSelector": UNREADABLE}), "n1", EXCLUDED, id="what does not parse"
-        ),
-        pytest.param(
-            keeper("n1", {"topologyKey": "disk", "labelSelector": DB}), "n1", EXCLUDED, id="by one of two terms"
-        ),
-    ],
-)
-def test_anti_affinity_of_those_there(there: Object, candidate: str, expected: Reason | None) -> None:
-    """A bound pod can keep away an incoming pod that has no rules itself. What is not known counts as against it."""
-    assert reason(runner(there, candidate=candidate).inter_pod_affinity()) is expected
-
-
-def test_the_rules_of_the_incoming_pod_are_not_asked_for() -> None:
-    """A pod with required terms of its own is never required on a node."""
-    apart = pod(apart=[{"topologyKey": HOST, "labelSelector": DB}])
-    assert runner(pod("n1"), incoming=apart).inter_pod_affinity() is None
 
 
 def unread(node: str, terms: AntiAffinity) -> PluginRunner:

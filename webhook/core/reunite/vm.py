@@ -1,4 +1,10 @@
-"""VM: one VM as `reunite` sees it, and what else goes on with it."""
+"""VM: one VM as `reunite` sees it, what else goes on with it, and the pods that KubeVirt can make of it next.
+
+These are the target of a migration, and the pod of the VM's next start. Upstream:
+pkg/virt-controller/watch/migration/migration.go (createTargetPod, prepareNodeSelectorForHostCpuModel) and
+pkg/virt-controller/services/template.go. The target comes from the VirtualMachineInstance as it is now, and the node
+that it leaves adds its CPU. A start has nothing that a migration added.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +12,24 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from webhook.core.api.affinity import Affinity
-from webhook.core.api.kubevirt import ANNOTATION_MIGRATION, LABEL_MIGRATION_JOB_UID
+from webhook.core.api.affinity import Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from webhook.core.api.kubevirt import (
+    ANNOTATION_MIGRATION,
+    CPU_FEATURE,
+    CPU_VENDOR,
+    LABEL_MIGRATION_JOB_UID,
+    MIGRATION_CPU_MODEL,
+    is_kubevirts,
+    start_node_selector,
+)
+from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod, Toleration
 from webhook.core.api.virtual_machine import VMIStatus
 from webhook.core.observe.remedy import restart_command, restart_without_owner
 from webhook.core.observe.vm_status import VMStatus
+from webhook.core.patch.decision_patch import as_created
 
 PAUSED: Final = "Paused"
 CHANGES: Final = ("VolumesChange", "HotMemoryChange", "HotVCPUChange", "MigrationRequired")
@@ -137,3 +154,54 @@ class VM(Struct, frozen=True, kw_only=True):
             (plugged, f"volume {plugged.name if plugged else ''} is {plugged.phase if plugged else ''}"),
         )
         return next((sentence for holds, sentence in checks if holds), "")
+
+
+_OF_NODE: Final = {
+    "host-model-cpu.node.kubevirt.io/": MIGRATION_CPU_MODEL,
+    "host-model-required-features.node.kubevirt.io/": CPU_FEATURE,
+}
+_OBSOLETE: Final = NodeSelectorRequirement(key="node-labeller.kubevirt.io/obsolete-host-model", operator="DoesNotExist")
+_BY_KUBERNETES: Final = "node.kubernetes.io/"  # tolerations that admission plugins add to every pod
+
+
+def start_pod(vm: VM, pod: Pod) -> Pod:
+    """Return the pod of the VM's next start, before the webhook is asked."""
+    return _with_selector(vm, pod, start_node_selector(pod))
+
+
+def target_pod(vm: VM, pod: Pod, source: Node | None) -> Pod:
+    """Return the target pod of a migration from the node `source`, without the node that the migration names.
+
+    KubeVirt before 1.8 adds no CPU vendor. No migration to another vendor succeeds there either.
+    """
+    selector = dict(pod.spec.node_selector or {})
+    labels = (source.metadata.labels if source else None) or {}
+    if vm.placement.host_model and not any(key.startswith((MIGRATION_CPU_MODEL, CPU_FEATURE)) for key in selector):
+        for old, new in _OF_NODE.items():
+            selector |= {key.replace(old, new): value for key, value in labels.items() if key.startswith(old)}
+    if not any(key.startswith(CPU_VENDOR) for key in selector):
+        selector |= {key: "true" for key in labels if key.startswith(CPU_VENDOR)}
+    return _with_selector(vm, pod, selector)
+
+
+def _with_selector(vm: VM, pod: Pod, selector: Mapping[str, str]) -> Pod:
+    """Return the pod as KubeVirt makes it, with KubeVirt's own part of this selector, and the VMI's rules."""
+    before, now = as_created(pod), vm.placement
+    own = {key: value for key, value in selector.items() if is_kubevirts(key)}
+    tolerations = [each for each in before.spec.tolerations or () if (each.key or "").startswith(_BY_KUBERNETES)]
+    spec = replace(
+        before.spec,
+        node_selector={**own, **now.node_selector},
+        affinity=_not_obsolete(now.affinity) if now.host_model else now.affinity,
+        tolerations=[*now.tolerations, *(each for each in tolerations if each not in now.tolerations)],
+    )
+    return replace(before, spec=spec)
+
+
+def _not_obsolete(affinity: Affinity | None) -> Affinity:
+    """Add what KubeVirt adds to each term of a host-model VM (template.go, modifyNodeAffintyToRejectLabel)."""
+    affinity = affinity or Affinity()
+    node = affinity.node_affinity or NodeAffinity()
+    terms = (node.required.node_selector_terms if node.required else None) or [NodeSelectorTerm()]
+    narrowed = [replace(each, match_expressions=[*(each.match_expressions or ()), _OBSOLETE]) for each in terms]
+    return replace(affinity, node_affinity=replace(node, required=NodeSelector(node_selector_terms=narrowed)))

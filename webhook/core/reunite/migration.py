@@ -1,4 +1,4 @@
-"""KubeVirt's VirtualMachineInstanceMigration (kubevirt.io/v1): what `reunite` reads of one, and what it creates.
+"""KubeVirt's objects for a live migration (kubevirt.io/v1): KubeVirt itself, and VirtualMachineInstanceMigration.
 
 Upstream: kubevirt.io api/core/v1 types.go, and pkg/virt-controller/watch/migration/migration.go. KubeVirt refuses a
 second migration of a VM while one is not final, and keeps the last five final ones of each VM.
@@ -7,13 +7,93 @@ second migration of a VM while one is not final, and keeps the last five final o
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from webhook.core.api.kubevirt import HOSTNAME, MigrationState
 from webhook.core.api.meta import ObjectMeta
+
+FIRST_VERSION: Final = (1, 6)
+"""The first KubeVirt with addedNodeSelector: v1.5.3 has it neither in types.go nor in its CRD, v1.6.0 in both."""
+_DEPLOYED: Final = "Deployed"
+_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
+
+
+class MigrationConfiguration(Struct, rename="camel", frozen=True, kw_only=True):
+    """MigrationConfiguration of KubeVirt, in part: what may lose or pause a VM that is migrated."""
+
+    allow_post_copy: bool | None = None
+    allow_workload_disruption: bool | None = None
+
+
+class KubeVirtConfiguration(Struct, frozen=True, kw_only=True):
+    """KubeVirtConfiguration, in part."""
+
+    migrations: MigrationConfiguration | None = None
+
+
+class KubeVirtSpec(Struct, frozen=True, kw_only=True):
+    """KubeVirtSpec, in part."""
+
+    configuration: KubeVirtConfiguration | None = None
+
+
+class KubeVirtStatus(Struct, frozen=True, kw_only=True):
+    """KubeVirtStatus, in part."""
+
+    phase: str | None = None
+    observed_version: str | None = field(default=None, name="observedKubeVirtVersion")
+    observed_deployment: str | None = field(default=None, name="observedDeploymentID")
+    target_deployment: str | None = field(default=None, name="targetDeploymentID")
+
+
+class KubeVirt(Struct, frozen=True, kw_only=True):
+    """The installation of KubeVirt."""
+
+    metadata: ObjectMeta
+    spec: KubeVirtSpec = KubeVirtSpec()
+    status: KubeVirtStatus = KubeVirtStatus()
+
+    @property
+    def version(self) -> str:
+        """The version that runs; empty if it is not known."""
+        return self.status.observed_version or ""
+
+    @property
+    def disrupts(self) -> str:
+        """The setting by which a migration may end a VM, or pause it for long; empty if there is none."""
+        configuration = self.spec.configuration
+        migrations = (configuration.migrations if configuration else None) or MigrationConfiguration()
+        if migrations.allow_post_copy:
+            return "allowPostCopy"
+        return "allowWorkloadDisruption" if migrations.allow_workload_disruption else ""
+
+    @property
+    def changes(self) -> str:
+        """Why KubeVirt is being installed, upgraded or removed now; empty if it is not.
+
+        The workload updater waits for the same (pkg/virt-controller/watch/workload-updater).
+        """
+        status = self.status
+        if status.phase != _DEPLOYED:
+            return f"its phase is {status.phase or 'not known'}"
+        if status.observed_deployment != status.target_deployment:
+            return "its observed and its target deployment differ"
+        return ""
+
+
+def minor_version(version: str) -> tuple[int, int] | None:
+    """Return major and minor of a version such as v1.9.0; None for another text.
+
+    KubeVirt has the major versions 0 and 1. Another one is the version of a product around it.
+    """
+    found = _VERSION.match(version)
+    numbers = (int(found[1]), int(found[2])) if found else None
+    return numbers if numbers and numbers[0] <= 1 else None
+
 
 LABEL_REUNITE: Final = "kubevirt-scheduler/reunite"
 """On each migration that `reunite` creates. The annotation of a VM has the same key."""
@@ -27,14 +107,11 @@ _NAME_CHARS: Final = 63  # as of the label kubevirt.io/vmi-name, which KubeVirt 
 _DIGEST_CHARS: Final = 8
 _SUCCEEDED: Final = "Succeeded"
 _FAILED: Final = "Failed"
-_SYSTEM_MAINTENANCE: Final = "system-maintenance"
+SYSTEM_MAINTENANCE: Final = "system-maintenance"  # the priority, if a descheduler that names itself evicts
 
 
 class MigrationSpec(Struct, rename="camel", frozen=True, kw_only=True):
-    """VirtualMachineInstanceMigrationSpec, in part.
-
-    Only virt-controller may set `priority`. It is system-maintenance if a descheduler names itself.
-    """
+    """VirtualMachineInstanceMigrationSpec, in part. Only virt-controller may set `priority`."""
 
     vmi_name: str = ""
     priority: str | None = None
@@ -78,11 +155,6 @@ class Migration(Struct, frozen=True, kw_only=True):
         return self.metadata.creation_timestamp or ""
 
     @property
-    def uid(self) -> str:
-        """Its uid. The target pod has it as a label."""
-        return self.metadata.uid or ""
-
-    @property
     def ours(self) -> bool:
         """Whether `reunite` created it."""
         return self.metadata.label(LABEL_REUNITE) is not None
@@ -98,11 +170,6 @@ class Migration(Struct, frozen=True, kw_only=True):
         return (self.status.migration_state if self.status else None) or MigrationState()
 
     @property
-    def succeeded(self) -> bool:
-        """Whether the VM runs on the target node since this migration."""
-        return self.phase == _SUCCEEDED
-
-    @property
     def failed(self) -> bool:
         """Whether the VM has stayed on its source node."""
         return self.phase == _FAILED
@@ -110,7 +177,7 @@ class Migration(Struct, frozen=True, kw_only=True):
     @property
     def is_final(self) -> bool:
         """Whether KubeVirt is done with the migration."""
-        return self.succeeded or self.failed
+        return self.phase in (_SUCCEEDED, _FAILED)
 
     @property
     def ended(self) -> str:
@@ -123,16 +190,6 @@ class Migration(Struct, frozen=True, kw_only=True):
     def evacuates(self) -> str | None:
         """The node that KubeVirt moves the VM away from, for a drain or an eviction; None for other causes."""
         return self.metadata.annotation(ANNOTATION_EVACUATION)
-
-    @property
-    def updates(self) -> bool:
-        """Whether KubeVirt updates the VM by it, and nobody wants the VM elsewhere."""
-        return self.metadata.annotation(ANNOTATION_WORKLOAD_UPDATE) is not None
-
-    @property
-    def balances(self) -> bool:
-        """Whether a descheduler that names itself has evicted the VM."""
-        return self.spec.priority == _SYSTEM_MAINTENANCE
 
 
 def migration_object(namespace: str, vmi: str, hostname: str, *, name: str | None = None) -> dict[str, Any]:

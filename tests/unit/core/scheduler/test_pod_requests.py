@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 from msgspec import convert
-from support.objects.workloads import GIB, Object, asks, box, resize, told
+from support.objects.workloads import GIB, Object, asks, box
 
 from webhook.core.api.container import UNREADABLE, Workload, units
-from webhook.core.scheduler.state.pod_requests import Usage, is_counted, is_over, usage
+from webhook.core.scheduler.pod_requests import Usage, is_counted, is_over, usage
 
 
 @pytest.mark.parametrize(
@@ -112,57 +112,6 @@ SIDECAR = {"initContainers": [box("s", always=True, cpu="1")]}
 INIT = {"initContainers": [box("i", cpu="1")]}
 OWN = {"containers": [box()], "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}
 ONE, NINE = {"containers": [box(cpu="1")]}, {"containers": [box(cpu="9")]}
-
-
-@pytest.mark.parametrize(
-    ("spec", "status", "cpu"),
-    [
-        pytest.param(ONE, {}, 1000, id="no status of containers"),
-        pytest.param(ONE, {"containerStatuses": [{"name": "c"}]}, 1000, id="tells nothing"),
-        pytest.param(ONE, {"containerStatuses": [told(cpu="2")]}, 2000, id="not yet smaller"),
-        pytest.param(NINE, {"containerStatuses": [told(cpu="2")]}, 9000, id="soon larger"),
-        pytest.param(ONE, {"containerStatuses": [told(cpu="2", allocated={"cpu": "4"})]}, 4000, id="promised more"),
-        pytest.param(ONE, {"containerStatuses": [told("d", cpu="2")]}, 1000, id="another's"),
-        pytest.param(
-            ONE,
-            {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "4"}}]},
-            4000,
-            id="allocated, and no report of what it has",
-        ),
-        pytest.param(
-            NINE,
-            {"containerStatuses": [told(cpu="2", allocated={"cpu": "1"})], "conditions": resize("Infeasible")},
-            9000,
-            id="a resize that the node refuses counts, too",
-        ),
-        pytest.param(SIDECAR, {"initContainerStatuses": [told("s", cpu="5")]}, 5000, id="a sidecar is resized"),
-        pytest.param(INIT, {"initContainerStatuses": [told("i", cpu="5")]}, 5000, id="an init container has more"),
-        pytest.param(OWN, {"resources": {"requests": {"cpu": "3"}}}, 3000, id="the pod's own"),
-        pytest.param(OWN, {"allocatedResources": {"cpu": "4"}}, 4000, id="the pod's own, promised"),
-        pytest.param(
-            ONE,
-            {"resources": {"requests": {"cpu": "3"}}, "allocatedResources": {"cpu": "2"}},
-            3000,
-            id="the whole pod has more",
-        ),
-        pytest.param(
-            {**ONE, "overhead": {"cpu": "1"}},
-            {"resources": {"requests": {"cpu": "3"}}},
-            4000,
-            id="and its overhead, beside that",
-        ),
-        pytest.param(
-            {**ONE, **INIT},
-            {"nodeAllocatableResourceClaimStatuses": [{"resources": {"cpu": "2"}}, {"resources": {"cpu": "4"}}]},
-            UNREADABLE,
-            id="by claims of devices, which are not read",
-        ),
-    ],
-)
-def test_a_pod_on_a_node_takes_the_largest_amount(spec: Object, status: Object, cpu: int) -> None:
-    """What it asks for, is promised or has."""
-    memory = units(UNREADABLE) if cpu == UNREADABLE else GIB if spec is OWN else None
-    assert asks(spec, status) == {"cpu": cpu, **({"memory": memory} if memory else {})}
 
 
 def test_pods_of_one_shape_have_one_usage() -> None:

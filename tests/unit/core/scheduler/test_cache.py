@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector, LabelSelectorRequirement
-from webhook.core.scheduler.matching.label_selector import Term
-from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.node_info import NodeInfo, NodeRequests
-from webhook.core.scheduler.state.pod_info import (
+from webhook.core.scheduler.cache import NodeInfo, NodeRequests, SchedulerCache
+from webhook.core.scheduler.label_selector import Term
+from webhook.core.scheduler.pod_info import (
     NO_TERMS,
     PARTS_NOT_READ,
     TERMS_NOT_READ,
@@ -24,7 +23,7 @@ from webhook.core.scheduler.state.pod_info import (
     anti_affinity,
     pod_info,
 )
-from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.pod_requests import Usage
 
 HAS: Final = {"pods": 10, "cpu": 1000}
 SMALL, LARGE = Usage((("cpu", 100), ("memory", 2**20))), Usage((("cpu", 2000),))
@@ -60,23 +59,6 @@ def terms_near(cache: SchedulerCache, namespace: str = "vms", **labels: str) -> 
     """The terms that can be meant for a pod with these labels, with the nodes of the pods that have them."""
     near = cache.existing_terms.near(namespace, labels)
     return {term: set(nodes) for term, nodes in near if term.matches(namespace, labels)}
-
-
-def test_a_node_without_pods_has_no_requests() -> None:
-    """A question stores nothing."""
-    cache = holding(a_pod("n2"))
-    found = n1(cache)
-    assert (total(found.requested), total(found.on_the_way), found.labelled) == ((0, {}), (0, {}), ())
-    assert (found.allocatable, found.csi_drivers) == (HAS, {})
-    assert cache._nodes.keys() == {"n2"}
-
-
-def test_a_bound_pod_counts_on_its_node() -> None:
-    """However large it is. Its terms count as well."""
-    found = holding(a_pod(terms=APART), a_pod(usage=LARGE))
-    assert total(n1(found).requested) == (2, {"cpu": 2100, "memory": 2**20})
-    assert total(n1(found).on_the_way) == (0, {})
-    assert terms_near(found, app="db") == {APART.terms[0]: {"n1"}}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from msgspec import convert
 from support.models import scheduler_model
 
 from webhook.core.api.affinity import PodAffinityTerm
-from webhook.core.scheduler.matching.label_selector import Selector, Term, parse_terms
+from webhook.core.scheduler.label_selector import Selector, Term, parse_terms
 
 Object = dict[str, Any]
 LABELS = {"app": "db", "tier": ""}
@@ -26,34 +26,6 @@ def terms(described: Object | None, **more: Any) -> tuple[Term, ...]:
 def selector(described: Object) -> Selector:
     """A selector that is there."""
     return terms(described)[0].selector
-
-
-@pytest.mark.parametrize(
-    ("described", "expected"),
-    [
-        pytest.param(None, False, id="absent matches nothing"),
-        pytest.param({}, True, id="empty matches everything"),
-        pytest.param({"matchLabels": None, "matchExpressions": None}, True, id="null parts are empty"),
-        pytest.param({"matchLabels": {"app": "db"}}, True, id="a label"),
-        pytest.param({"matchLabels": {"app": "web"}}, False, id="a label of another value"),
-        pytest.param({"matchLabels": {"zone": ""}}, False, id="an absent label is not the empty one"),
-        pytest.param({"matchLabels": {"tier": ""}}, True, id="an empty value"),
-        pytest.param({"matchLabels": {"app": "db", "tier": "x"}}, False, id="labels are ANDed"),
-        pytest.param(expression("app", "In", "web", "db"), True, id="In"),
-        pytest.param(expression("zone", "In", "a"), False, id="In of an absent label"),
-        pytest.param(expression("app", "NotIn", "db"), False, id="NotIn"),
-        pytest.param(expression("zone", "NotIn", "a"), True, id="NotIn of an absent label"),
-        pytest.param(expression("tier", "Exists"), True, id="Exists"),
-        pytest.param(expression("zone", "Exists"), False, id="Exists, and it does not"),
-        pytest.param(expression("zone", "DoesNotExist"), True, id="DoesNotExist"),
-        pytest.param(expression("tier", "DoesNotExist"), False, id="DoesNotExist, and it does"),
-        pytest.param({"matchLabels": {"app": "db"}, **expression("tier", "DoesNotExist")}, False, id="both are ANDed"),
-    ],
-)
-def test_it_matches_as_upstream(described: Object | None, *, expected: bool) -> None:
-    """LabelSelectorAsSelector: absent is nothing, empty is everything, the rest is ANDed."""
-    assert any(term.matches("vms", LABELS) for term in terms(described)) is expected
-    assert scheduler_model.matches(described, LABELS) is expected
 
 
 @pytest.mark.parametrize(

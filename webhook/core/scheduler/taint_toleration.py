@@ -8,7 +8,6 @@ webhook steers no VM to such a node.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -19,7 +18,6 @@ from webhook.core.reasons import Reason, Why
 
 _AVOIDED: Final = "PreferNoSchedule"
 _REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")
-_DECIMAL: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 DRAIN_TAINTS: Final = frozenset(
     {
@@ -88,25 +86,11 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
         return False
     if toleration.key and toleration.key != taint.key:
         return False
-    wanted, actual = toleration.value or "", taint.value or ""
-    match toleration.operator or "Equal":
-        case "Equal":
-            return wanted == actual
-        case "Exists":
-            return True
-        case "Lt" | "Gt" as operator:
-            return _compares(actual, operator, wanted)
-    return False
-
-
-def _compares(actual: str, operator: str, wanted: str) -> bool:
-    """Compare numeric taints (KEP-5471): the values of taint and toleration are decimal integers without leading zeros.
-
-    An API server without the feature rejects a pod with such a toleration, so that the webhook never gets the pod.
-    """
-    if not (_DECIMAL.fullmatch(actual) and _DECIMAL.fullmatch(wanted)):
-        return False
+    wanted, actual, operator = toleration.value or "", taint.value or "", toleration.operator or "Equal"
+    if operator in ("Equal", "Exists"):
+        return operator == "Exists" or wanted == actual
+    # Lt and Gt compare decimal integers without leading zeros (KEP-5471).
     have, want = parse_int64(actual), parse_int64(wanted)
-    if have is None or want is None:
+    if have is None or want is None or (str(have), str(want)) != (actual, wanted):
         return False
-    return have < want if operator == "Lt" else have > want
+    return have < want if operator == "Lt" else operator == "Gt" and have > want

@@ -6,7 +6,7 @@ import pytest
 from support.objects.reunite_vms import move
 
 from webhook.core.api.kubevirt import is_together
-from webhook.core.live_migration.migration import migration_object, next_name
+from webhook.core.reunite.migration import migration_object, next_name
 
 
 @pytest.mark.parametrize(

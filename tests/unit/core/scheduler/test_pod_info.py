@@ -9,9 +9,9 @@ from support.objects import builders
 from webhook.core.api.affinity import MAX_TERMS, PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
 from webhook.core.api.pod import PodSpec
-from webhook.core.scheduler.matching.label_selector import parse_terms
-from webhook.core.scheduler.state.pod_info import NO_TERMS, AntiAffinity, PodNode, anti_affinity, pod_info, pod_nodes
-from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.label_selector import parse_terms
+from webhook.core.scheduler.pod_info import NO_TERMS, AntiAffinity, PodNode, anti_affinity, pod_info, pod_nodes
+from webhook.core.scheduler.pod_requests import Usage
 
 LABELS: Final = {"app": "db"}
 MANAGER: Final = {"longhorn.io/component": "instance-manager"}

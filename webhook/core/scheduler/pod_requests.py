@@ -2,7 +2,7 @@
 
 kube-scheduler counts a pod by rules that change with its version: restartable init containers, pod-level resources,
 and what is reported of a resize. Here the largest amount counts that spec or status name, resource by resource.
-webhook.core.scheduler.state.node_info adds the usages of a node up. Invariants: no version of kube-scheduler counts
+webhook.core.scheduler.cache adds the usages of a node up. Invariants: no version of kube-scheduler counts
 more than this for a pod; nothing here raises; an amount that can't be read counts as more than any node has.
 """
 

@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 from msgspec import convert
+from support.objects import builders
+from support.objects.fleets import EARLY, disk, launcher, served, the_row
 from support.objects.reunite_vms import vm
 
 from webhook.core.api.affinity import Affinity
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod, Toleration
-from webhook.core.live_migration.target import start_pod, target_pod
-from webhook.core.live_migration.vm import VM, Placement
+from webhook.core.reunite.vm import VM, Placement, start_pod, target_pod
 
 OWN = {"kubevirt.io/schedulable": "true"}
 MODEL = {"cpu-model-migration.node.kubevirt.io/Cascadelake": "true"}
@@ -98,3 +99,14 @@ def test_affinity_and_tolerations_are_those_of_the_vmi() -> None:
     assert target_pod(*of(pod(OWN), affinity=affinity, host_model=False), None).spec.affinity == affinity
     (alone,) = start_pod(*of(pod(OWN))).spec.required_node_affinity.node_selector_terms
     assert alone.match_expressions == [convert(NOT_OBSOLETE, type(alone.match_expressions[0]))]
+
+
+def test_what_a_migration_added_excludes_no_node_from_the_next_start() -> None:
+    """`status` and `reunite` agree: neither says that the VM can't run on the node of its share-manager."""
+    labels = {"kubevirt.io/migrationJobUID": "m"}
+    moved = launcher("root", nodeName="node-a", labels=labels, nodeSelector=OWN | MODEL | VENDOR | HOST)
+    found = the_row(
+        moved, objects=[*disk("root"), *served("root", "node-b", EARLY), builders.node("node-b", labels=OWN)]
+    )
+    assert found.remedy
+    assert found.remedy.sentence == "live-migrate the VM to node node-b, if it can run there"

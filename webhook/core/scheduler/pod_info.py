@@ -23,8 +23,8 @@ from webhook.core.api.affinity import (
 from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.longhorn import INSTANCE_MANAGER, LABEL_LONGHORN_COMPONENT
 from webhook.core.api.pod import PodSchedulingGate, PodStatus
-from webhook.core.scheduler.matching.label_selector import Selector, Term, parse_terms
-from webhook.core.scheduler.state.pod_requests import Usage, is_over
+from webhook.core.scheduler.label_selector import Selector, Term, parse_terms
+from webhook.core.scheduler.pod_requests import Usage, is_over
 
 
 class PodNode(Struct, frozen=True, kw_only=True, weakref=True):

@@ -1,3 +1,0 @@
-"""What is known of nodes and pods: the counterpart of kube-scheduler's cache, snapshot and NodeInfo. No rule refuses
-a node here.
-"""
