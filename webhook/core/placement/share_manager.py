@@ -65,7 +65,10 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
     near = tuple(each for each in preferred if len(each.node) <= LABEL_VALUE_MAX_CHARS)
     names, is_outweighed = tuple[str, ...](), False
     if len(fitting) == len(preferable):
-        names, is_outweighed = _shortlist(cycle, fitting, view, volume=volume, listed=policy.shortlist)
+        # Where volumes of its own can be used is not evaluated: Longhorn gives it none, but another webhook can.
+        has_claims = any(each.persistent_volume_claim or each.ephemeral for each in pod.spec.volumes or ())
+        listed = policy.shortlist and not has_claims
+        names, is_outweighed = _shortlist(cycle, fitting, view, volume=volume, listed=listed)
     seen = all(longhorn_node.is_instance_manager_seen(each.node, namespace, cycle.snapshot) for each in near)
     return Steer(
         why=evidence_for(next(iter(preferable)), findings).why,

@@ -213,3 +213,13 @@ def test_without_short_lists_a_soft_taint_gives_node_affinity_terms() -> None:
     tainted = [node("m1", taints=SOFT) if each["metadata"]["name"] == "m1" else each for each in MANY]
     found = steered(vm("a", "m1"), *tainted, policy=off)
     assert (found.shortlist, found.near, found.by_node) == ((), found.preferred, True)
+
+
+@pytest.mark.parametrize("source", [{"persistentVolumeClaim": {"claimName": "cache"}}, {"ephemeral": {}}], ids=str)
+def test_a_share_manager_pod_with_claims_of_its_own_gets_no_short_list(source: Object) -> None:
+    """Longhorn gives it none, but another webhook can. Where their volumes can be used is not evaluated."""
+    there = [node("n1"), *MANY, vm("a", "n1")]
+    assert steered(*there).shortlist
+    pod = share_manager_pod("h", phase=None)
+    pod["spec"]["volumes"] = [{"name": "cache", **source}]
+    assert not steered(*there, pod=pod).shortlist
