@@ -14,9 +14,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import aiohttp
 import jsonpatch
@@ -43,7 +42,7 @@ _TIMEOUT_SECONDS: Final = 10.0
 _HTTP_OK: Final = 200
 
 
-class Exchange(Struct, frozen=True, kw_only=True):
+class Exchange(Struct, frozen=True):
     """One AdmissionReview, the answer of the webhook, and the expected answer."""
 
     name: str
@@ -93,27 +92,32 @@ class Exchange(Struct, frozen=True, kw_only=True):
         return f"the patched pod's affinity does not name {', '.join(missing)}" if missing else None
 
 
-class Trust(NamedTuple):
-    """The TLS settings of the demo's server, and those of its caller."""
+def trust() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Return the TLS settings of the demo's server and of its caller, for a new certificate of loopback.
 
-    server: ssl.SSLContext
-    caller: ssl.SSLContext
-
-
-def trust() -> Trust:
-    """Return the settings for a new certificate of loopback. Its files are gone afterwards.
+    Its files are gone afterwards. In the webhook's pod the root filesystem is read-only, and the kubelet gives each
+    container shared memory. `webhook` never imports `certs`.
 
     Raises:
         UserError: no directory can be written.
     """
-    with interrupts_raised(), _files_directory() as directory:
-        files = Path(directory)
-        _issue(files)
+    try:
+        directory = tempfile.TemporaryDirectory(dir=SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else None)
+    except OSError as error:
+        raise UserError(f"{error.strerror}; expected a place for the demo's certificate: set TMPDIR") from None
+    with interrupts_raised(), directory:
+        subprocess.run(  # noqa: S603 - a program of this project, with constant arguments
+            [sys.executable, "-m", "certs", "issue", "--dir", directory.name],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},  # an archive's launcher adds to sys.path
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        files = Path(directory.name)
         server = ServingCertificate(TLSFiles(cert_file=files / "tls.crt", key_file=files / "tls.key")).context
-        return Trust(server, ssl.create_default_context(cafile=str(files / "ca.crt")))
+        return server, ssl.create_default_context(cafile=str(files / "ca.crt"))
 
 
-async def ask_all(examples: Path, cluster: Cluster, tls: Trust) -> list[Exchange]:
+async def ask_all(examples: Path, cluster: Cluster, server: ssl.SSLContext, caller: ssl.SSLContext) -> list[Exchange]:
     """Serve the cluster, and post each review that expected.yaml names.
 
     Raises:
@@ -122,7 +126,7 @@ async def ask_all(examples: Path, cluster: Cluster, tls: Trust) -> list[Exchange
     scenarios = scenarios_of(examples / "expected.yaml")
     reviews = {name: next(read_file(examples / "reviews" / f"{name}.yaml")).value for name in scenarios}
     app = webhook_application(admit_functions(cluster, Policy(), on_record=lambda _: None))
-    listener = Listener(app, tls=lambda: tls.server)
+    listener = Listener(app, tls=lambda: server)
     address = await listener.start(Address("127.0.0.1", 0))
     try:
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS)
@@ -130,19 +134,10 @@ async def ask_all(examples: Path, cluster: Cluster, tls: Trust) -> list[Exchange
             exchanges = []
             for name, review in reviews.items():
                 path = entry_of(review).path
-                async with session.post(path, params={"timeout": "3s"}, json=review, ssl=tls.caller) as reply:
+                async with session.post(path, params={"timeout": "3s"}, json=review, ssl=caller) as reply:
                     response = (await reply.json())["response"] if reply.status == _HTTP_OK else {}
                 scenario, expected = scenarios[name]["scenario"], scenarios[name]["answer"]
-                exchanges.append(
-                    Exchange(
-                        name=name,
-                        scenario=scenario,
-                        review=review,
-                        status=reply.status,
-                        response=response,
-                        expected=expected,
-                    )
-                )
+                exchanges.append(Exchange(name, scenario, review, reply.status, response, expected))
             return exchanges
     finally:
         await listener.stop(0)
@@ -159,30 +154,3 @@ def scenarios_of(file: Path) -> dict[str, Any]:
     except (OSError, yaml.YAMLError) as error:
         raise BadDocument(f"{file}: {error}") from None
     return dict(found)
-
-
-def _files_directory() -> tempfile.TemporaryDirectory[str]:
-    """A directory for the certificate's files, for OpenSSL reads files only.
-
-    Raises:
-        UserError: no directory can be written.
-    """
-    try:
-        return tempfile.TemporaryDirectory()
-    except FileNotFoundError as error:
-        # In the webhook's pod the root filesystem is read-only. The kubelet gives each container shared memory.
-        with suppress(OSError):
-            return tempfile.TemporaryDirectory(dir=SHARED_MEMORY)
-        raise UserError(
-            f"{error.strerror}, nor is {SHARED_MEMORY}; expected a place for the demo's certificate: set TMPDIR"
-        ) from None
-
-
-def _issue(directory: Path) -> None:
-    """Have kubevirt-coschedule-certs write a certificate for loopback. `webhook` never imports `certs`."""
-    subprocess.run(  # noqa: S603 - a program of this project, with constant arguments
-        [sys.executable, "-m", "certs", "issue", "--dir", str(directory)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},  # an archive's launcher adds to sys.path
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
