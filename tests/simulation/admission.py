@@ -96,7 +96,7 @@ class Replicas:
         counts = entry is not Entry.SHARE_MANAGER
         view = watcher.view()
         if counts:
-            watcher.caches.pods.forget(creation.pod, creation.namespace)
+            watcher.caches.counted.forget(creation.pod, creation.namespace)
         answer = core.answer(creation, view, self._policy)
         while view.missing:
             view = watcher.read(view, view.missing)

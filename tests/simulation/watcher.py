@@ -113,7 +113,7 @@ class Watcher:
         """Count a pod before its watch shows it; the cache takes it back by a timer of this clock."""
         asyncio._set_running_loop(self)
         try:
-            self.caches.pods.assume(pod, namespace, pin)
+            self.caches.counted.assume(pod, namespace, pin)
         finally:
             asyncio._set_running_loop(None)
 

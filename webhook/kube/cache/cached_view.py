@@ -6,7 +6,7 @@ a cache is NOT_FOUND if the cache was synced once. Otherwise it is UNAVAILABLE, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from webhook.core import refs
@@ -17,7 +17,6 @@ from webhook.core.view import KINDS_OF_VMS, Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 _KINDS_OF_ROWS: Final = (
     Kind.PERSISTENT_VOLUME_CLAIM,
@@ -37,12 +36,12 @@ class CachedView(CallView):
 
     def has_longhorn_nodes(self) -> bool:
         """Return whether the cache has any nodes.longhorn.io."""
-        cache = self._caches.get(Kind.LONGHORN_NODE)
-        return bool(cache and cache.objects)
+        return bool(self._caches[Kind.LONGHORN_NODE].objects)
 
-    def _follows(self, kind: Kind) -> bool:
+    def _is_fresh(self, kind: Kind) -> bool:
+        """Return whether the cache was synced once."""
         cache = self._caches.get(kind)
-        return cache is not None and cache.installed and cache.synced
+        return cache is not None and cache.synced
 
     def _known(self, ref: Ref) -> Any:
         kind, key = ref
@@ -67,20 +66,18 @@ class CachedView(CallView):
 
     def knows_pods(self) -> bool:
         """Return whether the virt-launcher pods were listed once."""
-        cache = self._caches.get(Kind.VIRT_LAUNCHER_POD)
-        return cache is not None and cache.synced
+        return self._is_fresh(Kind.VIRT_LAUNCHER_POD)
 
     def knows_nodes(self, now: float) -> bool:
         """Return whether the caches of nodes and of Longhorn's nodes are fresh at `now`."""
-        caches = (self._caches.get(Kind.NODE), self._caches.get(Kind.LONGHORN_NODE))
-        return all(cache is not None and cache.fresh(now) for cache in caches)
+        return self._caches[Kind.NODE].fresh(now) and self._caches[Kind.LONGHORN_NODE].fresh(now)
 
     def _caches_of_rows(self) -> list[ListWatch]:
-        return [cache for kind in _KINDS_OF_ROWS if (cache := self._caches.get(kind))]
+        return [self._caches[kind] for kind in _KINDS_OF_ROWS]
 
     def opted_in_pods(self, policy: Policy) -> Iterator[tuple[str, Pod]]:
         """Yield the cache key of each virt-launcher pod, and the pod, whose VM may be opted in."""
-        for key, pod in list(self._pods().items()):
+        for key, pod in list(self._caches.pods.virt_launchers.items()):
             value = pod.metadata.annotation(ANNOTATION_CO_SCHEDULE)
             if opts_in(self._asked(key, policy) if value is None else value):
                 yield key, pod
@@ -92,9 +89,4 @@ class CachedView(CallView):
 
     def virt_launcher(self, key: str) -> Pod | None:
         """Return the virt-launcher pod of this cache key; None if there is none."""
-        return self._pods().get(key)
-
-    def _pods(self) -> Mapping[str, Pod]:
-        """Return all virt-launcher pods by cache key."""
-        cache = self._caches.get(Kind.VIRT_LAUNCHER_POD)
-        return cache.index.virt_launchers if cache and isinstance(cache.index, Pods) else {}
+        return self._caches.pods.virt_launchers.get(key)

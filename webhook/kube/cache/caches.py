@@ -5,7 +5,7 @@ metrics say of each.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import StrEnum
 from functools import partial
 
@@ -17,7 +17,8 @@ from webhook.core.view import Kind
 from webhook.kube.informer.connection import Cause
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.store import Resource
-from webhook.kube.scheduler_cache.assumed_pods import ANY_NUMBER
+from webhook.kube.records.objects import NodeIndex
+from webhook.kube.scheduler_cache.assumed_pods import ANY_NUMBER, Pods
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
 
@@ -90,7 +91,7 @@ class Caches(dict[StrEnum, ListWatch]):
 
     Attributes:
         lookups: the counts of lookups in them, and of live reads, by kind.
-        pods: the pods on their nodes, with those that this replica assumes.
+        counted: the pods on their nodes, with those that this replica assumes.
     """
 
     def __init__(
@@ -102,11 +103,11 @@ class Caches(dict[StrEnum, ListWatch]):
             if resource.watched
         )
         self.lookups: Mapping[Kind, LookupCounts] = {kind: LookupCounts() for kind in Kind}
-        self.pods = CachedSnapshot(self, in_pod=in_pod)
+        self.counted = CachedSnapshot(self, in_pod=in_pod)
         if Kind.VIRTUAL_MACHINE_INSTANCE in self:
             vmis = self[Kind.VIRTUAL_MACHINE_INSTANCE]
-            vmis.on_add, vmis.on_delete = self.pods.vmi_added, self.pods.vmi_gone
-            vmis.on_list = self.pods.vmis_listed
+            vmis.on_add, vmis.on_delete = self.counted.vmi_added, self.counted.vmi_gone
+            vmis.on_list = self.counted.vmis_listed
         self._has_had_longhorn_nodes = False
 
     def _linked(self, resource: Resource) -> Resource:
@@ -127,10 +128,27 @@ class Caches(dict[StrEnum, ListWatch]):
         stored = cache.objects.get(vmi)
         return 1 + len(stored.claims) if stored is not None and stored.metadata.uid == uid else 0
 
+    def keys_of(self, kind: Kind, value: str) -> Collection[str]:
+        """Return the cache keys of the objects that the index of this kind has under `value`."""
+        keys: Collection[str] = self[kind].index.index_keys(value)
+        return keys
+
+    @property
+    def nodes(self) -> NodeIndex:
+        """The index over the nodes."""
+        index: NodeIndex = self[Kind.NODE].index
+        return index
+
+    @property
+    def pods(self) -> Pods:
+        """The index over the pods."""
+        index: Pods = self[Kind.VIRT_LAUNCHER_POD].index
+        return index
+
     def snapshot(self, now: float) -> AnySnapshot:
         """Return the snapshot of pods and nodes; SnapshotUnavailable if the caches are not up to date."""
-        problem = self.pods.problem(now)
-        return SnapshotUnavailable(problem) if problem else self.pods
+        problem = self.counted.problem(now)
+        return SnapshotUnavailable(problem) if problem else self.counted
 
     def may_have_longhorn_nodes(self, now: float) -> bool:
         """Return False if a fresh cache has no nodes.longhorn.io and none was ever seen."""

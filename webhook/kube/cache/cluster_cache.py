@@ -109,11 +109,11 @@ class ClusterCache:
 
     def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
         """Count a pod that is being created in `namespace` on the nodes of its pin, until a watch shows the pod."""
-        self.caches.pods.assume(pod, namespace, pin)
+        self.caches.counted.assume(pod, namespace, pin)
 
     def forget(self, pod: Pod, namespace: str) -> None:
         """Count the assumed pod of this pod's VM no longer, because the webhook decides about it again."""
-        self.caches.pods.forget(pod, namespace)
+        self.caches.counted.forget(pod, namespace)
 
     def _shared(self, ref: Ref) -> asyncio.Task[LiveRead]:
         """Return the one read of this object that is under way. The read goes on if a call that waits for it ends."""

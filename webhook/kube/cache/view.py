@@ -17,8 +17,8 @@ from webhook.core.api.storage import PersistentVolume, claim_of
 from webhook.core.scheduler.cache import AnySnapshot
 from webhook.core.view import KINDS_OF_VMS, USERS_MAX, Kind, NoObject, ObjectRef, ObjectT, Ref, VolumeUsers
 from webhook.kube.cache.caches import Caches
-from webhook.kube.informer.store import Indexer, namespaced_key
-from webhook.kube.records.objects import NodeIndex, vm_of
+from webhook.kube.informer.store import namespaced_key
+from webhook.kube.records.objects import vm_of
 from webhook.kube.records.pods import unread_claims
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
@@ -102,27 +102,23 @@ class CallView:
 
     def all_longhorn_nodes_lack(self, need: Need) -> bool:
         """Return whether each nodes.longhorn.io says so; False if their cache is not up to date."""
-        nodes = self._caches[Kind.LONGHORN_NODE]
-        if not (self._follows(Kind.LONGHORN_NODE) and isinstance(nodes.index, Indexer)):
-            return False
-        return len(nodes.index.index_keys(need)) == len(nodes.objects)
+        kind = Kind.LONGHORN_NODE
+        return self._follows(kind) and len(self._caches.keys_of(kind, need)) == len(self._caches[kind].objects)
 
     def node_names(self) -> Sequence[str]:
         """Return the names of all Kubernetes nodes; none if their cache is not fresh."""
-        nodes = self._caches[Kind.NODE]
-        return nodes.index.keys if nodes.fresh(self._now) and isinstance(nodes.index, NodeIndex) else ()
+        return self._caches.nodes.keys if self._is_fresh(Kind.NODE) else ()
 
     def usable_nodes(self) -> int:
         """Return how many nodes are Ready and not cordoned; 0 if their cache is not fresh."""
-        nodes = self._caches[Kind.NODE]
-        return nodes.index.usable if nodes.fresh(self._now) and isinstance(nodes.index, NodeIndex) else 0
+        return self._caches.nodes.usable if self._is_fresh(Kind.NODE) else 0
 
     def has_autoscaler(self) -> bool:
         """Return whether an autoscaler is seen, or its cache is not fresh. No other answer depends on that cache."""
-        nodes, statuses = self._caches[Kind.NODE], self._caches.get(Kind.CLUSTER_AUTOSCALER_STATUS)
-        if isinstance(nodes.index, NodeIndex) and nodes.index.from_karpenter:
+        if self._caches.nodes.from_karpenter:
             return True
-        return statuses is None or bool(statuses.objects) or not statuses.fresh(self._now)
+        kind = Kind.CLUSTER_AUTOSCALER_STATUS
+        return not self._is_fresh(kind) or bool(self._caches[kind].objects)
 
     def snapshot(self) -> AnySnapshot:
         """Return the cached nodes and pods; SnapshotUnavailable if a cache is not up to date."""
@@ -134,11 +130,10 @@ class CallView:
         """Return the claims of the PersistentVolumes that have this CSI volume handle."""
         ref = refs.persistent_volume(volume)
         named = self._known(ref)
-        cache = self._caches[Kind.PERSISTENT_VOLUME]
-        others = cache.index.index_keys(volume) if isinstance(cache.index, Indexer) else ()
+        cache, others = self._caches[Kind.PERSISTENT_VOLUME], self._caches.keys_of(Kind.PERSISTENT_VOLUME, volume)
         claims = [claim for name in others if (claim := claim_of(cache.get(NamespacedName("", name)), volume))]
         if named is None:
-            return claims if claims and cache.fresh(self._now) else self._missing(ref)
+            return claims if claims and self._is_fresh(Kind.PERSISTENT_VOLUME) else self._missing(ref)
         if isinstance(named, NoObject):
             return claims or named
         claim = claim_of(named, volume)
@@ -146,21 +141,18 @@ class CallView:
 
     def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | NoObject:
         """Return the virt-launcher pods that use this claim; UNAVAILABLE if their cache is not fresh."""
-        cache = self._caches.get(Kind.VIRT_LAUNCHER_POD)
-        if not (cache and cache.fresh(self._now) and isinstance(cache.index, Pods)):
+        if not self._is_fresh(Kind.VIRT_LAUNCHER_POD):
             return NoObject.UNAVAILABLE
-        known = cache.index.virt_launchers
-        keys = cache.index.by_claim.index_keys(namespaced_key(*claim))
+        known = self._caches.pods.virt_launchers
+        keys = self._caches.pods.by_claim.index_keys(namespaced_key(*claim))
         return [known[key] for key in keys if key in known]
 
     def users_of(self, volume: str, claim: NamespacedName) -> VolumeUsers:
         """Return who uses this volume by way of the claim, as the caches have it, up to date or not."""
-        vms, claim_key = set[str](), namespaced_key(*claim)
-        for cache in filter(None, map(self._caches.get, KINDS_OF_VMS)):
-            keys = cache.index.index_keys(claim_key) if cache.synced and isinstance(cache.index, Indexer) else ()
-            vms.update(vm_of(cache.objects[key]) for key in islice(keys, USERS_MAX))
-        watched = self._caches.get(Kind.VIRT_LAUNCHER_POD)
-        pods = watched.index if watched and isinstance(watched.index, Pods) else Pods()
+        vms, claim_key, pods = set[str](), namespaced_key(*claim), self._caches.pods
+        for kind in KINDS_OF_VMS:
+            objects, keys = self._caches[kind].objects, islice(self._caches.keys_of(kind, claim_key), USERS_MAX)
+            vms.update(vm_of(objects[key]) for key in keys if key in objects)  # the first list may be in progress
         return VolumeUsers(
             self._volumes(volume),
             sorted(vms)[:USERS_MAX],
@@ -170,15 +162,14 @@ class CallView:
 
     def _volumes(self, volume: str) -> list[str]:
         """Return the names of the PersistentVolumes in the cache that have this CSI volume handle."""
-        cache = self._caches[Kind.PERSISTENT_VOLUME]
-        names = list(islice(cache.index.index_keys(volume), USERS_MAX)) if isinstance(cache.index, Indexer) else []
-        named: PersistentVolume | None = cache.objects.get(volume)
+        names = list(islice(self._caches.keys_of(Kind.PERSISTENT_VOLUME, volume), USERS_MAX))
+        named: PersistentVolume | None = self._caches[Kind.PERSISTENT_VOLUME].objects.get(volume)
         csi = named.longhorn_csi if named else None
         return [volume, *names] if csi and csi.volume_handle == volume else names
 
     def _why_not_known(self, kind: Kind) -> str:
-        cache = self._caches.get(kind)
-        return f"{cache.resource.title}: {cache.problem or 'not up to date'}" if cache else f"no {kind} is listed"
+        cache = self._caches[kind]
+        return f"{cache.resource.title}: {cache.problem or 'not up to date'}"
 
     def _known(self, ref: Ref) -> Any:
         """Return the answer of `get`; None if the object must be read first."""
@@ -201,10 +192,7 @@ class CallView:
         if cache is None:
             return None
         counts = self._caches.lookups[kind]
-        fresh = self._fresh.get(kind)
-        if fresh is None:
-            fresh = self._fresh[kind] = cache.fresh(self._now)
-        if not fresh:
+        if not self._is_fresh(kind):
             counts.stale += 1
             return None
         stored = cache.get(key)
@@ -212,19 +200,24 @@ class CallView:
         counts.hit += stored is not None
         return stored
 
+    def _is_fresh(self, kind: Kind) -> bool:
+        """Return whether a fresh cache has this kind: the same for the whole call."""
+        fresh = self._fresh.get(kind)
+        if fresh is None:
+            cache = self._caches.get(kind)
+            fresh = self._fresh[kind] = cache is not None and cache.fresh(self._now)
+        return fresh
+
     def _follows(self, kind: Kind) -> bool:
         """Return whether a fresh cache has this kind, and the API server has the kind at all."""
-        fresh, cache = self._fresh.get(kind), self._caches.get(kind)
-        if fresh is None:
-            fresh = self._fresh[kind] = cache is not None and cache.fresh(self._now)
-        return fresh and cache is not None and cache.installed
+        return self._is_fresh(kind) and self._caches[kind].installed
 
     def _has_no_pod(self, pod: str) -> bool:
         """Return whether two fresh caches show that there is no share-manager pod of this name."""
-        pods, share_managers = self._caches[Kind.SHARE_MANAGER_POD], self._caches[Kind.SHARE_MANAGER]
-        if not (pods.fresh(self._now) and share_managers.fresh(self._now)):
+        if not (self._is_fresh(Kind.SHARE_MANAGER_POD) and self._is_fresh(Kind.SHARE_MANAGER)):
             return False
-        found: ShareManager | None = share_managers.objects.get(pod.removeprefix(SHARE_MANAGER_POD_PREFIX))
+        share_managers = self._caches[Kind.SHARE_MANAGER].objects
+        found: ShareManager | None = share_managers.get(pod.removeprefix(SHARE_MANAGER_POD_PREFIX))
         status = found.status if found else None
         return status is not None and (status.state or "absent") not in ASSIGNED_STATES
 

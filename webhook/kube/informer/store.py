@@ -181,7 +181,7 @@ class Store:
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
         self.objects: dict[str, Any] = {}
-        self.index = resource.index() if resource.index else None
+        self.index: Any = resource.index() if resource.index else None
         self.synced = False
         self.listing: dict[str, Any] | None = None
         self.on_add: Callable[[str, Any], None] = _ignore

@@ -21,6 +21,7 @@ from support.fakes.live import (
     ref,
     running,
 )
+from support.models.model_api import event
 from support.objects import builders
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 from support.objects.builders_pods import pod
@@ -137,6 +138,17 @@ async def test_a_kind_that_is_installed_later_is_known_from_then_on(store: Clust
         refs.virtual_machine(DB)
     )
     assert vms_of(CallView(store.caches, later, {})) == ["db01"]
+
+
+async def test_a_first_list_in_progress_shows_no_vm(store: ClusterCache) -> None:
+    """Its index has the VM before the cache does."""
+    cache, at = store.caches[VM], now()
+    cache.next(at)
+    cache.opened(200, None, at)
+    described = virtual_machine()
+    cache.feed(event("ADDED", {**described, "metadata": {**described["metadata"], "resourceVersion": "5"}}), at)
+    assert len(store.caches.keys_of(VM, "vms/disk")) == 1
+    assert store.view().users_of("pvc-disk", DISK).vms == []
 
 
 async def test_old_lists_are_not_known_to_an_admission(store: ClusterCache) -> None:
