@@ -17,7 +17,6 @@ a live migration has the name of the source node (pkg/virt-controller/watch/vmi/
 ANNOTATION_MIGRATION: Final = "kubevirt.io/migrationJobName"  # on the same pod: the name of the migration
 ANNOTATION_RECEIVER: Final = "kubevirt.io/create-migration-target"  # "true" on a pod that receives another cluster's VM
 ANNOTATION_PROVISIONING: Final = "kubevirt.io/ephemeral-provisioning"  # "true" on a pod that only provisions the disk
-LABEL_CREATED_BY: Final = "kubevirt.io/created-by"  # on each pod of a VirtualMachineInstance: its uid
 HOSTNAME: Final = "kubernetes.io/hostname"
 MIGRATION_CPU_MODEL: Final = "cpu-model-migration.node.kubevirt.io/"
 CPU_FEATURE: Final = "cpu-feature.node.kubevirt.io/"

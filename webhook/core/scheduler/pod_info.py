@@ -8,13 +8,12 @@ counts before it is bound: anybody may create pods, with any labels and any affi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
 from webhook.core.api.affinity import (
     MAX_TERMS,
-    NodeAffinity,
     PodAffinityTerm,
     PreferredSchedulingTerm,
     named_nodes,
@@ -22,7 +21,7 @@ from webhook.core.api.affinity import (
 )
 from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.longhorn import INSTANCE_MANAGER, LABEL_LONGHORN_COMPONENT
-from webhook.core.api.pod import PodSchedulingGate, PodStatus
+from webhook.core.api.pod import PodStatus, WatchedSpec
 from webhook.core.scheduler.label_selector import Selector, Term, parse_terms
 from webhook.core.scheduler.pod_requests import Usage, is_over
 
@@ -95,28 +94,8 @@ def pod_info(
     return PodInfo(namespace, usage, anti_affinity, on, (labels or {}) if kept else None)
 
 
-class Spec(Protocol):
-    """The part of a v1.PodSpec that `pod_nodes` reads."""
-
-    @property
-    def node_name(self) -> str | None:
-        """The node that the pod is bound to."""
-
-    @property
-    def scheduling_gates(self) -> Sequence[PodSchedulingGate] | None:
-        """The gates; kube-scheduler ignores the pod until they are removed."""
-
-    @property
-    def node_affinity(self) -> NodeAffinity | None:
-        """The pod's node affinity, if it has any."""
-
-    @property
-    def near_nodes(self) -> Iterable[str]:
-        """The nodes that the pod prefers by pod affinity."""
-
-
 def pod_nodes(
-    spec: Spec, status: PodStatus | None, *, terminating: bool, is_vm: bool, recorded: bool
+    spec: WatchedSpec, status: PodStatus | None, *, terminating: bool, is_vm: bool, recorded: bool
 ) -> Sequence[PodNode]:
     """Return the nodes on which a pod counts; none if the pod is over.
 

@@ -91,28 +91,13 @@ POD_ROWS: dict[str, tuple[str | None, dict[str, Any] | None, dict[str, Any] | No
     "not a record: nothing is ours": ("{", required(A), ...),
     "a record of another shape: nothing is ours": ('{"nodes": 7}', required(A), ...),
     "nothing was required: the requirement is the pod's own": (record(preferred=[["a", 100, 1]]), required(A), ...),
-    "the pin goes": (ONLY_A, required(A), {}),
     "a pin that somebody dropped is gone": (ONLY_A, {"podAffinity": ZONE}, ...),
-    "a term of the pod's own stays": (record("a", [SSD_A]), required(SSD_A), required(SSD)),
-    "copies for further nodes go": (
-        record("ab", [SSD_A, SSD_B]),
-        required(SSD_A, SSD_B),
-        required(SSD),
-    ),
-    "where the first node's terms are gone, the next one's stay": (
-        record("ab", [SSD_A, SSD_B]),
-        required(SSD_B),
-        required(SSD),
-    ),
     "an empty term stays empty": (record("a", [SSD_A]), required({}, SSD_A), required({}, SSD)),
-    "what others added to our term stays": (ONLY_A, required(SSD_A), required(SSD)),
     "what others added to our requirements stays": (
         ONLY_A,
         required({"matchFields": [*A["matchFields"], {"key": "metadata.name", "operator": "NotIn", "values": ["c"]}]}),
         required({"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["c"]}]}),
     ),
-    "a term that others put before ours stays": (ONLY_A, required(SSD_B, A), required(SSD_B)),
-    "one more that names our node leaves both": (record("a", [SSD_A]), required(A, SSD_A), ...),
     "other affinity stays": (
         ONLY_A,
         {"podAffinity": ZONE, **required(A)},

@@ -73,28 +73,6 @@ def test_where_a_pod_counts(described: Object, counted: tuple[int, int, int, boo
     assert on(made_of({"a": described}, {}), "n1") == counted
 
 
-def test_a_pod_on_a_short_list_counts_once() -> None:
-    """On the node that it prefers, and among those that are listed."""
-    own = builders.node_affinity(required=map(builders.on_node, NODES), preferred={"n1": 100})
-    scheduler_cache = made_of({"a": vm("a", affinity=own)}, {})
-    assert (on(scheduler_cache, "n0"), on(scheduler_cache, "n1")) == (NOTHING, (1, 1, 250, False))
-    assert list(scheduler_cache.shortlisted.values()) == [1]
-
-
-def test_a_terminating_pod_counts_as_bound() -> None:
-    """It has its place until it is gone."""
-    (counts,) = seen(pod("a", node="n1", deleting=True)).pod_infos
-    assert counts.on.bound
-    assert counts.on.terminating
-
-
-def test_what_repels_is_kept() -> None:
-    """The required anti-affinity of any pod on a node."""
-    (counts,) = seen(pod("a", node="n1", affinity=APART)).pod_infos
-    (term,) = counts.anti_affinity.terms
-    assert (str(term), term.namespaces, term.topology_key) == ("app=db", ("vms",), "kubernetes.io/hostname")
-
-
 BASE: Final = {"node": "n1", "labels": {"app": "db"}}
 CHANGES: Final[dict[str, tuple[Object, bool]]] = {
     "an annotation of others": ({"annotations": {"noise": "2"}}, True),
