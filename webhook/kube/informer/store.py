@@ -30,12 +30,8 @@ class Index(Protocol):
     `old` is the stored record of a key, and None if the cache has no such key.
     """
 
-    def same(self, old: Any, new: Any) -> bool:
-        """Return whether a transformed object equals the stored record."""
-        ...
-
     def put(self, key: str, old: Any, new: Any) -> Any:
-        """Take in a transformed object. Return the record to store: `old` itself if both are the same."""
+        """Take in a transformed object. Return the record to store: `old` itself if both are equal."""
         ...
 
     def drop(self, key: str, old: Any) -> None:
@@ -43,15 +39,7 @@ class Index(Protocol):
         ...
 
 
-class ObjectIndex:
-    """An index over core's objects, which are stored as they are."""
-
-    def same(self, old: Any, new: Any) -> bool:
-        """Return whether the objects are equal."""
-        return bool(old == new)
-
-
-class Indexer(ObjectIndex):
+class Indexer:
     """The keys of a cache by the values of an index function, as client-go's Indexer with one index."""
 
     def __init__(self, index_func: IndexFunc) -> None:
@@ -210,7 +198,7 @@ class Store:
                 self.on_add(key, objects[key])
             return
         stored = self.objects.get(key)
-        if (stored is not None and self.index.same(stored, record)) if self.index else stored == record:
+        if stored == record:
             record = stored
         else:
             self._changed.append(key)

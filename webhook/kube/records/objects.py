@@ -39,7 +39,7 @@ from webhook.core.opt_in import kept_value
 from webhook.core.reasons import LABEL_CO_SCHEDULE, SENTENCE_MAX_CHARS
 from webhook.core.scheduler.cache import CSIDrivers, allocatable
 from webhook.core.scheduler.never_required import TOPOLOGY_LABELS
-from webhook.kube.informer.store import ObjectIndex, namespaced_key
+from webhook.kube.informer.store import namespaced_key
 
 _ACCESS_MODES: Final = 4  # that Kubernetes knows; the API server takes any number of the same
 _ATTRIBUTES: Final = ("migratable", "dataLocality", "dataEngine", "encrypted", SHARE_MANAGER_NODE_SELECTOR)
@@ -203,7 +203,7 @@ def node(wire: Node) -> Node:
     )
 
 
-class NodeIndex(ObjectIndex):
+class NodeIndex:
     """The index over the nodes.
 
     Attributes:

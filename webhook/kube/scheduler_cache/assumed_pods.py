@@ -22,7 +22,7 @@ from webhook.core.api import kubevirt
 from webhook.core.api.pod import Pod
 from webhook.core.scheduler.cache import SchedulerCache
 from webhook.core.scheduler.pod_info import PodInfo
-from webhook.kube.informer.store import Indexer, ObjectIndex
+from webhook.kube.informer.store import Indexer
 from webhook.kube.records.pods import ClaimUser, PodRecord
 from webhook.kube.records.virt_launchers import vm_key, vmi_uid
 
@@ -45,7 +45,7 @@ class _Start(Struct):
     counted: tuple[PodInfo, ...] = ()
 
 
-class Pods(ObjectIndex):
+class Pods:
     """An Index of all pods. Of each it stores only the requests, the required anti-affinity and the VM.
 
     The docstring of webhook.core.scheduler.cache has the states of a pod. This class changes the state:

@@ -69,7 +69,7 @@ class Cache:
         """A pod is as described."""
         described = self._described(key, variant)
         new, old = seen(described), self.records.get(key)
-        changed = old is None or not self.index.same(old, new)
+        changed = old != new
         self.records[key] = self.index.put(key, old, new)
         assert changed or self.records[key] is old, "an equal pod is not counted again"
         self.pods[key] = described
@@ -101,7 +101,7 @@ class Cache:
         for key in self.records.keys() - variants.keys():
             self.drop(key, None)
         for key, variant in variants.items():
-            if key not in self.records or not self.index.same(self.records[key], seen(self._described(key, variant))):
+            if self.records.get(key) != seen(self._described(key, variant)):
                 self.put(key, variant)
 
     @staticmethod
