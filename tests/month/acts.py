@@ -131,11 +131,20 @@ class Acts:
         return done
 
     def _lose(self, event: Event) -> Done:
-        """A node goes down, and somebody fences it: its pods are deleted by force."""
+        """A node goes down, and somebody fences it: its pods are deleted by force.
+
+        So are those that kube-scheduler bound there before it saw the taint.
+        """
         self._nodes.lose(event.target)
-        for pod in self._pods_on(event.target):
-            self._cluster.api.delete(pod, missing_ok=True)
-        return lambda: not self._pods_on(event.target)
+
+        def done() -> bool:
+            pods = self._pods_on(event.target)
+            for pod in pods:
+                self._cluster.api.delete(pod, missing_ok=True)
+            return not pods
+
+        done()
+        return done
 
     def _bring_back(self, event: Event) -> Done:
         self._nodes.bring_back(event.target)

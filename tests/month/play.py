@@ -137,6 +137,10 @@ class Play:
         self.account.spend(hour - self._now)
         self._now = hour
         self._clock.set(hour)
+        self._beat()
+
+    def _beat(self) -> None:
+        """Have the nodes tell that they live: as long as the wait for rest may last, they would be lost without it."""
         if time.monotonic() - self._beaten > _BEAT_SECONDS:
             self._nodes.beat()
             self._beaten = time.monotonic()
@@ -154,6 +158,7 @@ class Play:
                 assert self._nodes.failures == []
                 self.unsettled.append(f"{told or what}: {', '.join(self.machines.restless())}")
                 break
+            self._beat()
             time.sleep(0.02)
         created = Counter(self._nodes.longhorn.created)
         for volume, pods in (created - self._created).items():

@@ -16,6 +16,7 @@ from support.kubevirt.virt_handler import VirtHandler
 from support.objects import builders
 
 HEARTBEAT: Final = "kubevirt.io/heartbeat"
+SCHEDULABLE: Final = "kubevirt.io/schedulable"
 
 
 class Nodes:
@@ -68,10 +69,14 @@ class Nodes:
         return [failure for each in self._followers for failure in each.failures]
 
     def beat(self) -> None:
-        """Have every virt-handler tell that it lives. After 5 minutes without it a node is lost to KubeVirt."""
+        """Have every virt-handler tell that it lives, and takes VMs (pkg/virt-handler/heartbeat/heartbeat.go).
+
+        After 5 minutes without it a node is lost to KubeVirt: virt-controller takes the label from it.
+        """
+        told = {"annotations": {HEARTBEAT: now()}, "labels": {SCHEDULABLE: "true"}}
         for name in self.names:
             if name not in self.kubelets.lost:
-                self.plane.api.patch(builders.node(name), {"metadata": {"annotations": {HEARTBEAT: now()}}})
+                self.plane.api.patch(builders.node(name), {"metadata": told})
 
     def cordon(self, name: str, *, on: bool = True) -> None:
         """As `kubectl cordon`; the taint is the node lifecycle controller's."""
