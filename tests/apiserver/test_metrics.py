@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -12,9 +11,7 @@ import trustme
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.installed import NAME, Installed
 from support.drivers import prometheus, serving
-from support.drivers.grafana import Rendered, rendered
 from support.drivers.http_calls import PATH
-from support.drivers.prometheus_server import Target, scraping
 from support.drivers.scraping import PROMETHEUS, Scraped, asking, scrape, scraped, untyped
 from support.drivers.serving import Client, Serving
 from support.objects.builders import NAMESPACE, virt_launcher_pod
@@ -36,7 +33,6 @@ class Seen(NamedTuple):
     api_before: Scraped
     api_after: Scraped
     caches: Mapping[str, Cache]
-    dashboard: Rendered
 
 
 def vm(name: str, claim: str, node: str) -> Object:
@@ -61,34 +57,21 @@ def distrust(installed: Installed) -> None:
     until(failed, "a call that fails")
 
 
-def targets(installed: Installed, server: Serving) -> list[Target]:
-    """Both sides, as Prometheus finds them, with the labels that the operator adds."""
-    labels = {"namespace": NAME, "pod": f"{NAME}-0"}
-    api = installed.plane.api
-    return [
-        Target("webhook", f"http://127.0.0.1:{server.health_port}", labels),
-        Target("apiserver", api.url, {}, token=api.token, only="apiserver_admission_webhook_.*"),
-    ]
-
-
 @pytest.fixture(scope="module")
-def seen(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+def seen(installed: Installed) -> Iterator[Seen]:
     """Two VMs, seven admissions of which one reads, failed calls, and a start that nobody was asked about."""
     api, vms = installed.plane.api, [vm("together", "data", "node-b"), vm("apart", "state", "node-b")]
 
     def api_scraped() -> Scraped:
         return untyped(api.text("/metrics"), prometheus.asked_for() | {CALLS})
 
-    with ExitStack() as stack, ClusterState(api) as cluster, installed.serving() as server:
+    with ClusterState(api) as cluster, installed.serving() as server:
         cluster.become([*serving.cluster(), *vms])
         until_watched(server)
         installed.enable()
         installed.until_called()
         until(lambda: has_vms(server, 2), "rows of the VMs")
         until(lambda: admitted(api, "disk").required == ["node-a"], "a pin: the pod's VM is known")
-        prometheus_server = stack.enter_context(
-            scraping(targets(installed, server), tmp_path_factory.mktemp("prometheus"))
-        )
         before, api_before = scrape(server.health_port), api_scraped()
         for claim in ["disk"] * (PODS - 1) + ["unheard-of"]:
             admitted(api, claim)
@@ -100,8 +83,7 @@ def seen(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iter
         with Client(server.health_port) as client:
             text = client.ask(asking()).body
             after = scraped(client.ask(asking(PROMETHEUS)))
-        api_after, found = api_scraped(), rendered(prometheus_server)
-        yield Seen(server, text, before, after, api_before, api_after, caches(server), found)
+        yield Seen(server, text, before, after, api_before, api_scraped(), caches(server))
     installed.disable()
 
 
@@ -136,28 +118,6 @@ def test_every_metric_that_is_asked_for_is_there(where: str, seen: Seen) -> None
     asked = prometheus.metrics_in(prometheus.queries()[where])
     assert asked or where.startswith("record kubevirt_coschedule:setting:")
     assert asked - seen.after.names - seen.api_after.names == set()
-
-
-def test_every_query_of_the_dashboard_finds_something(seen: Seen) -> None:
-    """A real Prometheus scraped both sides, and answers each query as Grafana sends it."""
-    assert len(seen.dashboard.results) >= len(prometheus.panels())
-    assert [where for where, result in seen.dashboard.results.items() if not result] == []
-    assert seen.dashboard.spoilt == []
-
-
-def test_the_variables_of_the_dashboard_have_values(seen: Seen) -> None:
-    """No series has a label `cluster` here, so the variable is empty, and selects the series without that label."""
-    assert seen.dashboard.variables["cluster"] == ""
-    assert seen.dashboard.options["namespace"] == [NAMESPACE]
-    assert seen.dashboard.variables["runbook"].startswith("https://")
-
-
-def test_the_dashboard_shows_what_is_true(seen: Seen) -> None:
-    """Two of three VMs are together, and the table names the one that is apart."""
-    (share,) = seen.dashboard.results["Share of VMs together, A"]
-    assert float(share["value"][1]) == pytest.approx(2 / 3)
-    (row,) = seen.dashboard.results["VMs that are stuck, not running or apart, A"]
-    assert row["metric"] == {"vm_namespace": NAMESPACE, "vm": "apart", "state": "apart"}
 
 
 # Whether it is true.

@@ -255,15 +255,6 @@ def promtool() -> Path:
     return _built(MONITORING) / "promtool"
 
 
-def prometheus() -> Path:
-    """Prometheus itself, without its pages.
-
-    Raises:
-        NotBuilt: nobody has made it.
-    """
-    return _built(MONITORING) / "prometheus"
-
-
 def prometheus_operator_crds() -> list[Path]:
     """Files, each with one CustomResourceDefinition of the Prometheus operator's.
 

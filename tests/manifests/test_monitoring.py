@@ -25,6 +25,9 @@ from support.control_plane.rendering import (
 )
 from support.drivers import prometheus
 from support.drivers.command_lines import command_defaults
+from support.objects.metric_table import METRIC_ROWS
+
+from webhook.core.observe.vm_status import State
 
 GROUP: Final = "monitoring.coreos.com/"
 METRICS: Final = f"{NAME}-metrics"
@@ -151,6 +154,9 @@ def test_each_alert_links_its_section_by_an_absolute_address(install: str) -> No
 
 # The dashboard.
 
+GROUPED: Final = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right) ?\(([^)]+)\)")
+OF_OTHERS: Final = {"cluster", "instance", "le", "name", "namespace", "pod"}  # of the API server and of Prometheus
+
 
 def test_the_links_of_the_dashboard_lead_to_sections_of_the_runbook() -> None:
     """The dashboard links the runbook, and panels link the section of their alert."""
@@ -168,6 +174,17 @@ def test_each_query_of_the_dashboard_is_about_the_chosen_cluster() -> None:
         for target in panel["targets"]:
             query = target["expr"]
             assert query.count('{cluster="$cluster"') == len(METRIC.findall(query)) > 0, query
+
+
+def test_each_label_of_a_query_is_one_that_metrics_have() -> None:
+    """With any other one it would find nothing, and with another state neither."""
+    queries = prometheus.queries().values()
+    matched = {label for query in queries for label in re.findall(r'(\w+)(?:=~|!~|!=|=)"', query)}
+    grouped = {label for query in queries for labels in GROUPED.findall(query) for label in labels.split(", ")}
+    assert matched | grouped <= {label for row in METRIC_ROWS for label in row.labels} | OF_OTHERS
+    states = {text for query in queries for text in re.findall(r'[{,]state(?:=~|!~|!=|=)"([^"]+)"', query)}
+    assert {state for text in states for state in text.split("|")} <= set(State)
+    assert states
 
 
 def test_the_dashboard_is_applied_as_it_stands() -> None:

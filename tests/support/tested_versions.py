@@ -86,7 +86,7 @@ TESTED: Final[Mapping[str, tuple[str, str]]] = {
         required("cert-manager", "github.com/cert-manager/cert-manager"),
         "its CRDs on a real API server. The tests play its controller",
     ),
-    "Prometheus": (_prometheus(), "real: rules, alerts, and each query of the dashboard"),
+    "Prometheus": (_prometheus(), "real, by promtool: rules, alerts, and the syntax of each query of the dashboard"),
     "prometheus-operator": (
         required("monitoring", "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring"),
         "its CRDs on a real API server",
