@@ -8,9 +8,10 @@ from typing import Final
 
 import pytest
 from controlplane.build import HELM_MAJORS
+from support.control_plane.certs_process import CONFIGURATION
 from support.control_plane.chart import CHART, Helm, switch, with_port
 from support.control_plane.rendering import NAME
-from support.control_plane.unattended import CONFIGURATION, Unattended, without_us
+from support.control_plane.unattended import Unattended, without_us
 from support.scenarios.admitting import (
     FAIL_OPEN,
     REJECTIONS,

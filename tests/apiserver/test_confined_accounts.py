@@ -17,8 +17,7 @@ from support.control_plane.kube_api import Api, Object
 from support.control_plane.kubevirt_kinds import with_any_fields
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import EVENTS, NAME, REUNITE, with_options
-from support.control_plane.tried import refusal
-from support.scenarios.admitting import until
+from support.scenarios.admitting import refused, until
 
 from webhook.core.reunite.migration import migration_object
 
@@ -158,7 +157,7 @@ def confined(
         (found.reunite, WRONG_MIGRATIONS["with another image"]),
         (found.certs, WRONG_SECRETS["a token"]),
     ):
-        until(lambda api=api, wrong=wrong: "denied request" in refusal(api, wrong), "the policy to be in force")
+        until(lambda api=api, wrong=wrong: "denied request" in refused(api, wrong), "the policy to be in force")
     yield found
     for each in made:
         plane.api.delete(each)
@@ -167,35 +166,35 @@ def confined(
 def test_an_event_is_our_own_and_about_a_vm(confined: Confined, plane: ControlPlane) -> None:
     """Of both accounts that may write some; the other accounts of the cluster may write any."""
     for api in (confined.webhook, confined.reunite):
-        assert refusal(api, event()) == ""
-        assert [which for which, each in WRONG_EVENTS.items() if "denied request" not in refusal(api, each)] == []
-    assert [refusal(plane.api, each) for each in WRONG_EVENTS.values()] == [""] * len(WRONG_EVENTS)
+        assert refused(api, event()) == ""
+        assert [which for which, each in WRONG_EVENTS.items() if "denied request" not in refused(api, each)] == []
+    assert [refused(plane.api, each) for each in WRONG_EVENTS.values()] == [""] * len(WRONG_EVENTS)
 
 
 def test_a_migration_has_nothing_else_of_kubevirt_s(confined: Confined, plane: ControlPlane) -> None:
     """What another webhook adds to every object is no reason to refuse one."""
     marked = {"policies.kyverno.io/last-applied-patches": "x", "team": "storage", "notkubevirt.io/x": "x"}
     for taken in (migration(), migration(labels=marked, annotations=marked)):
-        assert refusal(confined.reunite, taken) == ""
-    denied = {which: "denied request" in refusal(confined.reunite, each) for which, each in WRONG_MIGRATIONS.items()}
+        assert refused(confined.reunite, taken) == ""
+    denied = {which: "denied request" in refused(confined.reunite, each) for which, each in WRONG_MIGRATIONS.items()}
     assert denied == dict.fromkeys(WRONG_MIGRATIONS, True)
-    assert [refusal(plane.api, each) for each in WRONG_MIGRATIONS.values()] == [""] * len(WRONG_MIGRATIONS)
+    assert [refused(plane.api, each) for each in WRONG_MIGRATIONS.values()] == [""] * len(WRONG_MIGRATIONS)
 
 
 def test_the_certificate_controller_writes_certificates(confined: Confined, plane: ControlPlane) -> None:
     """Neither a token of another account, nor an entry of a webhook configuration, whatever the names are."""
     assert (
-        refusal(confined.certs, {**SECRET, "type": "kubernetes.io/tls", "data": {"tls.crt": "", "tls.key": ""}}) == ""
+        refused(confined.certs, {**SECRET, "type": "kubernetes.io/tls", "data": {"tls.crt": "", "tls.key": ""}}) == ""
     )
-    assert refusal(plane.api, WRONG_SECRETS["a token"]) == ""
-    assert "may write only Secrets" in refusal(confined.certs, WRONG_SECRETS["a token"])
+    assert refused(plane.api, WRONG_SECRETS["a token"]) == ""
+    assert "may write only Secrets" in refused(confined.certs, WRONG_SECRETS["a token"])
     with pytest.raises(ApiError, match="may not change labels, annotations"):
         confined.certs.patch(CONFIGURATION, {"metadata": {"labels": {"changed": "true"}}})
 
 
 def test_no_account_is_confined_by_the_rules_of_another(confined: Confined) -> None:
     """The name of the webhook's account is in the names of the other two."""
-    assert refusal(confined.certs, WRONG_EVENTS["about a node"]) == ""
+    assert refused(confined.certs, WRONG_EVENTS["about a node"]) == ""
     for api in (confined.webhook, confined.reunite):
-        assert refusal(api, WRONG_SECRETS["a token"]) == ""
-    assert refusal(confined.webhook, WRONG_MIGRATIONS["with another image"]) == ""
+        assert refused(api, WRONG_SECRETS["a token"]) == ""
+    assert refused(confined.webhook, WRONG_MIGRATIONS["with another image"]) == ""

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from support.control_plane.certs_process import CONFIGURATION, SECRET, trust
 from support.control_plane.control_plane import ControlPlane
-from support.control_plane.unattended import CONFIGURATION, SECRET, Unattended, bundle_of, without_us
+from support.control_plane.unattended import Unattended, without_us
 from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Counted, admitted, until
 
 MAX_SECONDS: Final = 60.0  # three programs start at once: 10 s on two busy cores
@@ -33,7 +34,7 @@ def test_an_apply_is_all_that_a_human_does(plane: ControlPlane, tmp_path: Path) 
     started = time.monotonic()
     with Unattended(plane, tmp_path) as install:
         assert plane.api.find(SECRET) is None
-        assert bundle_of(plane.api.get(CONFIGURATION)) == ""
+        assert trust(plane.api.get(CONFIGURATION)) == ""
         install.start_servers()
         install.start_keeper()
         install.until_serving()

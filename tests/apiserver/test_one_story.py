@@ -18,8 +18,7 @@ from support.control_plane.vm_events import events, written
 from support.objects import builders
 from support.objects.builders import NAMESPACE
 from support.scenarios.admitting import WEBHOOK
-from support.scenarios.one_story import HOME, VMS, Story, happened
-from support.scenarios.one_story_told import COUNTS, DECIDED, STATES, expected, of_rows
+from support.scenarios.one_story import COUNTS, DECIDED, HOME, STATES, VMS, Story, expected, happened, of_rows
 
 from webhook import cli
 from webhook.core.observe.past_decision import Decided

@@ -9,8 +9,7 @@ from typing import Final
 import pytest
 from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_api import Object
-from support.control_plane.tried import refusal
-from support.scenarios.admitting import until
+from support.scenarios.admitting import refused, until
 from support.scenarios.reunite_account import (
     ACCOUNT,
     NAMESPACE,
@@ -74,6 +73,6 @@ def test_the_account_may_create_only_what_the_program_creates(
     plane = installed.plane
     api = plane.as_user(plane.service_account(NAME, ACCOUNT))
 
-    until(lambda: reason in refusal(api, merged(made, change)), lambda: refusal(api, merged(made, change)))
-    assert refusal(api, made) == ""
-    assert refusal(plane.api, merged(made, change)) == ""
+    until(lambda: reason in refused(api, merged(made, change)), lambda: refused(api, merged(made, change)))
+    assert refused(api, made) == ""
+    assert refused(plane.api, merged(made, change)) == ""

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from support.control_plane.unattended import AUTHORITY_SECRET, CONFIGURATION, Unattended, bundle_of, without_us
+from support.control_plane.certs_process import AUTHORITY_SECRET, CONFIGURATION, trust
+from support.control_plane.unattended import Unattended, without_us
 from support.fakes.tls_callers import TlsCallers
 from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admitting, Counted, admitted, until
 from support.sizes import size
@@ -100,7 +101,7 @@ def replaced(install: Unattended) -> bool:
     """Have the authority replaced, unless a replacement is under way: then it is not the one of the bundle. True."""
     api = install.plane.api
     authority = api.find(AUTHORITY_SECRET)
-    if authority and authority["data"]["tls.crt"] == bundle_of(api.get(CONFIGURATION)):
+    if authority and authority["data"]["tls.crt"] == trust(api.get(CONFIGURATION)):
         api.delete(AUTHORITY_SECRET, missing_ok=True)
     return True
 

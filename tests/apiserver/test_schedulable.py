@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 import pytest
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane
+from support.control_plane.kube_answers import is_judged, refusal
 from support.control_plane.kube_api import Api, Object
-from support.control_plane.scheduled import is_judged, refusal
 from support.objects import builders_pods
 from support.sizes import size
 from support.strategies.zoned_clusters import HOST, ZonedCluster, drawn, stranding

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import pytest
+from support.control_plane.certs_process import CONFIGURATION, trust
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.kubectl import Identity, Kubectl, everything
 from support.control_plane.rendering import CERTS, MANIFESTS, NAME, at
-from support.control_plane.unattended import CONFIGURATION, bundle_of
 from support.node.cluster import NodeCluster
 from support.node.configs import PAUSE
 from support.node.installed import (
@@ -63,7 +63,7 @@ def test_the_install_comes_up_by_itself(applied: Applied) -> None:
     replicas, keepers = pods(api), pods(api, "certs")
     assert sorted(pod["spec"]["nodeName"] for pod in replicas) == sorted(CLAIMS.values())
     assert [at("status.containerStatuses.0.restartCount", pod) for pod in (*replicas, *keepers)] == [0, 0, 0]
-    assert base64.b64decode(bundle_of(api.get(CONFIGURATION))).startswith(b"-----BEGIN CERTIFICATE-----")
+    assert base64.b64decode(trust(api.get(CONFIGURATION))).startswith(b"-----BEGIN CERTIFICATE-----")
     until(lambda: admitted(api, "disk").decision, "a call that is answered")
 
 

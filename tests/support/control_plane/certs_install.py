@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
 
+from support.control_plane.certs_process import AUTHORITY_SECRET, CONFIGURATION, SECRET
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import NAME
-from support.control_plane.rendering import AUTHORITY, installed, the
+from support.control_plane.rendering import installed, the
 from support.drivers.serving import spawned, until_logged
 from support.waits import MAX_WAIT_SECONDS
 
@@ -22,13 +23,6 @@ from certs.state import ClusterState
 
 ACCOUNT: Final = f"{NAME}-certs"
 NAMES: Final = pki.service_names(NAME, NAME, "cluster.local")
-SECRET: Final = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"{NAME}-tls", "namespace": NAME}}
-AUTHORITY_SECRET: Final = {**SECRET, "metadata": {"name": AUTHORITY, "namespace": NAME}}
-CONFIGURATION: Final = {
-    "apiVersion": "admissionregistration.k8s.io/v1",
-    "kind": "MutatingWebhookConfiguration",
-    "metadata": {"name": NAME},
-}
 FLAGS: Final = ("--propagation-seconds", "0.5", "--retire-seconds", "1")
 
 

@@ -1,9 +1,10 @@
-"""What an API server answers: a body with warnings, or an error in its words."""
+"""What an API server answers: a body with warnings, an error in its words, and what kube-scheduler said of a pod."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
@@ -30,3 +31,18 @@ class Answer(NamedTuple):
 def _unquoted(warning: str) -> str:
     """The text of a Warning header: `299 - "text"`, quotes and backslashes in it escaped."""
     return re.sub(r"\\(.)", r"\1", warning.split('"', 1)[1].removesuffix('"'))
+
+
+def _condition(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    conditions = pod["status"].get("conditions") or []
+    return next((each for each in conditions if each["type"] == "PodScheduled"), {})
+
+
+def is_judged(pod: Mapping[str, Any]) -> bool:
+    """Whether the scheduler has bound the pod, or has said that it can't: an error of its own is neither."""
+    return bool(pod["spec"].get("nodeName")) or _condition(pod).get("reason") == "Unschedulable"
+
+
+def refusal(pod: Mapping[str, Any]) -> str | None:
+    """Why it found no node, in its words; None where it bound the pod."""
+    return None if pod["spec"].get("nodeName") else str(_condition(pod).get("message"))

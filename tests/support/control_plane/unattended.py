@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
+from support.control_plane.certs_process import SECRET
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import MAX_CALL_SECONDS
@@ -26,18 +27,11 @@ from support.control_plane.kubectl import end_namespace
 from support.control_plane.kubelets import Kubelets
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.ports import free_port
-from support.control_plane.rendering import AUTHORITY, CERTS, MANIFESTS, NAME, TLS, the
+from support.control_plane.rendering import CERTS, MANIFESTS, NAME, the
 from support.drivers.serving import Serving, port_of, spawned, until_logged
 from support.drivers.serving import cluster as cluster_with_a_claim
 from support.fakes.proxy import Address, Proxy
 
-SECRET: Final[Object] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": TLS, "namespace": NAME}}
-AUTHORITY_SECRET: Final[Object] = {**SECRET, "metadata": {"name": AUTHORITY, "namespace": NAME}}
-CONFIGURATION: Final[Object] = {
-    "apiVersion": "admissionregistration.k8s.io/v1",
-    "kind": "MutatingWebhookConfiguration",
-    "metadata": {"name": NAME},
-}
 SERVER_NAME: Final = f"{NAME}.{NAME}.svc"  # what the API server asks for
 
 _HOSTS: Final = ("127.0.0.2", "127.0.0.3")  # of the servers
@@ -157,12 +151,6 @@ class Unattended:
     def command(self, *words: str) -> list[str]:
         """How Python is run with these words: as the tests' own."""
         return [sys.executable, *words]
-
-
-def bundle_of(configuration: Object) -> str:
-    """The caBundle of every entry, in base64; empty where there is none, or not the same."""
-    bundles = {entry["clientConfig"].get("caBundle", "") for entry in configuration["webhooks"]}
-    return bundles.pop() if len(bundles) == 1 else ""
 
 
 def for_tests(rendered: list[Object], port: int) -> list[Object]:

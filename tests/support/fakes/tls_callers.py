@@ -15,8 +15,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from support.control_plane.certs_process import CONFIGURATION, SECRET, trust
 from support.control_plane.kube_api import Api
-from support.control_plane.unattended import CONFIGURATION, SECRET, SERVER_NAME, bundle_of
+from support.control_plane.unattended import SERVER_NAME
 from support.fakes.proxy import Address
 from support.repeated_step import RepeatedStep
 from support.waits import MAX_WAIT_SECONDS
@@ -77,7 +78,7 @@ class TlsCallers(RepeatedStep):
         asked_at = time.monotonic()
         secret = self._api.find(SECRET) or {}
         self.leaves.add((secret.get("data") or {}).get("tls.crt", ""))
-        bundle = base64.b64decode(bundle_of(self._api.get(CONFIGURATION))).decode()
+        bundle = base64.b64decode(trust(self._api.get(CONFIGURATION))).decode()
         if not self._trusted or bundle != self._trusted[-1].bundle:
             carried = set(bundle.split(_END))
             self._retired |= self._carried - carried

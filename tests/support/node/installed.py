@@ -7,9 +7,9 @@ import ssl
 import urllib.request
 from typing import Any, Final
 
+from support.control_plane.certs_process import SECRET
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.rendering import CERTS, NAME, at
-from support.control_plane.unattended import SECRET
 from support.objects import builders
 from support.scenarios.admitting import until
 from support.waits import MAX_WAIT_SECONDS

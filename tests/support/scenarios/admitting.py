@@ -81,6 +81,15 @@ def created(api: Api, pod: Object) -> Admission:
     return Admission(answer.body, asked_at, time.monotonic(), answer.warnings)
 
 
+def refused(api: Api, wanted: Object) -> str:
+    """What the API server says against an object, which it only tries; empty where it takes it."""
+    try:
+        api.create(wanted, dryRun="All")
+    except ApiError as error:
+        return error.message
+    return ""
+
+
 class Admitting:
     """Clients that create pods with one claim, each one after the other, for as long as this context lasts.
 

@@ -28,6 +28,8 @@ from support.objects.builders import LONGHORN_API_VERSION, LONGHORN_NAMESPACE, N
 from support.objects.fleets import EARLY, served
 from support.scenarios.admitting import until, until_watched
 
+from webhook.core.observe.vm_status import State
+
 VMS: Final = ("apart", "cold", "pinned", "together")
 HOME: Final = {"apart": "node-b", "pinned": "node-d", "together": "node-a"}
 """VM -> the node of its share-manager, of those whose share-manager runs before they start."""
@@ -111,9 +113,7 @@ def happened(installed: Installed) -> Iterator[Story]:
 def _settled(story: Story) -> bool:
     """Whether the fleet has passed over all that has happened: each VM's last state, and no cache behind."""
     states = {name: row["state"] for name, row in story.rows().items()}
-    return states == {"apart": "apart", "cold": "together", "pinned": "stuck", "together": "together"} and (
-        story.metrics().value("kubevirt_coschedule_vms", state="stuck") == 1
-    )
+    return states == STATES and (story.metrics().value("kubevirt_coschedule_vms", state="stuck") == 1)
 
 
 class _Acting:
@@ -197,3 +197,33 @@ def _share_manager(vm: str) -> Object:
 
 def _is_unschedulable(pod: Object) -> bool:
     return any(each.get("reason") == "Unschedulable" for each in pod["status"].get("conditions") or ())
+
+
+STATES: Final = {"apart": "apart", "cold": "together", "pinned": "stuck", "together": "together"}
+DECIDED: Final = {"apart": "migrated", "cold": "unchanged", "pinned": "required", "together": "required"}
+COUNTS: Final = {**dict.fromkeys(State, 0), "together": 2, "apart": 1, "stuck": 1}
+
+
+class Told(NamedTuple):
+    """One VM, as an output tells of it."""
+
+    state: str
+    node: str | None
+    share_manager: str | None
+    reason: str
+    decided: str
+
+
+def expected(story: Story) -> dict[str, Told]:
+    """VM -> what has become of it: where the scheduler has bound its pod, and where its share-manager is."""
+    homes = {**HOME, "cold": story.nodes["cold"]}
+    reasons = {**dict.fromkeys(VMS, "ShareManagerPod"), "apart": "VmLiveMigrated", "pinned": "VmStuck"}
+    return {vm: Told(STATES[vm], story.nodes[vm], homes[vm], reasons[vm], DECIDED[vm]) for vm in VMS}
+
+
+def of_rows(rows: list[Object]) -> dict[str, Told]:
+    """VM -> what a list of objects says."""
+    return {
+        row["name"]: Told(row["state"], row["node"], row["volumes"][0]["node"], row["reason"], row["decided"])
+        for row in rows
+    }

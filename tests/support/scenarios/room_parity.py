@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from msgspec import convert
+from support.control_plane.kube_answers import is_judged, refusal
 from support.control_plane.kube_api import Api, Object
-from support.control_plane.scheduled import is_judged, refusal
 from support.fakes.views import cluster
 from support.objects import builders
 from support.strategies.room_situations import ASKED, LABEL, NAMESPACE, THERE, Situation, zone_nodes
