@@ -7,18 +7,34 @@
 - stranded: no virt-launcher pod waits longer than STRANDED_SECONDS because of what we wrote.
 - budget, busy, home, calm, will, others, failures, too soon: what reunite promises of a migration.
 - starved: no healthy VM waits in two runs for a VM whose migrations do not end well.
+
+A pod that our terms keep waiting is stranded. Excepted is a pod one of whose nodes has changed since the evidence was
+read: it was cordoned or lost, or a pod took the room on which the replica that answered could not count. Such a pod
+came within the delay of a slow watch. Another replica answered for it, or none did, or it got no term for this node and
+can go to any (docs/concepts/full-nodes.md, What remains). It carries no pin: replicas count the pins of one another by
+their shares (decision 0008).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
-from simulation.check_answers import AnswerChecks, CordonChecks
+from simulation.admission import entry_title, required_nodes
+from simulation.api_server import POD, Object, is_virt_launcher
+from simulation.check_answers import STALE_SECONDS, AnswerChecks, Asked, Breaks, CordonChecks, preferred_nodes
 from simulation.check_moves import MoveChecks
-from simulation.check_nodes import NodeChecks
+from simulation.faults import SLOWEST_WATCH_SECONDS
+from simulation.kube_scheduler import Requests, requests
+
+from webhook.core.view import Kind
 
 if TYPE_CHECKING:
     from simulation.world import World
+
+
+STRANDED_SECONDS: Final = 60.0  # so long kube-scheduler may need by itself
+_LOOK_SECONDS: Final = 2.0
 
 
 class Broken(AssertionError):
@@ -34,6 +50,86 @@ class Broken(AssertionError):
     def __reduce__(self) -> tuple[type[Broken], tuple[str, str]]:
         """Let a process pool hand the error on."""
         return Broken, (str(self), self.invariant)
+
+
+class NodeChecks:
+    """Checks pods that wait."""
+
+    def __init__(self, world: World, broken: Breaks, asked: Mapping[str, Asked]) -> None:
+        self.world = world
+        self.broken = broken
+        self._asked = asked
+        self._node_changed: dict[str, float] = {}
+        self._bound: dict[str, float] = {}
+        self._judged: set[str] = set()
+        self._fits_since: dict[str, float] = {}
+        self._looked_at = 0.0
+        world.api.listeners.append(self._changed)
+
+    def step(self) -> None:
+        """Look at every pod that waits, each few seconds; judge one that could have been elsewhere for long enough."""
+        now = self.world.engine.now
+        if not self.world.scheduler.waiting or now < self._looked_at + _LOOK_SECONDS:
+            return
+        self._looked_at = now
+        for key in list(self.world.scheduler.waiting):
+            others = self._others(key)
+            if not others:
+                self._fits_since.pop(key, None)
+                continue
+            if now - self._fits_since.setdefault(key, now) > STRANDED_SECONDS and key not in self._judged:
+                self._judged.add(key)
+                self._judge(key, others)
+
+    def _changed(self, kind: Kind, key: str, value: Object | None) -> None:
+        if kind is Kind.NODE:
+            self._node_changed[key] = self.world.engine.now
+        elif kind is POD and value is not None and value["spec"].get("nodeName") and is_virt_launcher(value):
+            self._bound.setdefault(key, self.world.engine.now)
+
+    def _others(self, key: str) -> list[str]:
+        """Return the nodes that would take a waiting pod without our requirement; none if it has none of ours."""
+        pod = self.world.api.pod(key)
+        if pod is None or entry_title(pod) != "virt-launcher":
+            return []
+        asked = self._asked.get(self.world.virt.vm_of(pod).uid)
+        before = asked.pod if asked else pod
+        if required_nodes(pod) == required_nodes(before):
+            return []
+        return self.world.scheduler.feasible({**before, "metadata": pod["metadata"]})
+
+    def _judge(self, key: str, others: list[str]) -> None:
+        pod = self.world.api.pod(key)
+        assert pod is not None
+        vm, nodes = self.world.virt.vm_of(pod), required_nodes(pod)
+        asked = self._asked[vm.uid]
+        if any(self._node_changed.get(node, 0.0) >= asked.at - STALE_SECONDS for node in nodes) or any(
+            self._filled_unseen(node, pod, asked) for node in nodes
+        ):
+            return
+        since = self._fits_since[key]
+        raise self.broken(
+            "stranded", f"{vm.name} waits for {sorted(nodes)}; since {since:.0f} it would fit on {others}"
+        )
+
+    def _filled_unseen(self, node: str, pod: Object, asked: Asked) -> bool:
+        """Whether the pod would have room on the node without pods of which the replica could not know."""
+        state = self.world.scheduler.state(node)
+        unseen = [requested for key, requested in state.pods.items() if self._unseen(key, node, asked)]
+        return state.fits(
+            Requests(
+                requests(pod).cpu - sum(each.cpu for each in unseen),
+                requests(pod).memory - sum(each.memory for each in unseen),
+            )
+        )
+
+    def _unseen(self, key: str, node: str, asked: Asked) -> bool:
+        """Whether a pod on the node came too late for the watch of the replica, and not by a term of this replica."""
+        other = self.world.api.pod(key)
+        if other is None or self._bound.get(key, 0.0) < asked.at - SLOWEST_WATCH_SECONDS or required_nodes(other):
+            return False
+        answer = self._asked.get(self.world.virt.vm_of(other).uid) if entry_title(other) == "virt-launcher" else None
+        return answer is None or answer.replica != asked.replica or node not in preferred_nodes(other)
 
 
 class Invariants:

@@ -21,11 +21,6 @@ def box(name: str = "c", *, limits: Object | None = None, always: bool = False, 
     return {"name": name, "resources": resources, **policy}
 
 
-def told(name: str = "c", *, allocated: Object | None = None, **requests: Any) -> Object:
-    """The status of a container, with its resources."""
-    return {"name": name, "resources": {"requests": requests}, "allocatedResources": allocated}
-
-
 def resize(reason: str) -> list[Object]:
     """The conditions of a pod whose resize is pending."""
     return [{"type": "Ready", "reason": "Infeasible"}, {"type": "PodResizePending", "reason": reason}]
