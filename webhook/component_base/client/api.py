@@ -49,11 +49,10 @@ class _Request(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """A whole answer. `status` is the HTTP status, `retry_after` the header Retry-After."""
+    """A whole answer. `status` is the HTTP status."""
 
     status: int
     body: bytes
-    retry_after: str | None = None
 
     @property
     def failure(self) -> Failure:
@@ -215,7 +214,7 @@ class Api:
                 size += len(more)
                 if size > _OBJECT_MAX_BYTES:
                     raise ApiError(f"an answer of more than {_OBJECT_MAX_BYTES} bytes")
-            return Reply(response.status, b"".join(pieces), response.headers.get("Retry-After"))
+            return Reply(response.status, b"".join(pieces))
 
 
 def _trust(configuration: Configuration) -> tuple[bytes, ...]:
