@@ -37,18 +37,23 @@ class EventReason(Enum):
     REFUSED = "ReuniteRefused", "Warning", "the API server or KubeVirt refused the migration"
 
 
-class VMReport(Struct, frozen=True, kw_only=True):
-    """What a run did about one VM, or why it did nothing.
-
-    `action`: migrate or none. `failed`: whether the program could not do what it decided.
-    """
+class VMReport(Struct, frozen=True):
+    """What a run did about one VM, or why it did nothing."""
 
     namespace: str
     vm: str
-    action: str
     reason: EventReason
     message: str
-    failed: bool = False
+
+    @property
+    def action(self) -> str:
+        """Whether it migrates the VM, or would: migrate or none."""
+        return "migrate" if self.reason in (EventReason.STARTED, EventReason.DRY_RUN) else "none"
+
+    @property
+    def failed(self) -> bool:
+        """Whether the program could not do what it decided."""
+        return self.reason is EventReason.REFUSED
 
 
 class EventsBefore:
@@ -103,7 +108,7 @@ def log(reports: Iterable[VMReport], *, dry_run: bool) -> None:
     """Write a log line for each VM."""
     for each in reports:
         fields = {"namespace": each.namespace, "vm": each.vm, "action": each.action, "because": each.message}
-        level = LOGGER.warning if each.failed or each.reason.kind == "Warning" else LOGGER.info
+        level = LOGGER.warning if each.failed else LOGGER.info
         level("would" if dry_run else "reunite", extra={"fields": {**fields, "reason": each.reason.code}})
 
 

@@ -127,7 +127,7 @@ class Run:
             left_out = f"; left out: {wait}" if settings.now and wait and wait.ends else ""
             why = why or (None if left_out else wait) or (None if settings.now else decisions.why_no_turn(vm))
             if why:
-                self._tell(vm, "none", EventReason.WAITING, str(why))
+                self._tell(vm, EventReason.WAITING, str(why))
             else:
                 await self._migrate(vm, decisions, left_out)
 
@@ -155,11 +155,8 @@ class Run:
             lost = lost or result.because
         return lost
 
-    def _tell(self, vm: VM, action: str, reason: EventReason, message: str, *, failed: bool = False) -> None:
-        namespace, name = vm.key
-        self.reports.append(
-            VMReport(namespace=namespace, vm=name, action=action, reason=reason, message=message, failed=failed)
-        )
+    def _tell(self, vm: VM, reason: EventReason, message: str) -> None:
+        self.reports.append(VMReport(*vm.key, reason, message))
 
     async def _migrate(self, vm: VM, decisions: MigrationDecisions, left_out: str) -> None:
         namespace, hostname = vm.row.namespace, hostname_of(vm.home, self._cluster)
@@ -175,15 +172,15 @@ class Run:
         self._migrations[vm.key] = migration_object(namespace, vm.row.name, hostname)
         message = f"migration {name}: {where}"
         if self._settings.output == "yaml":
-            self._tell(vm, "migrate", EventReason.DRY_RUN, f"{where}{left_out}")
+            self._tell(vm, EventReason.DRY_RUN, f"{where}{left_out}")
         elif written.result is Result.DONE and self._settings.dry_run != "none":
-            self._tell(vm, "migrate", EventReason.DRY_RUN, f"would create {message}")
+            self._tell(vm, EventReason.DRY_RUN, f"would create {message}")
         elif written.result is Result.DONE:
-            self._tell(vm, "migrate", EventReason.STARTED, f"{message}; to forbid it: {vm.forbids}")
+            self._tell(vm, EventReason.STARTED, f"{message}; to forbid it: {vm.forbids}")
         elif written.result is Result.EXISTS:
-            self._tell(vm, "none", EventReason.WAITING, f"something else was faster: {written.because}")
+            self._tell(vm, EventReason.WAITING, f"something else was faster: {written.because}")
         else:
-            self._tell(vm, "none", EventReason.REFUSED, f"{message}; not done: {written.because}", failed=True)
+            self._tell(vm, EventReason.REFUSED, f"{message}; not done: {written.because}")
 
     def _count(self, vm: VM) -> None:
         """Count the target pod on the node of the share-managers."""

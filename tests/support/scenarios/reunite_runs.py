@@ -87,11 +87,9 @@ def went(found: Cluster, writer: Writer | None = None, *, now: float = NOW, **se
 DEFAULTS: Final = values(cli.COMMANDS, "reunite")
 
 
-def report(reason: EventReason, message: str, action: str = "none", **changes: Any) -> VMReport:
+def report(reason: EventReason, message: str) -> VMReport:
     """What is report of VM `moved`."""
-    return VMReport(
-        **{"namespace": "vms", "vm": "moved", "action": action, "reason": reason, "message": message, **changes}
-    )
+    return VMReport("vms", "moved", reason, message)
 
 
 def event(

@@ -36,22 +36,16 @@ from webhook.reunite.writer import Result, Written
 def test_a_dry_run_says_what_it_would_do(writer: Answering | None) -> None:
     """In the words of the run that does it, also if the API server would accept it."""
     run = went(moved(), writer, dry_run="server" if writer else "client")
-    assert run.reports == [report(EventReason.DRY_RUN, f"would create {MOVES}", "migrate")]
+    assert run.reports == [report(EventReason.DRY_RUN, f"would create {MOVES}")]
 
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (Written(Result.DONE), report(EventReason.STARTED, MOVES + FORBID, "migrate")),
+        (Written(Result.DONE), report(EventReason.STARTED, MOVES + FORBID)),
         (Written(Result.EXISTS, "exists"), report(EventReason.WAITING, "something else was faster: exists")),
-        (
-            Written(Result.REFUSED, "a quota"),
-            report(EventReason.REFUSED, f"{MOVES}; not done: a quota", failed=True),
-        ),
-        (
-            Written(Result.UNKNOWN, "no answer"),
-            report(EventReason.REFUSED, f"{MOVES}; not done: no answer", failed=True),
-        ),
+        (Written(Result.REFUSED, "a quota"), report(EventReason.REFUSED, f"{MOVES}; not done: a quota")),
+        (Written(Result.UNKNOWN, "no answer"), report(EventReason.REFUSED, f"{MOVES}; not done: no answer")),
     ],
     ids=lambda value: value.result.value if isinstance(value, Written) else "",
 )
@@ -116,7 +110,7 @@ def test_an_event_of_a_dry_run_says_so_and_one_that_is_lost_is_known() -> None:
 def test_a_reader_that_goes_away_keeps_no_event_from_being_written() -> None:
     """As in `reunite --dry-run=none | head -1`: the table ends, and the run goes on."""
     stdout = Mock(writelines=Mock(side_effect=BrokenPipeError))
-    print_table([report(EventReason.STARTED, MOVES, "migrate")], [], stdout)
+    print_table([report(EventReason.STARTED, MOVES)], [], stdout)
     stdout.writelines.assert_called_once()
 
 
