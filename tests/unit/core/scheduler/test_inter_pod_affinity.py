@@ -50,6 +50,12 @@ def reason(why: Why | None) -> Reason | None:
 EXCLUDED, PERHAPS = Reason.EXCLUDED_BY_POD, Reason.MAY_BE_EXCLUDED_BY_POD
 
 
+def test_a_term_over_what_the_node_lacks_hides_no_other() -> None:
+    """The node has no label `disk`; the second term is over its hostname."""
+    there = keeper("n1", {"topologyKey": "disk", "labelSelector": DB})
+    assert reason(runner(there).inter_pod_affinity()) is EXCLUDED
+
+
 def unread(node: str, terms: AntiAffinity) -> PluginRunner:
     """The plugin, with a bound pod of which a field was too long to be read."""
     asked = runner()

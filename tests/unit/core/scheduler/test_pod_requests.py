@@ -35,51 +35,6 @@ from webhook.core.scheduler.pod_requests import Usage, is_counted, is_over, usag
             id="resource by resource",
         ),
         pytest.param(
-            {"containers": [box(cpu="1")], "initContainers": [box(cpu="2", always=True)]},
-            {"cpu": 3000},
-            id="a sidecar runs beside",
-        ),
-        pytest.param(
-            {"containers": [box(cpu="1")], "initContainers": [box(cpu="2", always=True), box(cpu="4")]},
-            {"cpu": 6000},
-            id="an init container after a sidecar",
-        ),
-        pytest.param(
-            {"containers": [box(cpu="1")], "initContainers": [box(cpu="4"), box(cpu="2", always=True)]},
-            {"cpu": 6000},
-            id="an init container before a sidecar: as if beside it",
-        ),
-        pytest.param(
-            {"containers": [box(cpu="1")], "overhead": {"cpu": "250m", "memory": "1Gi"}},
-            {"cpu": 1250, "memory": GIB},
-            id="overhead",
-        ),
-        pytest.param(
-            {"containers": [box(cpu="1")], "initContainers": [box(cpu="3")], "overhead": {"cpu": "1"}},
-            {"cpu": 4000},
-            id="overhead besides the largest",
-        ),
-        pytest.param(
-            {"containers": [box(cpu="2", memory="1Gi")], "resources": {"requests": {"cpu": "4"}}},
-            {"cpu": 4000, "memory": GIB},
-            id="the pod's own, and what is not among them",
-        ),
-        pytest.param(
-            {"containers": [box(cpu="4")], "resources": {"requests": {"cpu": "2"}}},
-            {"cpu": 4000},
-            id="its containers', if they are more",
-        ),
-        pytest.param(
-            {"containers": [box()], "resources": {"requests": {"cpu": "2"}}, "overhead": {"cpu": "1"}},
-            {"cpu": 3000},
-            id="and overhead is added",
-        ),
-        pytest.param(
-            {"containers": [box(**{"hugepages-2Mi": "4Mi"})], "resources": {"requests": {"hugepages-2Mi": "8Mi"}}},
-            {"hugepages-2Mi": 8 * 2**20},
-            id="the pod's own huge pages",
-        ),
-        pytest.param(
             {
                 "containers": [
                     box(**{"devices.kubevirt.io/kvm": "1", "ephemeral-storage": "50M", "hugepages-1Gi": "2Gi"})
@@ -106,12 +61,6 @@ from webhook.core.scheduler.pod_requests import Usage, is_counted, is_over, usag
 def test_a_pod_asks_for_what_its_containers_need_together(spec: Object, requests: dict[str, int]) -> None:
     """Milli-CPU, and whole units of all else."""
     assert asks(spec) == requests
-
-
-SIDECAR = {"initContainers": [box("s", always=True, cpu="1")]}
-INIT = {"initContainers": [box("i", cpu="1")]}
-OWN = {"containers": [box()], "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}
-ONE, NINE = {"containers": [box(cpu="1")]}, {"containers": [box(cpu="9")]}
 
 
 def test_pods_of_one_shape_have_one_usage() -> None:
