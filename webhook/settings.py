@@ -191,8 +191,7 @@ class StatusSettings(VMListSettings):
         "-o",
         default="table",
         type=click.Choice(["table", "wide", "json", "name"]),
-        help="Output format: table, wide (the table with all evidence), json or name "
-        "(virtualmachineinstance.kubevirt.io/NAME).",
+        help="Output format. wide is the table with all evidence, name is virtualmachineinstance.kubevirt.io/NAME.",
     )
 
 
@@ -204,9 +203,8 @@ class CandidatesSettings(VMListSettings):
         "-o",
         default="table",
         type=click.Choice(["table", "wide", "commands", "json", "name"]),
-        help="Output format: table, wide (the table with all evidence), json, name "
-        "(virtualmachineinstance.kubevirt.io/NAME, for a stopped VM virtualmachine.kubevirt.io/NAME) or commands "
-        "(the lines that opt VMs in).",
+        help="Output format. wide is the table with all evidence, name is virtualmachineinstance.kubevirt.io/NAME (for "
+        "a stopped VM virtualmachine.kubevirt.io/NAME), commands are the lines that opt VMs in.",
     )
 
 

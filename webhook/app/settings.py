@@ -39,7 +39,7 @@ class ServeSettings(DecidingSettings):
     tls_min_version: str = option(
         default="VersionTLS13",
         type=click.Choice(["VersionTLS12", "VersionTLS13"]),
-        help="Oldest TLS version that a caller may use: VersionTLS12 or VersionTLS13.",
+        help="Oldest TLS version that a caller may use.",
     )
     client_ca_file: Path | None = option(
         type=FILE,
@@ -64,8 +64,8 @@ class ServeSettings(DecidingSettings):
     page: bool = option(
         default="on",
         type=ON_OR_OFF,
-        help="Whether the health address (--health-listen) also has the page: on or off. It answers only callers of "
-        "localhost, as kubectl port-forward is one.",
+        help="Whether the health address (--health-listen) also has the page. It answers only callers of localhost, as "
+        "kubectl port-forward is one.",
     )
     drain_seconds: float = option(
         default="15",
@@ -89,19 +89,19 @@ class ServeSettings(DecidingSettings):
     audit: str = option(
         default="off",
         type=click.Choice(["on", "off"]),
-        help="Whether the webhook only audits: on or off. With on it only tells each decision, in the pod's "
-        "annotation kubevirt-scheduler/decision, the log, the metrics and the events.",
+        help="Whether the webhook only tells each decision, in the pod's annotation kubevirt-scheduler/decision, the "
+        "log, the metrics and the events.",
     )
     events: bool = option(
         default="off",
         type=ON_OR_OFF,
-        help="Whether an event on the VirtualMachineInstance tells the decision for its pod: on or off. "
-        "manifests/events.yaml gives the right to create events.",
+        help="Whether an event on the VirtualMachineInstance tells the decision for its pod. manifests/events.yaml "
+        "gives the right to create events.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = option(
         default="info",
         type=click.Choice(["debug", "info", "warning", "error"]),
-        help="Lowest level that the webhook logs: debug, info (with a line for each admission), warning or error.",
+        help="Lowest level that the webhook logs; info has a line for each admission.",
     )
 
     def __post_init__(self) -> None:

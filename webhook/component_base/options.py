@@ -34,6 +34,10 @@ class Parsed(click.ParamType[Any]):
     def __init__(self, name: str, parse: Callable[[str], object]) -> None:
         self.name, self._parse = name, parse
 
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - click's signature
+        """The name as it is; click alone would write it in upper case."""
+        return self.name
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The value of a text."""
         try:
@@ -82,7 +86,7 @@ ADDRESS: Final = Parsed("ADDRESS", address)
 FILE: Final = click.Path(path_type=Path, readable=False)  # the code that opens the file says what is wrong with it
 FILE.name = "FILE"
 NAME: Final = Parsed("NAME", matching(".+", "a name"))
-ON_OR_OFF: Final = Parsed("on|off", matching("on|off", "on or off", lambda read: read[0] == "on"))
+ON_OR_OFF: Final = Parsed("[on|off]", matching("on|off", "on or off", lambda read: read[0] == "on"))
 SECONDS: Final = Parsed("SECONDS", seconds)
 
 

@@ -31,8 +31,8 @@ class ReuniteSettings(DecidingSettings):
     default: bool = option(
         default="on",
         type=ON_OR_OFF,
-        help="Whether a VM without the annotation kubevirt-scheduler/reunite takes part: on or off. The annotation "
-        "true lets a VM in, false keeps one out.",
+        help="Whether a VM without the annotation kubevirt-scheduler/reunite takes part. The annotation true lets a VM "
+        "in, false keeps one out.",
     )
     apart_seconds: float = option(
         default="1800",

@@ -2,7 +2,7 @@
 
 The webhook compares the files each second. It uses a new pair for every handshake from then on, if the pair can be
 served. Connections and handshakes that are under way keep the pair that they began with. A pair that can't be served is
-logged, and changes nothing.
+logged, once a minute, and changes nothing.
 
 Why it reads the files instead of using inotify: inotify misses the renames of a volume that is mounted by subPath or
 over a network. It also does not report a certificate that expires. A check takes 20 us, a new pair 1 ms.
@@ -22,7 +22,7 @@ import logging
 import ssl
 from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from errno import ENOENT
 from typing import Final
 
@@ -30,13 +30,13 @@ from cryptography import x509
 from prometheus_client.metrics_core import Metric
 
 from webhook.component_base.health import Check
+from webhook.component_base.log_line import OnceAMinute
 from webhook.component_base.metrics import counter, gauge
 from webhook.component_base.pem import BadCertificate, Problem, check_dates, rfc3339
 from webhook.serving.tls import Contents, Handshakes, TLSFiles, load
 from webhook.telemetry.record import LOGGER
 
 _CHECK_SECONDS: Final = 1.0
-_REPEAT: Final = timedelta(minutes=1)  # between two log lines while no certificate, or an expired one, is served
 _KUBELETS_LINK: Final = "..data"  # pkg/volume/util/atomic_writer.go: in each volume of files, even in an empty one
 
 
@@ -70,7 +70,7 @@ class ServingCertificate:
         self._certificate: x509.Certificate | None = None
         self._context: ssl.SSLContext | None = None
         self.available = asyncio.Event()
-        self._logged_at = datetime.min.replace(tzinfo=UTC)
+        self._lines = OnceAMinute(now)
         try:
             self._load_if_new(now())
         except BadCertificate as problem:
@@ -147,21 +147,17 @@ class ServingCertificate:
         return True
 
     def _note_problem(self, problem: BadCertificate, now: datetime) -> None:
-        """Count and log a new problem. Log it again each minute while callers can't accept what is served."""
-        new = str(problem) != str(self.problem)
-        self.problem = problem
-        if new:
+        """Count a new problem. Log it at once, and each minute as long as it lasts."""
+        if str(problem) != str(self.problem):
             self.failures[problem.problem] += 1
-        waiting, expired = self.not_after is None, self.not_after is not None and now >= self.not_after
-        if not new and not ((waiting or expired) and now >= self._logged_at + _REPEAT):
+        self.problem = problem
+        if not self._lines.is_due(str(problem)):
             return
-        self._logged_at = now
-        if waiting:
+        if self.not_after is None:
             _log(logging.WARNING, "waiting for a certificate", because=str(problem))
-        elif expired:
-            _log(logging.ERROR, "serving an expired certificate", because=str(problem), valid_until=self.not_after)
         else:
-            _log(logging.ERROR, "certificate not loaded", because=str(problem), valid_until=self.not_after)
+            message = "serving an expired certificate" if now >= self.not_after else "certificate not loaded"
+            _log(logging.ERROR, message, because=str(problem), valid_until=self.not_after)
 
 
 def _will_be_repaired(files: TLSFiles) -> bool:

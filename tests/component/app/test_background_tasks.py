@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -25,8 +25,6 @@ from support.waits import MAX_WAIT_SECONDS
 from webhook import cli
 from webhook.app import run
 from webhook.app.settings import ServeSettings
-from webhook.kube.events import EventRecorder
-from webhook.kube.vm_status import VMStatusTracker
 
 pytestmark = pytest.mark.slow
 
@@ -117,30 +115,6 @@ async def test_a_task_that_is_cancelled_ends_the_process_well(
         monkeypatch.setattr(loop, "time", lambda: now() + MAX_WAIT_SECONDS)  # the drain is over
         async with asyncio.timeout(MAX_WAIT_SECONDS):
             assert await serve.ended == 1
-
-
-async def _raises(*_: object) -> None:
-    raise SystemError("as the interpreter does")
-
-
-async def _returns(*_: object) -> None:
-    pass
-
-
-@pytest.mark.parametrize("end", [_raises, _returns])
-@pytest.mark.parametrize("kind", [VMStatusTracker, EventRecorder])
-async def test_a_task_that_ends_at_once_ends_the_process(
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: type,
-    end: Callable[..., Awaitable[None]],
-) -> None:
-    """Raised or returned, before the first call or after: it exits with 1, and logs why."""
-    monkeypatch.setattr(kind, "run", end)
-    async with running(tmp_path, caplog, drain_seconds=0) as serve, asyncio.timeout(MAX_WAIT_SECONDS):
-        assert await serve.ended == 1
-    assert len(_told(caplog, "a background task ended, so the process ends")) == 1
 
 
 async def test_a_signal_ends_it_with_0(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -187,7 +187,6 @@ def _break_manifests(_: Pair, manifests: Path) -> None:
 
 
 BAD: Final[dict[str, tuple[Callable[[Pair, Path], object], list[str]]]] = {
-    "missing key": (lambda pair, _: pair.key_file.unlink(), ["tls.key: No such file or directory; expected a PEM"]),
     "key of another": (
         lambda pair, manifests: issue(manifests).key_file.rename(pair.key_file),
         ["tls.key: not the private key of "],

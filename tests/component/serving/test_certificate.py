@@ -99,7 +99,7 @@ def test_what_is_wrong_keeps_the_old_pair_and_the_next_good_one_is_taken(
     harm: Harm,
     expected: tuple[Problem, str],
 ) -> None:
-    """The problem is logged once, shown in /readyz and counted. Then a good pair is served without a problem."""
+    """The problem is logged each minute, counted once, and shown in /readyz. Then a good pair is served."""
     caplog.set_level(logging.INFO)
     problem, sentence = expected
     old, new, next_good = good(), good(), good(not_after=END + DAY)
@@ -119,7 +119,7 @@ def test_what_is_wrong_keeps_the_old_pair_and_the_next_good_one_is_taken(
     assert sentence in check.detail
     assert check.detail.endswith(f"; serving a certificate {UNTIL_END}")
     assert len(check.detail.splitlines()) == 1
-    assert said(caplog) == [("ERROR", "certificate not loaded")]
+    assert said(caplog) == [("ERROR", "certificate not loaded")] * 3
 
     mounted.put(next_good.payload)
     certificate.check_files()
