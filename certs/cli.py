@@ -45,7 +45,7 @@ def keep(settings: ControllerSettings) -> int:
     """
     from certs import run  # noqa: PLC0415 - the API client takes a second to import
 
-    return run.run(settings, settings.client_config)
+    return run.run(settings)
 
 
 @_command(

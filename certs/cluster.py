@@ -7,14 +7,13 @@ nothing secret in it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
 
 from certs import pki, plan, state
 from certs.plan import Issue, Publish, RotationPolicy, Write
@@ -22,7 +21,6 @@ from certs.settings import ControllerSettings
 from certs.state import ClusterState
 from webhook.component_base.client.api import Api, Reply
 from webhook.component_base.client.transport import ApiError
-from webhook.component_base.kubeconfig import Kubeconfig
 
 _ANSWER_SECONDS: Final = 10.0
 _APPLY: Final = "application/apply-patch+yaml"
@@ -33,30 +31,17 @@ class Conflict(Exception):
     """Another client has written the object since it was read."""
 
 
-class ObjectPaths(Struct, frozen=True, kw_only=True):
-    """The URL paths of the objects."""
-
-    served: str
-    authority: str
-    configuration: str
-
-    @classmethod
-    def of(cls, names: ControllerSettings) -> Self:
-        """Return the paths of the objects that the settings name."""
-        secrets = f"/api/v1/namespaces/{names.namespace}/secrets"
-        configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-        return cls(
-            served=f"{secrets}/{names.secret}",
-            authority=f"{secrets}/{names.authority_secret}",
-            configuration=f"{configurations}/{names.webhook_configuration}",
-        )
-
-
 class ClusterObjects:
     """The objects of a cluster, through one connection pool."""
 
-    def __init__(self, api: Api, paths: ObjectPaths) -> None:
-        self._api, self._paths = api, paths
+    def __init__(self, api: Api, names: ControllerSettings) -> None:
+        """Take the API server, and the settings that name the objects."""
+        self._api = api
+        secrets_path = f"/api/v1/namespaces/{names.namespace}/secrets"
+        configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+        self._served = f"{secrets_path}/{names.secret}"
+        self._authority = f"{secrets_path}/{names.authority_secret}"
+        self._configuration = f"{configurations}/{names.webhook_configuration}"
         # Each process has its own field manager, so that its apply conflicts with another's instead of undoing it.
         self._owner = f"kubevirt-coschedule-certs-{secrets.token_hex(4)}"
 
@@ -68,15 +53,15 @@ class ClusterObjects:
         Raises:
             ApiError: an object could not be read, or there is no configuration.
         """
-        configuration = await self._find(self._paths.configuration)
+        configuration = await self._find(self._configuration)
         if configuration is None:
             raise ApiError(
-                f"MutatingWebhookConfiguration {self._paths.configuration.rpartition('/')[2]} does not exist; apply "
+                f"MutatingWebhookConfiguration {self._configuration.rpartition('/')[2]} does not exist; apply "
                 "the manifests, or name the right one with --webhook-configuration"
             )
         return ClusterState(
-            served=state.read_secret(await self._find(self._paths.served)),
-            authority=state.read_secret(await self._find(self._paths.authority)),
+            served=state.read_secret(await self._find(self._served)),
+            authority=state.read_secret(await self._find(self._authority)),
             configuration=state.read_configuration(configuration),
         )
 
@@ -89,10 +74,10 @@ class ClusterObjects:
         """
         if isinstance(step, Publish):
             body = state.configuration_patch(seen.configuration, pki.pem(step.authorities))
-            await self._patch(self._paths.configuration, body)
+            await self._patch(self._configuration, body)
             return
         issues = isinstance(step, Issue)
-        path, held = (self._paths.served, seen.served) if issues else (self._paths.authority, seen.authority)
+        path, held = (self._served, seen.served) if issues else (self._authority, seen.authority)
         pair = plan.new_pair(step, policy, now)
         if held.version is None:
             # An apply instead of a POST: RBAC can permit a creation by name only if the name is in the path. If another
@@ -102,52 +87,44 @@ class ClusterObjects:
             await self._patch(path, state.secret_patch(held.version, pair))
 
     async def _find(self, path: str) -> Mapping[str, Any] | None:
-        with _naming(f"GET {path}"):
-            reply = await self._api.get(path, seconds=_ANSWER_SECONDS)
-            if reply.status == HTTPStatus.NOT_FOUND:
-                return None
-            _check(reply)
-            return _decoded(reply)
+        what = f"GET {path}"
+        reply = await _answer(what, self._api.get(path, seconds=_ANSWER_SECONDS), may_be_absent=True)
+        if reply.status == HTTPStatus.NOT_FOUND:
+            return None
+        try:
+            return msgspec.json.decode(reply.body, type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise ApiError(f"{what}: got an answer that is not a JSON object") from error
 
     async def _patch(self, path: str, body: Mapping[str, Any], content_type: str = _MERGE, **query: str) -> None:
         sent = self._api.patch(path, body, [*query.items()], content_type=content_type, seconds=_ANSWER_SECONDS)
-        with _naming(f"PATCH {path}"):
-            _check(await sent)
+        await _answer(f"PATCH {path}", sent)
+
+
+async def _answer(what: str, sent: Awaitable[Reply], *, may_be_absent: bool = False) -> Reply:
+    """Return the answer to a request that was carried out, or one that says that the object is absent."""
+    try:
+        reply = await sent
+    except ApiError as error:
+        raise ApiError(f"{what}: {error}") from error
+    if reply.status == HTTPStatus.CONFLICT:
+        raise Conflict
+    absent = may_be_absent and reply.status == HTTPStatus.NOT_FOUND
+    if not absent and not HTTPStatus.OK <= reply.status < HTTPStatus.MULTIPLE_CHOICES:
+        advice = "; apply manifests/install.yaml, which grants it" if reply.status == HTTPStatus.FORBIDDEN else ""
+        raise ApiError(f"{what}: {reply.failure.sentence}{advice}")
+    return reply
 
 
 @asynccontextmanager
-async def connect_objects(kubeconfig: Kubeconfig, paths: ObjectPaths) -> AsyncIterator[ClusterObjects]:
+async def connect_objects(settings: ControllerSettings) -> AsyncIterator[ClusterObjects]:
     """Open the objects with a new connection pool, which reads credentials and authorities again.
 
     Raises:
         BadKubeconfig: neither the kubeconfig nor the pod's service account can be used.
     """
-    api = await Api.connect(kubeconfig, "kubevirt-coschedule-certs")
+    api = await Api.connect(settings.client_config, "kubevirt-coschedule-certs")
     try:
-        yield ClusterObjects(api, paths)
+        yield ClusterObjects(api, settings)
     finally:
         await api.close()
-
-
-@contextmanager
-def _naming(what: str) -> Iterator[None]:
-    try:
-        yield
-    except ApiError as error:
-        raise ApiError(f"{what}: {error}") from error
-
-
-def _check(reply: Reply) -> None:
-    if HTTPStatus.OK <= reply.status < HTTPStatus.MULTIPLE_CHOICES:
-        return
-    if reply.status == HTTPStatus.CONFLICT:
-        raise Conflict
-    advice = "; apply manifests/install.yaml, which grants it" if reply.status == HTTPStatus.FORBIDDEN else ""
-    raise ApiError(reply.failure.sentence + advice)
-
-
-def _decoded(reply: Reply) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(reply.body, type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise ApiError("got an answer that is not a JSON object") from error

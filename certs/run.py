@@ -15,11 +15,10 @@ from typing import Final
 from aiohttp import web
 from prometheus_client.metrics_core import Metric
 
-from certs.cluster import ObjectPaths, connect_objects
+from certs.cluster import connect_objects
 from certs.controller import Clock, Controller, ControllerStatus
 from certs.settings import ControllerSettings
 from webhook.component_base.health import Check, health_application
-from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.lifecycle import Background, set_on_signal
 from webhook.component_base.log_line import written_to_stderr
 from webhook.component_base.metrics import counter, expose, gauge, new_registry
@@ -31,7 +30,7 @@ LOGGER: Final = logging.getLogger("certs")
 STUCK_AFTER: Final = timedelta(minutes=3)
 
 
-def run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
+def run(settings: ControllerSettings) -> int:
     """Run the controller until SIGTERM or SIGINT. Return the exit code: 1 if the controller ended before that.
 
     Raises:
@@ -39,11 +38,11 @@ def run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
     """
     allow_files()
     with written_to_stderr(logging.INFO):
-        return asyncio.run(_run(settings, kubeconfig))
+        return asyncio.run(_run(settings))
 
 
-async def _run(settings: ControllerSettings, kubeconfig: Kubeconfig) -> int:
-    open_cluster = partial(connect_objects, kubeconfig, ObjectPaths.of(settings))
+async def _run(settings: ControllerSettings) -> int:
+    open_cluster = partial(connect_objects, settings)
     async with open_cluster():
         pass  # a kubeconfig that can't be used ends the process now
     clock = Clock()

@@ -13,8 +13,6 @@ from support.drivers.command_lines import values
 from certs import cli, run
 from certs.controller import Controller
 from certs.settings import ControllerSettings
-from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.component_base.options import Address
 
 pytestmark = pytest.mark.slow
 
@@ -49,8 +47,8 @@ async def test_a_controller_that_ends_by_itself_ends_the_process(
         '"clusters":[{"name":"x","cluster":{"server":"http://127.0.0.1:1"}}],"users":[{"name":"x","user":{}}]}'
     )
     monkeypatch.setattr(Controller, "run", end)
-    kept = ControllerSettings(**values(cli.COMMANDS, "keep") | {"listen": Address("127.0.0.1", 0)})
-    assert await run._run(kept, Kubeconfig(file=config)) == 1
+    kept = ControllerSettings(**values(cli.COMMANDS, "keep", f"--kubeconfig={config}", "--listen=127.0.0.1:0"))
+    assert await run._run(kept) == 1
     [told] = [record for record in caplog.records if record.levelname == "ERROR"]
     fields = vars(told)["fields"]
     assert (told.getMessage(), fields["because"]) == ("a background task ended, so the process ends", because)
