@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from msgspec import Struct
 
@@ -21,17 +21,13 @@ from webhook.settings import AnyClusterSettings, VMListSettings, opt_in_all_unkn
 if TYPE_CHECKING:
     from webhook.objects.parts import Part
 
-EXIT_YES: Final = 0
-"""It was said, and it is true."""
-EXIT_NO: Final = 1
-"""The answer is no."""
-EXIT_UNKNOWN: Final = 2
-"""It could not be answered."""
-
 
 def exit_code(*, unknown: object, no: object) -> int:
-    """Return the exit code of a command. What is not known comes first: nobody knows then that the answer is no."""
-    return EXIT_UNKNOWN if unknown else EXIT_NO if no else EXIT_YES
+    """Return the exit code of a command: 0 it was said, and it is true; 1 the answer is no; 2 it could not be answered.
+
+    What is not known comes first: nobody knows then that the answer is no.
+    """
+    return 2 if unknown else 1 if no else 0
 
 
 @contextmanager

@@ -88,15 +88,6 @@ def test_what_would_gain_comes_first_and_of_that_what_is_apart(run: Run, file: P
     )
 
 
-def test_without_share_managers_no_set_is_counted_as_if_it_were_all(run: Run, api: StaticApi, tmp_path: Path) -> None:
-    """`1 VM with a share-manager` was said of 7, because nobody could see the others'."""
-    api.refuse("/apis/longhorn.io/v1beta2/namespaces/longhorn-system/sharemanagers", 403, "you may not")
-    kubeconfig = str(api.kubeconfig(tmp_path / "kubeconfig"))
-    told = run("candidates", "-n", "vms", "--kubeconfig", kubeconfig)
-    assert told.code == 2
-    assert told.err.startswith("not everything could be read: of 7 VMs that have a share-manager or may have one, ")
-
-
 @pytest.mark.parametrize(
     ("devices", "others", "needs"),
     [

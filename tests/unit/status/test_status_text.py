@@ -3,7 +3,8 @@ from io import StringIO
 from types import ModuleType
 
 import pytest
-from support.objects.fleets import LATER, disk, launcher, served, the_row
+from support.objects.builders import recorded
+from support.objects.fleets import LATER, disk, launcher, scheduled, served, the_row
 
 from webhook.component_base.errors import UserError
 from webhook.core.observe.vm_item import vm_item
@@ -45,6 +46,10 @@ def test_a_summary_counts_states_and_causes() -> None:
     counted = "3 VMs: 2 apart, 1 together; 33 % together\nwhy: webhook not asked (2)"
     assert summary([together, apart, apart], apart=False) == f"{counted}; these alone: --apart"
     assert summary([together, apart, apart], apart=True) == counted
+    unchanged = recorded("unchanged", because="NodeNotReady: node node-a is not Ready")
+    left = launcher("root", nodeName="node-b", annotations=unchanged, conditions=[scheduled(LATER)])
+    _, why = summary([the_row(left, objects=objects), apart, apart], apart=True).splitlines()
+    assert why == "why: webhook not asked (2), left unchanged: the node is not Ready (1)"
     assert summary([apart], apart=False) == "1 VM: 1 apart; 0 % together\nwhy: webhook not asked (1)"
 
 

@@ -188,21 +188,23 @@ def test_a_vm_gains_if_the_webhook_would_ask_or_its_share_manager_follows() -> N
 
 
 @pytest.mark.parametrize(
-    ("others", "alone"),
+    ("claim", "others", "alone"),
     [
-        pytest.param([], True, id="nobody"),
-        pytest.param([builders.vm_pod("web", node="node-a", claims=["root"])], False, id="another VM"),
+        pytest.param("root", [], True, id="nobody"),
+        pytest.param("root", [builders.vm_pod("web", node="node-a", claims=["root"])], False, id="another VM"),
+        pytest.param("persistent-state-for-db01-x7k2p", [], None, id="KubeVirt's own claim does not count"),
     ],
 )
-def test_a_vm_is_alone_if_nobody_else_uses_its_volumes(others: list[Object], *, alone: bool) -> None:
+def test_a_vm_is_alone_if_nobody_else_uses_its_volumes(claim: str, others: list[Object], alone: bool | None) -> None:  # noqa: FBT001 - a row
     """Such a VM would do with a block volume."""
-    assert start(stopped("root"), [*disk("root"), *served("root", "node-b"), *others]).alone is alone
+    assert start(stopped(claim), [*disk(claim), *served(claim, "node-b"), *others]).alone is alone
 
 
 CHANGES = {
     "it asks": (None, "web", "", ""),
     "it is opted out": (Reason.OPTED_OUT.why(), "web", "", "the annotation kubevirt-scheduler/co-schedule is false"),
     "its Namespace is": (Reason.NAMESPACE_OPTED_OUT.why(namespace="vms"), "web", "", "Namespace vms is false"),
+    "unread": (Reason.NAMESPACE_LOOKUP_FAILED.why(namespace="vms", problem="503"), "web", "", "could not be read"),
     "no VM": (Reason.NOT_OPTED_IN.why(), None, "", "no VirtualMachine owns this instance"),
     "a pool": (Reason.NOT_OPTED_IN.why(), "web", "VirtualMachinePool web", "VirtualMachinePool web owns the Virtual"),
 }

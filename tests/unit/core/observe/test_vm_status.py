@@ -5,7 +5,7 @@ from support.objects import builders
 from support.objects.fleets import EARLY, LATER, TWO, disk, launcher, served, the_row, unschedulable
 
 from webhook.core.api.meta import NamespacedName
-from webhook.core.observe.vm_status import State, count_causes, count_states
+from webhook.core.observe.vm_status import State
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NoObject, ObjectRef
 
@@ -98,21 +98,6 @@ def test_a_vm_without_claims_is_free() -> None:
     assert (found.state, found.why.reason, found.volumes) == (State.FREE, Reason.NO_CLAIMS, ())
 
 
-def test_each_volume_shows_where_it_is_served() -> None:
-    """Claim, Longhorn volume, node and state of its share-manager, and whether the VM is on that node."""
-    objects = [*TWO, *served("root", "node-a", LATER), builders.share_manager("data", state="stopped")]
-    root, data = the_row(launcher("root", "data", nodeName="node-a"), objects=objects).volumes
-    assert (root.claim, root.volume, root.node, root.state, root.together, root.since) == (
-        "root",
-        "root",
-        "node-a",
-        "running",
-        True,
-        LATER,
-    )
-    assert (data.claim, data.node, data.state, data.together, data.since) == ("data", None, "stopped", None, None)
-
-
 def test_the_nodes_of_all_share_managers_are_named_once() -> None:
     """Two volumes that one node serves, and one that is together."""
     objects = [*TWO, *disk("state"), *served("root", "node-b"), *served("data", "node-b"), *served("state", "node-a")]
@@ -200,17 +185,3 @@ def test_the_schedulers_message_is_shown_and_cut() -> None:
     sentence = the_row(launcher(conditions=[unschedulable(LATER, "0/3 nodes" * 100)])).why.sentence
     assert sentence.startswith("pod virt-launcher-db01-aaaaa is on no node yet: kube-scheduler reports: 0/3 nodes0/3")
     assert len(sentence) < 400
-
-
-def test_counts_have_every_state() -> None:
-    """Also a state that no VM is in."""
-    assert count_states([]) == dict.fromkeys(State, 0)
-    together = the_row(launcher("root", nodeName="node-a"), objects=[*disk("root"), *served("root", "node-a")])
-    assert count_states([together, together])[State.TOGETHER] == 2
-
-
-def test_causes_are_counted() -> None:
-    """The most frequent comes first. A VM that is together has none."""
-    objects = [*disk("root"), *served("root", "node-a")]
-    rows = [the_row(launcher("root", nodeName=node), objects=objects) for node in ("node-a", "node-b", "node-b")]
-    assert count_causes(rows) == {"webhook not asked": 2}
