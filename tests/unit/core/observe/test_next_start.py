@@ -76,6 +76,7 @@ def test_the_share_manager_follows_a_vm_whose_share_manager_is_stopped() -> None
     objects = [*disk("root"), builders.share_manager("root", state="stopped")]
     pod = annotated(launcher("root", nodeName="node-a"), None)
     assert (found(pod, objects=objects).state, start(pod, objects).followed) == (State.FREE, True)
+    assert start(pod, objects).sentence.endswith("a new share-manager would be steered to the node of the VM")
 
 
 def test_a_share_manager_is_known_by_its_pod_alone() -> None:
