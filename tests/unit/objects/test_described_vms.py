@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from webhook.core import refs
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import NoObject, VolumeUsers
 from webhook.objects.cluster import Cluster
+from webhook.objects.documents import BadDocument
+from webhook.objects.kinds import VIRTUAL_MACHINE
 
 DB = NamespacedName(NAMESPACE, "db01")
 OF_DB = refs.virtual_machine(DB), refs.virtual_machine_instance(DB)
@@ -59,6 +62,23 @@ def test_templates_of_stopped_vms_and_instances_without_a_vm_count() -> None:
     assert vms_of(cluster(alone), DISK) == ["alone"]
     assert cluster(alone).get(OF_DB[0]) is NoObject.NOT_FOUND
     assert vms_of(cluster(alone, virtual_machine("stopped", ["disk"])), DISK) == ["alone", "stopped"]
+
+
+def test_a_name_that_is_not_there_leads_to_the_object_that_is() -> None:
+    """An instance without a VM, the same name in another namespace, a similar name, or none of these."""
+    alone = virtual_machine_instance("alone", (), vm=None)
+    objects = cluster(alone, virtual_machine("db01", ()), virtual_machine("web", (), namespace="other")).objects
+    hints = {
+        "alone": "there is a VirtualMachineInstance without one: vmi/alone",
+        "web": "there is one in namespace other: -n other",
+        "db02": "did you mean db01?",
+        "zzz": "check the name and --namespace",
+    }
+    for name, hint in hints.items():
+        with pytest.raises(
+            BadDocument, match=rf"^vm/x: no VirtualMachine {name} in namespace vms of .*{re.escape(hint)}$"
+        ):
+            objects.find(VIRTUAL_MACHINE, name, NAMESPACE, "vm/x")
 
 
 def test_a_vm_that_can_not_be_read_is_left_out() -> None:

@@ -221,8 +221,8 @@ JSON: dict[str, tuple[str, list[dict[str, Any]]]] = {
     "blanks around it": (f"\n \n{LIST % json.dumps(ANY)}\n\n", [ANY]),
     "a List in a List": (LIST % (LIST % json.dumps(OBJECTS[0])), OBJECTS[:1]),
     "a typed List": (
-        '{"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": {}}]}',
-        [{"apiVersion": "v1", "kind": "Node", "metadata": {}}],
+        '{"apiVersion": "longhorn.io/v1beta2", "kind": "NodeList", "items": [{"metadata": {}}]}',
+        [{"apiVersion": "longhorn.io/v1beta2", "kind": "Node", "metadata": {}}],
     ),
     "one object": (json.dumps(ANY, indent=2), [ANY]),
     "beyond ASCII as it is": (json.dumps(ANY, ensure_ascii=False), [ANY]),
