@@ -133,7 +133,7 @@ class Acts:
     def _lose(self, event: Event) -> Done:
         """A node goes down, and somebody fences it: its pods are deleted by force.
 
-        So are those that kube-scheduler bound there before it saw the taint.
+        This includes the pods that kube-scheduler bound there before it saw the taint.
         """
         self._nodes.lose(event.target)
 
