@@ -18,16 +18,16 @@ from kubernetes_asyncio.client.configuration import Configuration
 from kubernetes_asyncio.config.config_exception import ConfigException
 from msgspec import Struct
 
-from webhook.component_base.client.config import load_kubeconfig
+from webhook import __version__
+from webhook.component_base.client.config import load_kubeconfig, one_line, request_error
 from webhook.component_base.client.transport import (
     CONNECT_SECONDS,
+    PIECE_BYTES,
     ApiError,
     Failure,
     Stream,
     close_at_once,
-    open_client,
     read_failure,
-    request_error,
     set_keepalive,
 )
 from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
@@ -80,7 +80,7 @@ class Api:
             BadKubeconfig: neither a kubeconfig nor a service account can be used.
         """
         configuration, context = await load_kubeconfig(kubeconfig)
-        return cls(kubeconfig, open_client(configuration, program), context, program)
+        return cls(kubeconfig, _open_client(configuration, program), context, program)
 
     @property
     def host(self) -> str:
@@ -185,7 +185,7 @@ class Api:
             configuration = self._client.configuration
             configuration.api_key, configuration.refresh_api_key_hook = fresh.api_key, fresh.refresh_api_key_hook
         else:
-            client = open_client(fresh, self._program)
+            client = _open_client(fresh, self._program)
             self._retired.append(self._client)  # its streams go on; certificates are renewed a few times a year
             self._client, self._trust = client, trust
 
@@ -215,6 +215,26 @@ class Api:
                 if size > _OBJECT_MAX_BYTES:
                     raise ApiError(f"an answer of more than {_OBJECT_MAX_BYTES} bytes")
             return Reply(response.status, b"".join(pieces))
+
+
+def _open_client(configuration: Configuration, program: str) -> ApiClient:
+    """Return a client for the API server; it sends nothing yet.
+
+    Raises:
+        BadKubeconfig: the certificates can't be read.
+    """
+    try:
+        client = ApiClient(configuration)
+    except OSError as error:  # ssl.SSLError is one
+        files = f"{configuration.ssl_ca_cert} or {configuration.cert_file}"
+        raise BadKubeconfig(f"{files}: {one_line(error)}; expected PEM certificates") from None
+    client.user_agent = f"{program}/{__version__}"
+    # The library's session reads up to 4 MiB at once from a connection: for 10 ms no admission would run. It also takes
+    # the proxy of the environment in its own way, and a password of ~/.netrc.
+    session = client.rest_client.pool_manager
+    client.rest_client.pool_manager = aiohttp.ClientSession(connector=session.connector, read_bufsize=PIECE_BYTES)
+    session.detach()
+    return client
 
 
 def _trust(configuration: Configuration) -> tuple[bytes, ...]:

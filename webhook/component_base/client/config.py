@@ -22,6 +22,7 @@ from kubernetes_asyncio.config.config_exception import ConfigException
 from kubernetes_asyncio.config.incluster_config import SERVICE_TOKEN_FILENAME
 from yaml import MarkedYAMLError, YAMLError
 
+from webhook.component_base.client.transport import CONNECT_SECONDS
 from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
 
 _SHOWN_CHARS: Final = 200  # of what a library says
@@ -86,6 +87,31 @@ async def load_kubeconfig(kubeconfig: Kubeconfig) -> tuple[Configuration, Contex
     # Go's clients trim a token file; a blank in a header is refused by aiohttp, as a ValueError.
     configuration.api_key = {name: " ".join(value.split()) for name, value in configuration.api_key.items()}
     return configuration, context
+
+
+def request_error(error: Exception) -> str:
+    """Return why a request failed, in words without anything secret."""
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return f"can't connect in {CONNECT_SECONDS:g} s"
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"the API server's certificate is not trusted: {one_line(error.certificate_error)}"
+    if isinstance(error, aiohttp.ClientSSLError):
+        return f"no TLS with {error.host}:{error.port}: {one_line(error.os_error)}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        number = error.os_error.errno or 0  # asyncio's own words repeat the address; a resolver's number is negative
+        why = os.strerror(number) if number > 0 else one_line(error.os_error.strerror or error.os_error)
+        return f"can't connect to {error.host}:{error.port}: {why}"
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "the API server's answer broke off"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the API server closed the connection"
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"the proxy answered {error.status}"
+    if isinstance(error, ConfigException):
+        return config_problem(error)
+    return f"the connection failed ({type(error).__name__})"
 
 
 def one_line(error: object) -> str:
