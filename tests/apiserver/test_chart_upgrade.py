@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Iterator
 from typing import Final
 
@@ -84,3 +85,19 @@ def test_no_call_is_lost(install: Unattended, helm: Helm) -> None:
     assert (more(FAIL_OPEN, name=WEBHOOK), more(REJECTIONS, name=WEBHOOK)) == (0, 0)
     assert [pod.decision for pod in admitting.admissions if pod.required != ["node-a"]] == []
     print(f"{len(admitting.admissions)} pods, {2 * revisions} upgrades and rollbacks")  # noqa: T201 - by pytest -rP
+
+
+def test_a_lost_trust_is_noticed(install: Unattended, helm: Helm) -> None:
+    """With --force helm replaces the configuration. Calls fail open until the certificate controller repairs it."""
+    api = install.plane.api
+    counted = Counted(api)
+    controller = install.keepers[-1].process
+    controller.send_signal(signal.SIGSTOP)
+    with Admitting(api, "disk", clients=CLIENTS) as admitting:
+        helm.upgrade("--force" if helm.major == HELM_MAJORS[0] else "--force-replace")
+        until(lambda: [pod for pod in admitting.admissions if not pod.decision], "a pod without a decision")
+        controller.send_signal(signal.SIGCONT)
+        until(lambda: admitted(api, "disk").decision, "a pod with a decision")
+    unseen = [pod for pod in admitting.admissions if not pod.decision]
+    assert len(unseen) <= counted.more()(FAIL_OPEN, name=WEBHOOK)
+    assert (admitting.refused, admitting.away) == ([], [])

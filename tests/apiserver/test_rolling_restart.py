@@ -48,3 +48,17 @@ def test_no_call_fails(behind_one_address: Replicas, installed: Installed) -> No
     assert (more(FAIL_OPEN, name=WEBHOOK), more(REJECTIONS, name=WEBHOOK)) == (0, 0)
     assert [pod.decision for pod in admitting.admissions if pod.required != ["node-a"]] == []
     assert set(codes) == {0}
+
+
+def test_replicas_that_are_killed_are_noticed(behind_one_address: Replicas, installed: Installed) -> None:
+    """With SIGKILL calls fail open, and their pods come without a decision: so the counts above can fail."""
+    counted = Counted(installed.plane.api)
+    with Admitting(installed.plane.api, "disk", clients=CLIENTS) as admitting:
+        for _ in range(REPLICAS):
+            admitting.until(more=CLIENTS * 5)
+            behind_one_address.end_oldest(signal.SIGKILL)
+        behind_one_address.until_ended()
+        admitting.until(more=CLIENTS * 5)
+    unseen = [pod for pod in admitting.admissions if not pod.decision]
+    assert 0 < len(unseen) == counted.more()(FAIL_OPEN, name=WEBHOOK)
+    assert (admitting.refused, admitting.away) == ([], [])

@@ -115,7 +115,9 @@ def without_helm(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_port(chart: Path, port: int) -> Path:
     """The folder of a chart, changed so that Service and clientConfig have this port, and a call MAX_CALL_SECONDS."""
-    for file in (chart / "templates/_helpers.tpl", chart / "templates/base/service.yaml"):
+    earlier = chart / "files/base/service.yaml"
+    service = earlier if earlier.exists() else chart / "templates/base/service.yaml"
+    for file in (chart / "templates/_helpers.tpl", service):
         text = file.read_text(encoding="utf-8")
         assert text.count("port: 443\n") == 1
         file.write_text(text.replace("port: 443\n", f"port: {port}\n"))

@@ -13,7 +13,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -76,21 +76,32 @@ class Unattended:
     """A context manager: the manifests are applied as it begins; all programs and objects are gone when it ends.
 
     `lags`: the seconds by which each server's kubelet is late. Nothing runs until `start_servers` and `start_keeper`.
+    `objects` are another install than the checkout's, and `apply` is what brings them into the cluster.
     """
 
-    def __init__(self, plane: ControlPlane, directory: Path, lags: Sequence[float] = (0.0, 0.0)) -> None:
+    def __init__(
+        self,
+        plane: ControlPlane,
+        directory: Path,
+        lags: Sequence[float] = (0.0, 0.0),
+        *,
+        objects: list[Object] | None = None,
+        apply: Callable[[], object] | None = None,
+    ) -> None:
         self.plane, self.directory = plane, directory
         self.keepers: list[Running] = []
         self.servers: list[Running] = []
         self.serving: list[Serving] = []
         self.proxy: Proxy
         self._lags = lags
+        self._started = 0
         self._files = ExitStack()
-        self._applied = for_tests(kustomize(MANIFESTS), free_port("127.200.255.254"))  # on any address
+        self._applied = objects or for_tests(kustomize(MANIFESTS), free_service_port())
+        self._apply = apply or (lambda: self.plane.install(self._applied))
 
     def __enter__(self) -> Self:
         try:
-            self.plane.install(self._applied)
+            self._apply()
             self._accounts = {
                 name: self.plane.kubeconfig(
                     self.directory / f"{name}.kubeconfig", self.plane.service_account(NAME, name)
@@ -118,11 +129,12 @@ class Unattended:
 
     def start_servers(self, *flags: str) -> None:
         """A `serve` of these flags for each kubelet; they are not waited for."""
-        self.servers += [self._start_server(index, *flags) for index in range(len(self.kubelets.volumes))]
+        self.servers += [self.start_server(index, *flags) for index in range(len(self.kubelets.volumes))]
 
-    def _start_server(self, index: int, *flags: str) -> Running:
+    def start_server(self, index: int, *flags: str) -> Running:
         """A `serve` of the Deployment's arguments and these, beside this kubelet's; it is not waited for."""
-        files, log = self.kubelets.volumes[index].files, self.directory / f"serve-{index}.log"
+        self._started += 1
+        files, log = self.kubelets.volumes[index].files, self.directory / f"serve-{self._started}.log"
         mounted = ("--tls-cert-file", files.cert_file, "--tls-private-key-file", files.key_file)
         ports = ("--listen", f"{_HOSTS[index]}:0", "--health-listen", _ANY_PORT)
         return self._start("webhook", NAME, log, *mounted, *ports, *flags)
@@ -151,6 +163,17 @@ class Unattended:
     def command(self, *words: str) -> list[str]:
         """How Python is run with these words: as the tests' own."""
         return [sys.executable, *words]
+
+
+def bundle_of(configuration: Object) -> str:
+    """The caBundle of every entry, in base64; empty where there is none, or not the same."""
+    bundles = {entry["clientConfig"].get("caBundle", "") for entry in configuration["webhooks"]}
+    return bundles.pop() if len(bundles) == 1 else ""
+
+
+def free_service_port() -> int:
+    """A port that no process has on any address: a Service has an address that is not known before."""
+    return free_port("127.200.255.254")
 
 
 def for_tests(rendered: list[Object], port: int) -> list[Object]:
