@@ -36,7 +36,7 @@ NEEDS_TOO_MUCH = {
     "AnnotationsFull",
     "PodNotCompared",  # tests/unit/kube/records/test_large_pods.py
     "PodTooLarge",  # tests/unit/core/test_pod_limits.py
-    "TooManyExistingTerms",  # a thousand: tests/unit/core/scheduler/plugins/test_inter_pod_affinity.py has them
+    "TooManyExistingTerms",  # a thousand: test_inter_pod_affinity.py has them
 }
 TOLD_OF_RUNNING_VMS = {reason.code for reason in Reason if reason.name.startswith("VM_")}
 NEEDS_A_BUG = {"PatchDoesNotApply", "InternalError"}

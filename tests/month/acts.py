@@ -133,12 +133,13 @@ class Acts:
     def _lose(self, event: Event) -> Done:
         """A node goes down, and somebody fences it: its pods are deleted by force.
 
-        This includes the pods that kube-scheduler bound there before it saw the taint.
+        This includes the pods that kube-scheduler bound there before it saw the taint, and those that are over: for
+        virt-controller a finished pod of the same instance is the VM's pod, if none is newer on its node.
         """
         self._nodes.lose(event.target)
 
         def done() -> bool:
-            pods = self._pods_on(event.target)
+            pods = self._pods_on(event.target, over=True)
             for pod in pods:
                 self._cluster.api.delete(pod, missing_ok=True)
             return not pods
@@ -177,15 +178,15 @@ class Acts:
 
         return done
 
-    def _pods_on(self, node: str) -> list[Object]:
-        """The pods of VMs and share-managers on a node that are not over."""
+    def _pods_on(self, node: str, *, over: bool = False) -> list[Object]:
+        """The pods of VMs and share-managers on a node: those that are not over, or those that are, too."""
         pods = [*self._nodes.kubelets.pods.values()]
         ours = [
             pod
             for pod in pods
             if _is_vm(pod) or (pod["metadata"].get("labels") or {}).get(_COMPONENT) == _SHARE_MANAGER
         ]
-        return [pod for pod in ours if pod["spec"].get("nodeName") == node and not is_over(pod)]
+        return [pod for pod in ours if pod["spec"].get("nodeName") == node and (over or not is_over(pod))]
 
 
 def _is_vm(pod: Object) -> bool:
