@@ -18,10 +18,9 @@ from prometheus_client.metrics_core import Metric
 from certs.cluster import connect_objects
 from certs.controller import Clock, Controller, ControllerStatus
 from certs.settings import ControllerSettings
-from webhook.component_base.health import Check, health_application
+from webhook.component_base.health import Check, counter, expose, gauge, health_application, new_registry
 from webhook.component_base.lifecycle import Background, set_on_signal
 from webhook.component_base.log_line import written_to_stderr
-from webhook.component_base.metrics import counter, expose, gauge, new_registry
 from webhook.component_base.pem import rfc3339
 from webhook.component_base.server.listener import Listener, allow_files
 

@@ -158,7 +158,7 @@ def bundle(settings: BundleSettings) -> int:
     """
     from webhook.bundle import run  # noqa: PLC0415 - see the module
 
-    return run.run(settings, stdout=sys.stdout, stderr=sys.stderr)
+    return run(settings, stdout=sys.stdout, stderr=sys.stderr)
 
 
 @_command(

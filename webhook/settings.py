@@ -26,7 +26,7 @@ def selector(text: str) -> Selector:
     Raises:
         ValueError: says what was expected.
     """
-    from webhook.label_query import parse_query  # noqa: PLC0415 - the rules are not for help and completion
+    from webhook.core.scheduler.label_selector import parse_query  # noqa: PLC0415 - the rules are not for help and completion
 
     return parse_query(text)
 

@@ -19,7 +19,7 @@ from support.fakes.proxy import Address, Proxy
 from support.sizes import size
 
 from webhook.component_base.client.api import Api
-from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.component_base.options import Kubeconfig
 from webhook.kube.cache.caches import Caches
 from webhook.kube.informer.connection import SILENCE_SECONDS, Cause
 from webhook.kube.informer.reflector import Reflector, loop_time

@@ -23,7 +23,7 @@ from msgspec import Struct
 from process import resident
 
 from webhook.component_base.client.api import Api
-from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.component_base.options import Kubeconfig
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.informer.connection import Cause
 from webhook.kube.informer.list_watch import ListWatch

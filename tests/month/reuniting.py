@@ -19,7 +19,7 @@ from support.kubevirt.cluster import Cluster
 from support.scenarios.reunite_runs import DEFAULTS
 
 from webhook.component_base.client.api import Api, Reply
-from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.component_base.options import Kubeconfig
 from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
 from webhook.objects.cluster import Cluster as CollectedCluster

@@ -12,8 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from webhook.app.handler import FactSource, OnAnswer
-from webhook.component_base.health import Check
-from webhook.component_base.metrics import MetricSource
+from webhook.component_base.health import Check, MetricSource
 from webhook.core.observe.events import Messages
 from webhook.core.observe.remedy import why_no_vm_starts
 from webhook.core.observe.vm_status import count_states

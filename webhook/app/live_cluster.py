@@ -24,8 +24,7 @@ from webhook.kube.events import EventRecorder
 from webhook.kube.kinds import resources
 from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families
 from webhook.kube.reunite_events import ReuniteMessages, read_messages
-from webhook.kube.vm_counts import VMStarts
-from webhook.kube.vm_status import VMStatusTracker
+from webhook.kube.vm_status import VMStarts, VMStatusTracker
 from webhook.telemetry.record import LOGGER
 
 POD_SYNC_TIMEOUT_SECONDS: Final = 30.0  # the time to list every pod; after it the replica takes calls without the pods

@@ -16,10 +16,9 @@ from typing import Any, Final
 from webhook.app.cluster import ServedCluster, described_cluster
 from webhook.app.handler import admit_functions
 from webhook.app.settings import ServeSettings
-from webhook.component_base.health import Check, health_application
+from webhook.component_base.health import Check, expose, health_application, new_registry
 from webhook.component_base.lifecycle import Background, set_on_signal, wait_for_first
 from webhook.component_base.log_line import OnceAMinute
-from webhook.component_base.metrics import expose, new_registry
 from webhook.component_base.server.listener import Listener, allow_files
 from webhook.core.reasons import Reason
 from webhook.page.feed import About, Decisions, Feed, published_documents

@@ -15,7 +15,7 @@ import msgspec
 
 from webhook.component_base.client.api import Api
 from webhook.component_base.client.transport import ApiError
-from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.component_base.options import Kubeconfig
 from webhook.core.api.meta import utc_text
 from webhook.kube import reader
 from webhook.kube.reader import WITHOUT_KUBECONFIG, connect_for_terminal

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client.metrics_core import Metric
 
-from webhook.component_base.metrics import Labels, counter, gauge
+from webhook.component_base.health import Labels, counter, gauge
 from webhook.core.observe.events import Outcome
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import TROUBLED, State, VMStatus
@@ -18,8 +18,7 @@ from webhook.core.view import Kind
 
 if TYPE_CHECKING:
     from webhook.kube.cache.caches import CacheState, LookupCounts
-    from webhook.kube.vm_counts import VMStarts
-    from webhook.kube.vm_status import VMStatuses, VMStatusTracker
+    from webhook.kube.vm_status import VMStarts, VMStatuses, VMStatusTracker
 
 NAMED_VMS_MAX: Final = 100  # at most so many series, however many VMs are apart; so many alerts are already too many
 _NAMED_STATES: Final = TROUBLED  # the worst first: only a VM that is apart runs

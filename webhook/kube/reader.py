@@ -16,7 +16,7 @@ import msgspec
 from webhook.component_base.client.api import Api, Reply
 from webhook.component_base.client.transport import ApiError
 from webhook.component_base.errors import UserError
-from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
+from webhook.component_base.options import BadKubeconfig, Kubeconfig
 from webhook.core.api.affinity import is_node_name
 from webhook.kube.wire import Decoders, NotJSON
 

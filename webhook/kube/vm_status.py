@@ -1,4 +1,5 @@
-"""VMStatusTracker: the status of all VMs that asked for co-scheduling (core/observe/vm_state.py).
+"""VMStatusTracker: the status of all VMs that asked for co-scheduling (core/observe/vm_state.py), and what is counted
+of them: their starts by decision (VMStarts), and the seconds in each state (VMSeconds).
 
 What a reader may assume: a snapshot is the result of one pass over the caches. A pass computes all rows, in slices of
 3 ms, so that admissions are answered in between. It sends no request to the API server. `since` outlives a pass: it
@@ -17,19 +18,100 @@ from msgspec import Struct
 
 from webhook.core import refs
 from webhook.core.api.meta import NamespacedName, utc_text
+from webhook.core.observe.past_decision import Decided, past_decision
 from webhook.core.observe.remedy import why_no_vm_starts
 from webhook.core.observe.vm_state import vm_status_of
 from webhook.core.observe.vm_status import State, VMStatus, count_states
-from webhook.core.opt_in import Policy
-from webhook.core.view import NoObject
+from webhook.core.opt_in import OptIn, Policy, opt_in_of, why_other_pod
+from webhook.core.view import Kind, NoObject
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.caches import Caches
+from webhook.kube.records.pods import PodRecord
 from webhook.kube.records.virt_launchers import vm_key
-from webhook.kube.slices import COUNT_EVERY, Slices
-from webhook.kube.vm_counts import PASS_SECONDS, VMSeconds
 from webhook.telemetry.record import LOGGER
 
+PASS_SECONDS: Final = 10.0  # from the end of one pass to the beginning of the next
+_GAP_SECONDS_MAX: Final = 2 * PASS_SECONDS
+_SLICE_SECONDS: Final = 0.003
+_COUNT_EVERY: Final = 256  # how many steps, of less than 1 us each, run between two looks at the clock
 _ROWS_EVERY: Final = 16  # rows between two looks at the clock; a row takes 50 us
+
+
+class Slices:
+    """Lets other tasks run when a slice of 3 ms is over."""
+
+    def __init__(self) -> None:
+        self._until = time.perf_counter() + _SLICE_SECONDS
+
+    async def step(self) -> None:
+        """Let other tasks run, if the slice is over."""
+        if time.perf_counter() >= self._until:
+            await asyncio.sleep(0)
+            self._until = time.perf_counter() + _SLICE_SECONDS
+
+
+class VMStarts:
+    """The starts that `caches` have shown since their first list of pods, by the decision for their pod.
+
+    What a reader may assume: a start is counted once, when the cache of pods adds its pod. That pod is neither the
+    target of a migration nor one that only provisions a disk. Pods of the first list started at an unknown time and are
+    not counted. A watch that continues after an interruption shows every pod. If the API server makes the cache list
+    again, the list has the pods that were created meanwhile. It lacks those that were deleted meanwhile, and nobody can
+    count these.
+    """
+
+    def __init__(self, caches: Caches, policy: Policy) -> None:
+        self._policy = policy
+        self._view = CachedView(caches)
+        self._pods = caches[Kind.VIRT_LAUNCHER_POD]
+        self._pods.on_add = self._count
+        self._starts = dict.fromkeys(Decided, 0)
+        del self._starts[Decided.MIGRATED]  # no VM starts by a migration
+
+    @property
+    def by_decision(self) -> Mapping[Decided, int]:
+        """The number of starts by decision; empty before the first list, because nothing is known then."""
+        return self._starts if self._pods.synced else {}
+
+    def _count(self, _: str, record: PodRecord) -> None:
+        pod = record.virt_launcher
+        if pod is None or why_other_pod(pod, "", self._view) is not None:
+            return
+        if isinstance(opt_in_of(pod, pod.metadata.namespace or "", self._view, self._policy), OptIn):
+            self._starts[past_decision(pod).decided] += 1
+
+
+class VMSeconds:
+    """The VM-seconds of one cluster since the process started, by state.
+
+    What a reader may assume: no number ever decreases, and no time is counted that no pass saw. Two passes that end
+    more than twice PASS_SECONDS apart have a pass missing between them: nothing is counted, not even as unknown.
+    """
+
+    def __init__(self) -> None:
+        self._seconds = dict.fromkeys(State, 0.0)
+        self._before: tuple[Mapping[State, int], bool, float] | None = None
+
+    @property
+    def by_state(self) -> Mapping[State, float]:
+        """The VM-seconds of every state."""
+        return self._seconds
+
+    def add(self, counts: Mapping[State, int], *, late: bool, at: float) -> None:
+        """Count the time since the pass before, in the states that the pass before found.
+
+        `at` is when this pass ended, by a clock that never goes back. `late` says that a cache was not up to date. If
+        this pass or the pass before was late, the time counts as unknown for every VM.
+        """
+        before, self._before = self._before, (counts, late, at)
+        if before is None:
+            return
+        counts_before, late_before, at_before = before
+        seconds = at - at_before
+        if seconds > _GAP_SECONDS_MAX:
+            return
+        for state, count in counts_before.items():
+            self._seconds[State.UNKNOWN if late or late_before else state] += count * seconds
 
 
 class VMStatuses(Struct, frozen=True, kw_only=True):
@@ -116,7 +198,7 @@ class VMStatusTracker:
         """Return NAMESPACE/NAME of each VM -> the cache keys of its pods."""
         groups: dict[str, tuple[str, ...]] = {}
         for number, (key, pod) in enumerate(self._view.opted_in_pods(self._policy)):
-            if number % COUNT_EVERY == 0:
+            if number % _COUNT_EVERY == 0:
                 await slices.step()
             vm = vm_key(pod)
             groups[vm] = (*groups.get(vm, ()), key)

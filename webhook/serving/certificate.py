@@ -29,9 +29,8 @@ from typing import Final
 from cryptography import x509
 from prometheus_client.metrics_core import Metric
 
-from webhook.component_base.health import Check
+from webhook.component_base.health import Check, counter, gauge
 from webhook.component_base.log_line import OnceAMinute
-from webhook.component_base.metrics import counter, gauge
 from webhook.component_base.pem import BadCertificate, Problem, check_dates, rfc3339
 from webhook.serving.tls import Contents, Handshakes, TLSFiles, load
 from webhook.telemetry.record import LOGGER

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.metrics_core import Metric
 
 from webhook import __version__
-from webhook.component_base.metrics import PREFIX, counter, gauge
+from webhook.component_base.health import PREFIX, counter, gauge
 from webhook.core.admit import Entry
 from webhook.telemetry.record import AdmissionRecord
 

@@ -19,8 +19,8 @@ from certs import pki, run
 from certs.controller import READ_EVERY, Clock, Controller, ControllerStatus
 from certs.pki import Servable
 from webhook.component_base.health import Check
-from webhook.component_base.kubeconfig import BadKubeconfig
 from webhook.component_base.log_line import written_to_stderr
+from webhook.component_base.options import BadKubeconfig
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
 AUTHORITY = certs_cluster.made()

@@ -21,8 +21,7 @@ from support.drivers.serving import Client, Serving
 from support.fakes.wire import plain_wire
 from support.objects import builders
 
-from webhook.component_base.health import health_application
-from webhook.component_base.metrics import counter, expose, new_registry
+from webhook.component_base.health import counter, expose, health_application, new_registry
 from webhook.component_base.pem import Problem
 from webhook.core.reasons import Reason
 from webhook.serving.certificate import ServingCertificate, certificate_families

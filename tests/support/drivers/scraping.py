@@ -12,7 +12,7 @@ from prometheus_client.samples import Sample
 from support.drivers.http_calls import Reply
 from support.drivers.serving import Client
 
-from webhook.component_base.metrics import MetricSource, expose, new_registry
+from webhook.component_base.health import MetricSource, expose, new_registry
 
 OPENMETRICS = "application/openmetrics-text"
 PROMETHEUS = (  # what Prometheus 3 says (scrape/scrape.go)

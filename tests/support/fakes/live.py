@@ -18,7 +18,7 @@ from support.objects.owners import of_launchers
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.client.api import Api
-from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.component_base.options import Kubeconfig
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName

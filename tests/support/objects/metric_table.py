@@ -9,11 +9,10 @@ from typing import Any, Final, NamedTuple
 
 from prometheus_client.metrics import MetricWrapperBase
 
-from webhook.component_base.metrics import new_registry
+from webhook.component_base.health import new_registry
 from webhook.core.observe.past_decision import Decided
 from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families
-from webhook.kube.vm_counts import VMSeconds
-from webhook.kube.vm_status import VMStatuses
+from webhook.kube.vm_status import VMSeconds, VMStatuses
 from webhook.serving.certificate import certificate_families
 from webhook.telemetry.metrics import Admissions, process_families
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from webhook.component_base.metrics import PREFIX
+from webhook.component_base.health import PREFIX
 from webhook.objects.kinds import VIRTUAL_MACHINE
 
 DAY: Final = 86_400

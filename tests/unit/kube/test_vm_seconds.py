@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from webhook.core.observe.vm_status import State
-from webhook.kube.vm_counts import VMSeconds
+from webhook.kube.vm_status import VMSeconds
 
 NOBODY: Final = dict.fromkeys(State, 0)
 ONE_EACH: Final = dict.fromkeys(State, 1)

@@ -13,7 +13,7 @@ from support.objects import builders
 from webhook.core.observe.past_decision import Decided
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.view import Kind
-from webhook.kube.vm_counts import VMStarts
+from webhook.kube.vm_status import VMStarts
 
 Object = dict[str, Any]
 EXPIRED: Final = refuses(refusal(410, "Expired"))

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from support.objects.metric_table import METRIC_ROWS, MetricRow
 
-from webhook.component_base.metrics import PREFIX
+from webhook.component_base.health import PREFIX
 from webhook.kube.metrics import NAMED_VMS_MAX
 from webhook.telemetry.metrics import Admissions
 

@@ -12,7 +12,7 @@ from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, told
 from support.objects import records
 
 from webhook import __version__
-from webhook.component_base.metrics import expose, new_registry
+from webhook.component_base.health import expose, new_registry
 from webhook.core.view import Kind
 from webhook.kube.cache.caches import CacheState, LookupCounts
 from webhook.kube.informer.connection import Cause

@@ -13,8 +13,7 @@ from support.objects.fleets import launcher, the_row
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import TROUBLED, State, VMStatus
 from webhook.kube.metrics import VMMetrics, vm_families
-from webhook.kube.vm_counts import VMSeconds
-from webhook.kube.vm_status import VMStatuses
+from webhook.kube.vm_status import VMSeconds, VMStatuses
 
 ROW: Final = replace(
     the_row(launcher()),

@@ -30,7 +30,7 @@ from webhook.component_base.client.transport import (
     read_failure,
     set_keepalive,
 )
-from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
+from webhook.component_base.options import BadKubeconfig, Context, Kubeconfig
 
 _JSON: Final = "application/json"
 _OBJECT_MAX_BYTES: Final = 8 * 1024 * 1024  # etcd takes 1.5 MiB

@@ -23,7 +23,7 @@ from kubernetes_asyncio.config.incluster_config import SERVICE_TOKEN_FILENAME
 from yaml import MarkedYAMLError, YAMLError
 
 from webhook.component_base.client.transport import CONNECT_SECONDS
-from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
+from webhook.component_base.options import BadKubeconfig, Context, Kubeconfig
 
 _SHOWN_CHARS: Final = 200  # of what a library says
 _DEFAULT_FILE: Final = "~/.kube/config"  # kubectl's

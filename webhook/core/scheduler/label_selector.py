@@ -1,14 +1,16 @@
-"""LabelSelector -> which labels it matches. PodAffinityTerm -> which pods it can be meant for.
+"""LabelSelector -> which labels it matches. PodAffinityTerm -> which pods it can be meant for. The selector of `-l`.
 
 Upstream: k8s.io/apimachinery pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector) and pkg/labels/selector.go. The form
-of keys and values is not checked here, because an API server rejects a pod whose selectors are malformed.
+of keys and values is not checked in a LabelSelector, because an API server rejects a pod whose selectors are malformed.
 Invariant: a term that matches a pod upstream matches it here. The labels of namespaces are not known, so that a term
 that selects namespaces by them is about each.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from msgspec import Struct
 
@@ -97,3 +99,35 @@ def _requirements(selector: LabelSelector) -> Iterator[Requirement]:
                 yield Requirement(key, values, wanted=expression.operator == "In")
             case "Exists" | "DoesNotExist" if not values:
                 yield Requirement(key, (), wanted=expression.operator == "Exists")
+
+
+_WORD: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?"
+_KEY: Final = rf"(?:{_WORD}/)?{_WORD}"
+_PARTS: Final = re.compile(r",(?![^(]*\))")  # a comma outside of parentheses
+_FORMS: Final = (
+    re.compile(rf"(?P<key>{_KEY})\s*(?P<operator>==?|!=)\s*(?P<value>{_WORD}|)"),
+    re.compile(rf"(?P<key>{_KEY})\s+(?P<operator>in|notin)\s*\(\s*(?P<values>{_WORD}(?:\s*,\s*{_WORD})*)\s*\)"),
+    re.compile(rf"(?P<operator>!|)\s*(?P<key>{_KEY})"),
+)
+_NEGATIVE: Final = ("!=", "notin", "!")
+
+
+def parse_query(text: str) -> Selector:
+    """Return the label selector of `-l` as kubectl takes it: `app=db,tier!=test,zone in (a,b),!old`.
+
+    Upstream: pkg/labels/selector.go (Parse). The operators `>` and `<` for numbers are not taken.
+
+    Raises:
+        ValueError: says what was expected.
+    """
+    return Selector(tuple(_requirement(part.strip()) for part in _PARTS.split(text)))
+
+
+def _requirement(part: str) -> Requirement:
+    found = next(filter(None, (form.fullmatch(part) for form in _FORMS)), None)
+    if found is None:
+        raise ValueError("expected a label selector such as app=db, tier!=test, 'zone in (a,b)' or !old")
+    groups = found.groupdict()
+    listed = groups.get("values")
+    values = (groups["value"],) if "value" in groups else tuple(re.split(r"\s*,\s*", listed)) if listed else ()
+    return Requirement(groups["key"], values, wanted=groups["operator"] not in _NEGATIVE)

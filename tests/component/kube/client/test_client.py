@@ -15,7 +15,7 @@ from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.client.api import Api
 from webhook.component_base.client.transport import ApiError
-from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
+from webhook.component_base.options import BadKubeconfig, Kubeconfig
 
 MANAGER = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", **manager("a", 0, "n1")}
 ITEM = f"{SHARE_MANAGERS}/a"

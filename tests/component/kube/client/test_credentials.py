@@ -11,7 +11,7 @@ import pytest
 from support.fakes.live import write_kubeconfig
 
 from webhook.component_base.client.api import Api
-from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
+from webhook.component_base.options import BadKubeconfig, Kubeconfig
 
 SECRET: Final = "secret-refresh-token"  # noqa: S105 - of a test
 

@@ -13,8 +13,7 @@ from webhook.core.observe.past_decision import Decided
 from webhook.core.opt_in import OptedInBy, Policy
 from webhook.core.view import Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.vm_counts import VMStarts
-from webhook.kube.vm_status import VMStatusTracker
+from webhook.kube.vm_status import VMStarts, VMStatusTracker
 
 
 async def test_before_the_pods_were_listed_nothing_is_known(store: ClusterCache, rows: VMStatusTracker) -> None:

@@ -19,7 +19,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
-from webhook.kube import slices
+from webhook.kube import vm_status
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.vm_status import VMStatusTracker
 
@@ -209,7 +209,7 @@ async def test_a_pass_lets_other_tasks_run(
     store: ClusterCache, rows: VMStatusTracker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Other tasks run between two slices of a pass."""
-    monkeypatch.setattr(slices, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(vm_status, "_SLICE_SECONDS", 0.0)
     turns = 0
 
     async def other() -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from webhook.label_query import parse_query
+from webhook.core.scheduler.label_selector import parse_query
 
 LABELS: Final = {"app": "db", "kubevirt.io/domain": "db01", "old": ""}
 QUERIES: Final = {

@@ -9,12 +9,12 @@ from msgspec import convert
 from support.drivers.explaining import OPT_IN, a_vm
 from support.objects import builders
 
+from webhook.bundle import as_json
 from webhook.core.api.meta import ConfigMap, Namespace
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.observe.events import ReuniteEvent
 from webhook.objects.installed import ServePod, Setting, WebhookConfiguration
-from webhook.objects.kept import as_json
 from webhook.objects.kubevirt import RULES, VirtualMachine, rules_of
 
 HIDDEN: Final = "hidden"
