@@ -22,7 +22,7 @@ from support.objects import builders
 from support.objects.patches import add
 from support.scenarios.admitting import Admission, until, until_watched
 
-from webhook.core.patch.json_patch import Operation
+from webhook.core.patch.decision_patch import Operation
 
 HOME, AWAY = "node-a", "node-b"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

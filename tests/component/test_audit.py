@@ -21,7 +21,7 @@ from webhook.core.decision import Leave, decision_sentence
 from webhook.core.observe.past_decision import Decided, past_decision
 from webhook.core.opt_in import Mode
 from webhook.core.patch.applied_patch import owner_uid
-from webhook.core.patch.json_patch import Operation
+from webhook.core.patch.decision_patch import Operation
 from webhook.core.reasons import Reason
 
 CODES: Final = {Mode.REQUIRED: Reason.AUDIT_REQUIRED, Mode.PREFERRED: Reason.AUDIT_PREFERRED}

@@ -17,7 +17,7 @@ from support.objects import builders, patches
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Pin
-from webhook.core.patch.json_patch import Operation
+from webhook.core.patch.decision_patch import Operation
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.kube.records import pods as pod_records
 from webhook.kube.records.pods import PodRecord, WirePod

@@ -46,7 +46,7 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
         f"{INSTALL_POD}::test_the_namespace_enforces_the_restricted_standard",
     ),
     "**A stolen token reads more": (
-        "unit/objects/test_kept.py::test_cloud_init_and_keys_of_a_vm_are_left_out",
+        "unit/test_bundle_kept.py::test_cloud_init_and_keys_of_a_vm_are_left_out",
         f"{INSTALL_RIGHTS}::test_the_webhook_may_do_this_and_nothing_else",
         "manifests/test_install.py::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
         f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",
@@ -122,8 +122,8 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     ),
     "Secrets leak into logs or documents": (
         "component/telemetry/test_log_calls.py::test_a_call_is_logged_with_its_uid_and_without_a_secret",
-        "unit/objects/test_kept.py::test_what_a_type_takes_whole_is_narrowed",
-        "unit/objects/test_kept.py::test_the_environment_and_the_words_of_a_pod_are_left_out",
+        "unit/test_bundle_kept.py::test_what_a_type_takes_whole_is_narrowed",
+        "unit/test_bundle_kept.py::test_the_environment_and_the_words_of_a_pod_are_left_out",
     ),
     "A changed dependency": (
         "manifests/test_image.py::test_packages_are_installed_by_hash_from_the_lock_and_never_built",
@@ -170,7 +170,7 @@ REMAINS: Final[dict[str, Sequence[str]]] = {
         "unit/kube/records/test_large_pods.py::test_a_bound_pod_with_a_long_field_takes_its_requests_and_its_node_is_not_required",
     ),
     "Secrets leak into logs or documents": (
-        "unit/objects/test_kept.py::test_cloud_init_and_keys_of_a_vm_are_left_out",
+        "unit/test_bundle_kept.py::test_cloud_init_and_keys_of_a_vm_are_left_out",
     ),
     "A changed dependency": ("image/test_image.py::test_two_builds_of_one_commit_are_equal",),
 }

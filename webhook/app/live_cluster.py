@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from webhook.app.cluster import ServedCluster
+from webhook.app.handler import ServedCluster
 from webhook.app.settings import ServeSettings
 from webhook.component_base.client.api import Api
 from webhook.component_base.health import Check
@@ -20,10 +20,9 @@ from webhook.core.observe.vm_status import VMStatus
 from webhook.core.placement.replica_share import OWN_NAMESPACE
 from webhook.kube.cache.caches import CacheState
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.events import EventRecorder
+from webhook.kube.events import EventRecorder, ReuniteMessages, read_messages
 from webhook.kube.kinds import resources
 from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families
-from webhook.kube.reunite_events import ReuniteMessages, read_messages
 from webhook.kube.vm_status import VMStarts, VMStatusTracker
 from webhook.telemetry.record import LOGGER
 

@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
-from webhook.app.cluster import ServedCluster, described_cluster
-from webhook.app.handler import admit_functions
+from webhook.app.handler import ServedCluster, admit_functions, described_cluster
 from webhook.app.settings import ServeSettings
 from webhook.component_base.health import Check, expose, health_application, new_registry
 from webhook.component_base.lifecycle import Background, set_on_signal, wait_for_first

@@ -40,8 +40,8 @@ from webhook.core.api.meta import NAMESPACE_MAX_CHARS
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, Pin, audited, outcome
 from webhook.core.opt_in import Policy, not_a_pod_creation
-from webhook.core.patch import decision_patch, json_patch
-from webhook.core.patch.json_patch import NotApplicable, Operation, Places
+from webhook.core.patch import decision_patch
+from webhook.core.patch.decision_patch import NotApplicable, Operation, Places
 from webhook.core.placement import share_manager
 from webhook.core.placement.share_manager import steer_share_manager
 from webhook.core.placement.virt_launcher import place_virt_launcher
@@ -205,13 +205,13 @@ def _answered(creation: PodCreation, decision: Decision, after: Places) -> Answe
     """
     if creation.before is not creation.pod and creation.places.meaning == after.meaning:
         after = creation.places
-    return proven_answer(creation, decision, after, json_patch.operations(creation.places, after))
+    return proven_answer(creation, decision, after, decision_patch.operations(creation.places, after))
 
 
 def proven_answer(creation: PodCreation, decision: Decision, after: Places, operations: Sequence[Operation]) -> Answer:
     """Return the answer with the operations. If they are not proven to make `after`, the pod stays unchanged."""
     try:
-        json_patch.prove(creation.places, after, operations)
+        decision_patch.prove(creation.places, after, operations)
     except NotApplicable as problem:
         return unchanged(creation.request, Reason.PATCH_DOES_NOT_APPLY.why(problem=problem), creation.pod)
     return _encode(creation.request, creation.pod, decision, operations)

@@ -34,14 +34,14 @@ from webhook.explain.text import render_explanation
 from webhook.invocation import Invocation
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument, Document
+from webhook.objects.judged import webhook_settings
 from webhook.objects.kinds import POD, VIRT_LAUNCHER_POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
 from webhook.objects.kubevirt import AnyVM
 from webhook.objects.vm_rows import pods_of_vms, vm_row
-from webhook.objects.webhook_settings import webhook_settings
 from webhook.settings import ExplainSettings, opt_in_all_unknown
 from webhook.terminal import to_json
 from webhook.vms.collected import exit_code, open_cluster
-from webhook.vms.item import item_of, with_next_start
+from webhook.vms.output import item_of, with_next_start
 
 _NO_USERS: Final = "who else uses the volumes is not known ({problem})"
 _NO_PODS: Final = "whether the VM runs, and where, is not known ({problem})"

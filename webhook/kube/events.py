@@ -1,5 +1,5 @@
 """EventRecorder: writes the decisions of admissions as Events on the VirtualMachineInstances (`kubectl describe vmi`).
-Their content comes from `webhook.core.observe`.
+Their content comes from `webhook.core.observe`. ReuniteMessages reads the Events of `reunite`.
 
 `record` puts an answer on a queue, without a wait and without a request. If the queue is full, it drops the answer. One
 task takes answers from the queue and writes their Events, within a rate limit. Events that the API server does not take
@@ -14,7 +14,7 @@ import secrets
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from typing import Any, Final, NamedTuple
@@ -25,9 +25,12 @@ from webhook.component_base.client.api import Api
 from webhook.component_base.client.transport import ApiError
 from webhook.component_base.log_line import failure
 from webhook.core.admit import Answer, Entry
+from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.meta import utc_text
 from webhook.core.observe import events
-from webhook.core.observe.events import Event, Outcome
+from webhook.core.observe.events import Event, Messages, Outcome, ReuniteEvent, latest
+from webhook.kube import reader
+from webhook.kube.wire import Decoders
 from webhook.telemetry.record import LOGGER
 
 COMPONENT: Final = "kubevirt-coschedule"
@@ -198,3 +201,47 @@ def v1_event(event: Event, at: float) -> dict[str, Any]:
         "reportingComponent": COMPONENT,
         "reportingInstance": socket.gethostname()[:_REPORTER_CHARS],
     }
+
+
+_FIELDS: Final = f"involvedObject.kind={VMI_KIND}"
+_AGAIN_SECONDS: Final = 30.0  # `reunite` runs each ten minutes
+_REFUSED_SECONDS: Final = 600.0  # the account may not list Events, because the component `reunite` is not installed
+
+
+async def read_messages(api: Api, namespace: str) -> Messages | None:
+    """Return the last message of `reunite` about each VM; None if the Events can't be read.
+
+    `namespace` is empty for all namespaces.
+    """
+    within = f"{reader.within(namespace)}/" if namespace else ""
+    try:
+        events = await reader.get_all(api, f"/api/v1/{within}events", Decoders(ReuniteEvent), fields=_FIELDS)
+    except ApiError:
+        return None
+    return latest(events)
+
+
+class ReuniteMessages:
+    """The last message of `reunite` about each VM, for a page: nothing is read while nobody asks."""
+
+    def __init__(self, read: Callable[[], Awaitable[Messages | None]]) -> None:
+        """`read` returns None if the Events can't be read."""
+        self._read = read
+        self._messages: Messages = {}
+        self._next = 0.0
+        self._reading: asyncio.Task[None] | None = None
+
+    def __call__(self) -> Messages:
+        """Return what the last read found. Start a new read if the last one is 30 s old or older. Never waits."""
+        now = asyncio.get_running_loop().time()
+        if self._reading is None and now >= self._next:
+            self._reading = asyncio.create_task(self._refresh())
+        return self._messages
+
+    async def _refresh(self) -> None:
+        try:
+            messages = await self._read()
+        finally:
+            self._reading = None
+        self._messages = messages or {}
+        self._next = asyncio.get_running_loop().time() + (_REFUSED_SECONDS if messages is None else _AGAIN_SECONDS)

@@ -8,8 +8,8 @@ from typing import Any
 
 from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS
 from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
-from webhook.core.large_pod import LargePod
 from webhook.core.placement.replica_share import OWN_NAMESPACE
+from webhook.core.pod_limits import LargePod
 from webhook.core.view import Kind
 from webhook.kube.informer.store import Indexer, Resource
 from webhook.kube.records import objects, pods, virt_launchers

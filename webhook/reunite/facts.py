@@ -21,9 +21,8 @@ from webhook.core.reunite.migration import LABEL_REUNITE
 from webhook.core.reunite.vm import VM, Placement, start_pod, target_pod
 from webhook.core.reunite.waits import NotYet, ReuniteLimits, Rule
 from webhook.core.scheduler.cache import SnapshotUnavailable
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.never_required import why_never_required
-from webhook.core.scheduler.taint_toleration import taint_text, tolerates
+from webhook.core.scheduler.cycle_state import CycleState, why_never_required
+from webhook.core.scheduler.node_rules import taint_text, tolerates
 from webhook.core.view import NoObject
 from webhook.objects import kinds
 from webhook.objects.cluster import Cluster

@@ -18,8 +18,7 @@ from webhook.objects.vm_rows import VMRow
 from webhook.settings import CandidatesSettings
 from webhook.terminal import printable
 from webhook.vms.collected import Collected, collect, exit_code, without_collections
-from webhook.vms.item import item_of, with_next_start
-from webhook.vms.output import Cell, as_lines, asked, put, report_of, show, unread_lines
+from webhook.vms.output import Cell, as_lines, asked, item_of, put, report_of, show, unread_lines, with_next_start
 
 _NAMED: Final = 3
 _A_DISK: Final = "a disk with a share-manager"

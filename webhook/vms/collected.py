@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, TextIO
 from msgspec import Struct
 
 from webhook.objects.cluster import Cluster
-from webhook.objects.unread import of_other_versions, old_share_managers, require_pods, require_share_managers, unread
+from webhook.objects.judged import (
+    WebhookSettings,
+    of_other_versions,
+    old_share_managers,
+    require_pods,
+    require_share_managers,
+    unread,
+    webhook_settings,
+)
 from webhook.objects.vm_rows import VMRow, vm_rows
-from webhook.objects.webhook_settings import WebhookSettings, webhook_settings
 from webhook.settings import AnyClusterSettings, VMListSettings, opt_in_all_unknown, vm_names
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from webhook.objects.parts import parts_of_rows
 from webhook.objects.vm_rows import VMRow
 from webhook.settings import StatusSettings
 from webhook.vms.collected import Collected, collect, exit_code, without_collections
-from webhook.vms.item import item_of
-from webhook.vms.output import Cell, age, as_lines, asked, report_of, show, unread_lines
+from webhook.vms.output import Cell, age, as_lines, asked, item_of, report_of, show, unread_lines
 
 
 @without_collections()

@@ -16,7 +16,7 @@ from support.drivers.serving import ROOT
 from support.drivers.status_runs import Ran
 
 from webhook import cli
-from webhook.app.cluster import described_cluster
+from webhook.app.handler import described_cluster
 from webhook.core.opt_in import Policy
 from webhook.kube.metrics import vm_families
 from webhook.page.feed import About, Decisions, Feed

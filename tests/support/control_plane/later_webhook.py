@@ -14,7 +14,7 @@ from support.objects import builders
 from support.objects.patches import add
 from support.scenarios.admitting import until
 
-from webhook.core.patch.json_patch import Operation
+from webhook.core.patch.decision_patch import Operation
 
 _HOST: Final = "127.0.0.3"  # the API server speaks HTTP/2 to 127.0.0.1
 _PROBE: Final = "probed"

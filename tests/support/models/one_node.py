@@ -15,7 +15,7 @@ from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate
 from webhook.core.scheduler.cache import UNLISTED, AnySnapshot, CSIDrivers, NodeInfo, SchedulerCache
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.node_affinity import ClaimVolume
+from webhook.core.scheduler.node_rules import ClaimVolume
 from webhook.core.scheduler.pod_info import NO_TERMS, PodInfo, PodNode, pod_info
 from webhook.core.scheduler.pod_requests import Usage
 from webhook.core.view import NoObject, Ref

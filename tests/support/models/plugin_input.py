@@ -17,7 +17,7 @@ from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Why
 from webhook.core.scheduler.cache import NodeInfo, SchedulerCache, SnapshotUnavailable
 from webhook.core.scheduler.cycle_state import CycleState, why_excluded
-from webhook.core.scheduler.node_affinity import ClaimVolume
+from webhook.core.scheduler.node_rules import ClaimVolume
 from webhook.core.scheduler.pod_info import PodInfo, PodNode, anti_affinity
 from webhook.core.scheduler.pod_requests import Usage
 

@@ -10,8 +10,14 @@ from msgspec import convert
 
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision
-from webhook.core.patch.decision_patch import carried_out, without_applied_patch
-from webhook.core.patch.json_patch import Operation, Places, operations, places_of
+from webhook.core.patch.decision_patch import (
+    Operation,
+    Places,
+    carried_out,
+    operations,
+    places_of,
+    without_applied_patch,
+)
 from webhook.core.reasons import Why
 
 

@@ -11,7 +11,7 @@ from support.objects import builders
 from support.objects.builders_kubevirt import virtual_machine_instance
 from support.objects.fleets import disk, running_pod, served
 
-from webhook.app.cluster import described_cluster
+from webhook.app.handler import described_cluster
 from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatuses

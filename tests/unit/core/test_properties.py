@@ -33,8 +33,7 @@ from webhook.core.api.affinity import MAX_TERMS, NodeSelector
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Taint
 from webhook.core.api.pod import Toleration
-from webhook.core.scheduler.node_affinity import matches_node_selector
-from webhook.core.scheduler.taint_toleration import tolerates
+from webhook.core.scheduler.node_rules import matches_node_selector, tolerates
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 
 _INDEXES = range(4)

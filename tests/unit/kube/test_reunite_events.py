@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from webhook.core.observe.events import Messages
-from webhook.kube.reunite_events import ReuniteMessages
+from webhook.kube.events import ReuniteMessages
 
 SAID = {("vms", "db01"): "comes home"}
 

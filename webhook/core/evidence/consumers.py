@@ -22,8 +22,8 @@ from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod, uses
 from webhook.core.evidence import vm_facts
-from webhook.core.evidence.finding import ClaimUse, Finding
 from webhook.core.evidence.share_managers import find_share_managers
+from webhook.core.evidence.vm_facts import ClaimUse, Finding
 from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, NoObject, Ref

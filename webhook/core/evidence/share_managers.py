@@ -18,9 +18,9 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume, PersistentVolumeClaim
 from webhook.core.evidence import vm_facts
-from webhook.core.evidence.finding import Finding
+from webhook.core.evidence.vm_facts import Finding
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.node_affinity import ClaimVolume
+from webhook.core.scheduler.node_rules import ClaimVolume
 from webhook.core.view import ClusterView, NoObject, Ref
 
 # longhorn-manager csi/util.go, requiresSharedAccess: the volume is shared if it is attached with either mode.

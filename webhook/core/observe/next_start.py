@@ -21,7 +21,7 @@ from webhook.core.api.virtual_machine import VMClaim
 from webhook.core.causes import short_cause
 from webhook.core.decision import evidence_for
 from webhook.core.evidence import share_managers, vm_facts
-from webhook.core.evidence.finding import ClaimUse, Finding
+from webhook.core.evidence.vm_facts import ClaimUse, Finding
 from webhook.core.observe.remedy import why_no_vm_starts
 from webhook.core.observe.vm_volumes import volumes_of
 from webhook.core.placement.virt_launcher import no_share_manager, rank_share_managers

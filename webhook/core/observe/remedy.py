@@ -24,13 +24,12 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import VirtualMachine
 from webhook.core.observe.past_decision import PastDecision, past_decision
 from webhook.core.observe.vm_status import TROUBLED, Remedy, State, VMStatus
-from webhook.core.observe.vm_volumes import bound_or_waiting_since
-from webhook.core.observe.why_apart import Apart, why_apart
+from webhook.core.observe.vm_volumes import Apart, bound_or_waiting_since, why_apart
 from webhook.core.patch.decision_patch import as_created
 from webhook.core.placement import feasibility, longhorn_node
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cache import NodeInfo
-from webhook.core.scheduler.node_affinity import why_labels_mismatch, why_terms_mismatch
+from webhook.core.scheduler.node_rules import why_labels_mismatch, why_terms_mismatch
 from webhook.core.view import ClusterView, NoObject
 
 _HALTED: Final = "Halted"

@@ -13,7 +13,7 @@ from webhook.core.api import kubevirt
 from webhook.core.api.affinity import named_nodes
 from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
 from webhook.core.evidence import vm_facts
-from webhook.core.evidence.finding import ClaimUse
+from webhook.core.evidence.vm_facts import ClaimUse
 from webhook.core.observe.past_decision import Decided, past_decision
 from webhook.core.observe.remedy import with_remedy
 from webhook.core.observe.vm_status import State, VMStatus

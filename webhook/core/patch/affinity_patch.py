@@ -90,7 +90,7 @@ def _narrowed(selector: Any, nodes: Sequence[str]) -> tuple[Any, int]:
 
     The terms are ORed, and a requirement names one node: with several nodes each term is copied once for each further
     node. An empty term matches nothing and stays empty. No term has a requirement on a field yet
-    (webhook.core.scheduler.never_required).
+    (webhook.core.scheduler.cycle_state).
     """
     if selector is None or not nodes:
         return {_TERMS: [_naming({}, node) for node in nodes]} if nodes else selector, len(nodes)

@@ -3,7 +3,7 @@
 The node is asked first, so that its own reason is given. Rules that forbid even a preference come first, then those
 that need only the node and the pod, then those that need the other pods.
 Invariant: kube-scheduler's filters accept a node that is feasible here, for a plain pod
-(webhook.core.scheduler.never_required) and for the pods and nodes that are known.
+(webhook.core.scheduler.cycle_state) and for the pods and nodes that are known.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from webhook.core.api.node import Node
 from webhook.core.decision import NodeFit
 from webhook.core.placement import longhorn_node, replica_share
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler import node_affinity, taint_toleration
+from webhook.core.scheduler import node_rules
 from webhook.core.scheduler.cache import UNLISTED, NodeInfo, SnapshotUnavailable
 from webhook.core.scheduler.cycle_state import CycleState, why_excluded
 from webhook.core.view import ClusterView, NoObject, Ref
@@ -34,7 +34,7 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
         beside_pods, replicas = snapshot.node_info(name), snapshot.replicas
     drivers = beside_pods.csi_drivers if beside_pods else None
     info = None if isinstance(node, NoObject) else NodeInfo(node, csi_drivers=drivers)
-    unusable = node_affinity.why_unusable(cycle.volumes, info) if info else None
+    unusable = node_rules.why_unusable(cycle.volumes, info) if info else None
     lacks = longhorn_node.lacks_of(name, longhorn, cycle, view)
     bad = (
         longhorn_node.why_not_ready(name, longhorn)
@@ -50,11 +50,11 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
         return NodeFit(name, Reason.NODE_NOT_FOUND.why(node=name) if absent else _unread(refs.node(name), view))
     why = (
         why_unhealthy(info.node)
-        or taint_toleration.why_repelled(tolerations, info.node)
-        or node_affinity.why_labels_mismatch(spec, info)
+        or node_rules.why_repelled(tolerations, info.node)
+        or node_rules.why_labels_mismatch(spec, info)
         or unusable
         or (_unread(refs.longhorn_node(name), view) if longhorn is NoObject.UNAVAILABLE else None)
-        or node_affinity.why_terms_mismatch(spec, info)
+        or node_rules.why_terms_mismatch(spec, info)
     )
     known = None if beside_pods is None or beside_pods.node is UNLISTED else beside_pods
     scarce = replica_share.why_scarce(cycle.usage, known, replicas) if known else None
@@ -65,7 +65,7 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
     fit = NodeFit(name, why or Reason.NODE_FEASIBLE.why(node=name))
     if not fit.fits or longhorn_node.is_share_manager(cycle.pod):
         return fit  # nothing is required for a share-manager pod, whatever is doubtful
-    doubt = longhorn_node.why_doubtful(name, lacks) or taint_toleration.why_perhaps_drained(tolerations, info.node)
+    doubt = longhorn_node.why_doubtful(name, lacks) or node_rules.why_perhaps_drained(tolerations, info.node)
     return NodeFit(name, doubt) if doubt else fit
 
 

@@ -27,11 +27,9 @@ from webhook.core.api.affinity import (
 from webhook.core.api.pod import Pod
 from webhook.core.placement.feasibility import evaluate
 from webhook.core.scheduler.cache import NodeInfo, Snapshot, SnapshotUnavailable
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.never_required import why_never_listed
-from webhook.core.scheduler.node_affinity import expression_holds, field_holds
+from webhook.core.scheduler.cycle_state import CycleState, why_never_listed
+from webhook.core.scheduler.node_rules import count_prefer_no_schedule, expression_holds, field_holds
 from webhook.core.scheduler.pod_requests import PODS, Usage
-from webhook.core.scheduler.taint_toleration import count_prefer_no_schedule
 from webhook.core.view import ClusterView, NoObject
 
 SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: up to this number all are scored

@@ -15,12 +15,11 @@ from webhook.core.api.affinity import MAX_TERMS, most_nodes
 from webhook.core.api.pod import DEFAULT_SCHEDULER, Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, rank, weigh
 from webhook.core.evidence import share_managers, vm_facts
-from webhook.core.evidence.finding import ClaimUse, Finding
+from webhook.core.evidence.vm_facts import ClaimUse, Finding
 from webhook.core.opt_in import Mode, OptedInBy, OptIn, Policy, opt_in_of_new
 from webhook.core.placement import feasibility, replica_share, shortlist
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why
-from webhook.core.scheduler import never_required
-from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.cycle_state import CycleState, why_never_required
 from webhook.core.view import ClusterView
 
 
@@ -136,7 +135,7 @@ def _required(
     if not feasible:
         return firm[0].why
     blocked = (
-        never_required.why_never_required(cycle)
+        why_never_required(cycle)
         or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
         or _why_other_scheduler(pod, opt_in)
         or replica_share.why_not_calm(cycle.snapshot)

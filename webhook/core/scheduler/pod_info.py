@@ -61,7 +61,7 @@ class AntiAffinity(Struct, frozen=True, weakref=True):
 
 NO_TERMS: Final = AntiAffinity()
 PARTS_NOT_READ: Final = AntiAffinity((Term(Selector(), (), HOSTNAME, unread=True),))
-"""Of a bound pod with a field that was too long to be read (webhook.core.large_pod): it can exclude all there."""
+"""Of a bound pod with a field that was too long to be read (webhook.core.pod_limits): it can exclude all there."""
 TERMS_NOT_READ: Final = AntiAffinity((Term(Selector(), (), "", unread=True),))
 """Of a bound pod whose terms were too long to be read: they can be about any pod, over any topology."""
 

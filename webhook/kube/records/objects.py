@@ -38,7 +38,7 @@ from webhook.core.api.virtual_machine import (
 from webhook.core.opt_in import kept_value
 from webhook.core.reasons import LABEL_CO_SCHEDULE, SENTENCE_MAX_CHARS
 from webhook.core.scheduler.cache import CSIDrivers, allocatable
-from webhook.core.scheduler.never_required import TOPOLOGY_LABELS
+from webhook.core.scheduler.cycle_state import TOPOLOGY_LABELS
 from webhook.kube.informer.store import namespaced_key
 
 _ACCESS_MODES: Final = 4  # that Kubernetes knows; the API server takes any number of the same

@@ -11,8 +11,8 @@ from msgspec import Struct, field
 
 from webhook.core.api.kubevirt import HOTPLUG_DISK, LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.pod import Pod, WatchedPod, WatchedSpec
-from webhook.core.large_pod import NOT_COMPARED, TERMS_PATH, VOLUMES_PATH
 from webhook.core.placement.replica_share import REPLICA_LABELS
+from webhook.core.pod_limits import NOT_COMPARED, TERMS_PATH, VOLUMES_PATH
 from webhook.core.scheduler.pod_info import (
     NO_TERMS,
     PARTS_NOT_READ,
@@ -35,7 +35,7 @@ _shared: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
 
 
 class WirePod(WatchedPod, kw_only=True):
-    """v1.Pod with the paths of its fields that are too long to be read (webhook.core.large_pod)."""
+    """v1.Pod with the paths of its fields that are too long to be read (webhook.core.pod_limits)."""
 
     spec: WatchedSpec = field(default_factory=WatchedSpec)
     not_compared: list[str] | None = field(name=NOT_COMPARED, default=None)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.core.patch.json_patch import NotApplicable, Places, operations, prove
+from webhook.core.patch.decision_patch import NotApplicable, Places, operations, prove
 
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 KEYS: Final = st.sampled_from(["a", "b", "x/y~z", ""])

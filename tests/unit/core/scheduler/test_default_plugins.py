@@ -1,6 +1,6 @@
 """The webhook answers for each plugin that kube-scheduler has by default, or has a reason why it need not.
 
-A plugin is evaluated node by node, or it is in webhook.core.scheduler.never_required, or both: then the
+A plugin is evaluated node by node, or webhook.core.scheduler.cycle_state names it, or both: then the
 table has the fields of the pod that are not evaluated.
 """
 
@@ -15,7 +15,7 @@ from typing import Final
 
 from support.control_plane.rendering import ROOT
 
-from webhook.core.scheduler import never_required
+from webhook.core.scheduler import cycle_state
 
 # kubernetes v1.37.2, pkg/scheduler/apis/config/v1/default_plugins.go, in its order; the last five by feature gates.
 SOURCE: Final = "pkg/scheduler/apis/config/v1/default_plugins.go"
@@ -70,7 +70,7 @@ NEEDS_NONE: Final[Mapping[str, str]] = {
 
 def test_each_default_plugin_is_answered_for() -> None:
     """A new one must get a rule with which no node is required, a function, or a reason. Nothing else is named."""
-    never_required_for = set(re.findall(r'yield "(\w+)"', inspect.getsource(never_required)))
+    never_required_for = set(re.findall(r'yield "(\w+)"', inspect.getsource(cycle_state)))
     answered = never_required_for | EVALUATED
     assert answered | NEEDS_NONE.keys() == set(DEFAULT_PLUGINS)
     assert not answered & NEEDS_NONE.keys()

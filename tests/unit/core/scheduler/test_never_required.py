@@ -10,8 +10,7 @@ from support.models.scheduler_model import REQUIRED
 from support.objects import builders
 
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.never_required import why_never_listed, why_never_required
+from webhook.core.scheduler.cycle_state import CycleState, why_never_listed, why_never_required
 
 HARD: Final = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
 SOFT: Final = {**HARD, "whenUnsatisfiable": "ScheduleAnyway"}

@@ -7,7 +7,7 @@ from support.objects.builders import on_node
 
 from webhook.core.api import affinity
 from webhook.core.api.affinity import NodeSelector, NodeSelectorTerm
-from webhook.core.scheduler import node_affinity
+from webhook.core.scheduler import node_rules
 
 INT64_MAX = "9223372036854775807"
 INT64_MIN = "-9223372036854775808"
@@ -81,7 +81,7 @@ def field(key: Any, operator: Any, *values: str) -> dict[str, Any]:
 )
 def test_a_term_admits_a_node(term: dict[str, Any], labels: dict[str, str], *, admitted: bool) -> None:
     """Each row is what k8s.io/component-helpers does with the node n1; the oracle is held to the same rows."""
-    assert node_affinity.matches_node_selector(selector(term), labels, "n1") is admitted
+    assert node_rules.matches_node_selector(selector(term), labels, "n1") is admitted
     assert oracle.selector_matches({"nodeSelectorTerms": [term]}, labels, "n1") is admitted
 
 
@@ -97,7 +97,7 @@ def test_a_term_admits_a_node(term: dict[str, Any], labels: dict[str, str], *, a
 )
 def test_terms_are_ored(given: NodeSelector | None, *, admitted: bool) -> None:
     """No selector admits every node, an empty one none; labels may be absent."""
-    assert node_affinity.matches_node_selector(given, None, "n1") is admitted
+    assert node_rules.matches_node_selector(given, None, "n1") is admitted
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_terms_are_ored(given: NodeSelector | None, *, admitted: bool) -> None:
 )
 def test_a_volume_is_asked_for_labels_alone(term: dict[str, Any], *, admitted: bool) -> None:
     """For PersistentVolumes the scheduler knows the labels of the node and not its name."""
-    assert node_affinity.matches_node_selector(selector(term), {}, None) is admitted
+    assert node_rules.matches_node_selector(selector(term), {}, None) is admitted
     assert (
         oracle.volume_admits(
             {"spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}}, {"metadata": {"name": "n1"}}

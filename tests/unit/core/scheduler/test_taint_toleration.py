@@ -11,7 +11,7 @@ from support.objects import builders
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Toleration
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.taint_toleration import count_prefer_no_schedule, why_perhaps_drained, why_repelled
+from webhook.core.scheduler.node_rules import count_prefer_no_schedule, why_perhaps_drained, why_repelled
 
 KEY_A = [{"key": "a", "operator": "Exists"}]
 EVERYTHING = [{"operator": "Exists"}]

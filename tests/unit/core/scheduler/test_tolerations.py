@@ -9,7 +9,7 @@ from support.objects.builders import taint
 
 from webhook.core.api.node import Taint
 from webhook.core.api.pod import Toleration
-from webhook.core.scheduler.taint_toleration import tolerates
+from webhook.core.scheduler.node_rules import tolerates
 
 
 @pytest.mark.parametrize(

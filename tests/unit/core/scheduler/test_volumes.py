@@ -9,7 +9,7 @@ from support.models.plugin_input import NO_SPEC, node_of, volume_of
 from support.objects import builders
 
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.node_affinity import ClaimVolume, why_unusable
+from webhook.core.scheduler.node_rules import ClaimVolume, why_unusable
 
 LONGHORN: Final = builders.LONGHORN_DRIVER
 NAMES: Final = {"volume": "pv", "claim": "disk", "node": "n1"}

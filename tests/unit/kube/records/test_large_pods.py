@@ -17,8 +17,7 @@ from support.objects.hostile_pods import preferring, repelling, with_labels, wit
 
 from webhook.core.api.affinity import MAX_TERMS
 from webhook.core.api.node import Node
-from webhook.core.large_pod import CONTAINERS_MAX, PART_BYTES_MAX, PATCH_BYTES_MAX
-from webhook.core.pod_limits import why_field_too_long
+from webhook.core.pod_limits import CONTAINERS_MAX, PART_BYTES_MAX, PATCH_BYTES_MAX, why_field_too_long
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import excluding, why_excluded
 from webhook.core.scheduler.pod_info import PARTS_NOT_READ, TERMS_NOT_READ

@@ -21,7 +21,7 @@ from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
-from webhook.core.scheduler.never_required import TOPOLOGY_LABELS
+from webhook.core.scheduler.cycle_state import TOPOLOGY_LABELS
 from webhook.core.view import Kind
 from webhook.kube.wire import Decoders, NotJSON
 
