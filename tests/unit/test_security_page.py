@@ -169,9 +169,7 @@ REMAINS: Final[dict[str, Sequence[str]]] = {
         "unit/kube/records/test_bounded.py::test_a_cache_holds_what_its_records_keep_and_nothing_of_what_was_before",
         "unit/kube/records/test_large_pods.py::test_a_bound_pod_with_a_long_field_takes_its_requests_and_its_node_is_not_required",
     ),
-    "Secrets leak into logs or documents": (
-        "unit/test_bundle_kept.py::test_cloud_init_and_keys_of_a_vm_are_left_out",
-    ),
+    "Secrets leak into logs or documents": ("unit/test_bundle_kept.py::test_cloud_init_and_keys_of_a_vm_are_left_out",),
     "A changed dependency": ("image/test_image.py::test_two_builds_of_one_commit_are_equal",),
 }
 """The same for what remains, the last column."""
