@@ -12,20 +12,19 @@ from typing import NamedTuple
 from simulation.faults import SCENES
 from simulation.invariants import Broken, Invariants
 from simulation.planted_faults import PLANTED_FAULTS
-from simulation.workload import WORKLOADS
 from simulation.world import World
 
 
 class Run(NamedTuple):
     """One run by names alone, so that a command can play exactly this run again.
 
-    `workload`, `scene` and `planted` are names of WORKLOADS, SCENES and PLANTED_FAULTS; the last two can be empty.
+    `scene` and `planted` are names of SCENES and PLANTED_FAULTS, or empty. `days`: how long it is.
     `reunite`: how many processes of the program run.
     """
 
     seed: int = 1
     reunite: int = 0
-    workload: str = "rough"
+    days: float = 2.0
     scene: str = ""
     planted: str = ""
 
@@ -35,23 +34,17 @@ class Run(NamedTuple):
         words = [word for name, value in self._asdict().items() if value for word in (f"--{name}", str(value))]
         return f"PYTHONPATH=tests .venv/bin/python -m simulation {shlex.join(words)}"
 
-    def checked_world(self) -> tuple[World, Invariants]:
-        """Return its world before the first event, and the checks that follow it."""
-        world = World(self.seed, WORKLOADS[self.workload], reunite=self.reunite)
-        world.replay = self.replay
-        faults = [SCENES[self.scene]] if self.scene else []
-        faults += [PLANTED_FAULTS[self.planted].fault] if self.planted else []
-        world.planted = lambda each: [fault(each) for fault in faults]
-        return world, Invariants(world)
-
     def play(self) -> str:
         """Play it, and return a line of figures.
 
         Raises:
             Broken: an invariant does not hold.
         """
-        world, checks = self.checked_world()
-        world.play()
+        world = World(self.seed, self.reunite)
+        checks = Invariants(world, self.replay)
+        planted = [SCENES[self.scene]] if self.scene else []
+        planted += [PLANTED_FAULTS[self.planted].fault] if self.planted else []
+        world.play(self.days, planted)
         answers, pins, moves = checks.answers.checked, checks.answers.pinned, checks.moves.made
         assert pins, "the webhook has pinned nobody, so that nothing was checked"
         return (
@@ -74,11 +67,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds are played")
     parser.add_argument("--reunite", type=int, default=0, help="how many processes of reunite run")
-    parser.add_argument("--workload", choices=WORKLOADS, default="rough", help="how long it lasts")
+    parser.add_argument("--days", type=float, default=2.0, help="how long it lasts")
     parser.add_argument("--scene", choices=SCENES, default="", help="what happens besides")
     parser.add_argument("--planted", choices=PLANTED_FAULTS, default="", help="what is made wrong")
     args = parser.parse_args()
-    rest = (args.reunite, args.workload, args.scene, args.planted)
+    rest = (args.reunite, args.days, args.scene, args.planted)
     runs = [Run(seed, *rest) for seed in range(args.seed, args.seed + args.seeds)]
     with ProcessPoolExecutor(os.cpu_count()) as processes:
         lines = list(processes.map(told, runs))

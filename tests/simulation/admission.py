@@ -10,13 +10,14 @@ import base64
 import json
 import random
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import jsonpatch
 import msgspec
 from simulation.api_server import LONGHORN, POD, ApiServer, Object, is_share_manager, is_virt_launcher, key_of
 from simulation.engine import Engine
 from simulation.watcher import Watcher
+from support.objects import builders
 
 from webhook.core import admit as core
 from webhook.core.admit import Answer, Entry, PodCreation
@@ -41,18 +42,6 @@ class Admitted(NamedTuple):
     replica: Watcher
 
 
-class Replica:
-    """One replica of the webhook: its caches, and whether it runs."""
-
-    def __init__(self, watcher: Watcher) -> None:
-        self.watcher = watcher
-        self.down_until = 0.0
-
-    def answers(self, now: float) -> bool:
-        """Whether the replica answers a call at this time."""
-        return now >= self.down_until
-
-
 class Replicas:
     """The webhook itself: the API server asks any of its replicas.
 
@@ -62,7 +51,7 @@ class Replicas:
         change: changes an answer before it is sent: a planted fault.
     """
 
-    def __init__(self, engine: Engine, replicas: Sequence[Replica]) -> None:
+    def __init__(self, engine: Engine, replicas: Sequence[Watcher]) -> None:
         self.engine = engine
         self.replicas = replicas
         self.lost_share = 0.0
@@ -78,10 +67,10 @@ class Replicas:
         if entry is None:
             return pod
         replica = self._rng.choice(self.replicas)
-        if self._rng.random() < self.lost_share or not replica.answers(self.engine.now):
+        if self._rng.random() < self.lost_share or self.engine.now < replica.down_until:
             self.engine.trace(f"no answer for {_title(pod)}")
             return pod
-        admitted = self._ask(replica.watcher, pod, entry)
+        admitted = self._ask(replica, pod, entry)
         if self._rng.random() < self.lost_share:  # the replica counts the pod, and the pod has none of its terms
             self.engine.trace(f"the answer for {_title(pod)} is lost")
             return pod
@@ -91,7 +80,9 @@ class Replicas:
 
     def _ask(self, watcher: Watcher, pod: Object, entry: Entry) -> Admitted:
         self._calls += 1
-        creation = core.read(_review(pod, f"call-{self._calls}"), entry)
+        namespace = pod["metadata"].get("namespace", LONGHORN)
+        review = builders.review(pod, uid=f"call-{self._calls}", namespace=namespace)
+        creation = core.read(_ENCODE(review), entry)
         assert isinstance(creation, PodCreation), creation
         counts = entry is not Entry.SHARE_MANAGER
         view = watcher.view()
@@ -163,18 +154,6 @@ def patched(pod: Object, answer: Answer) -> Object:
 
     after: Object = jsonpatch.apply_patch(pod, json.loads(base64.b64decode(response["patch"])))
     return after
-
-
-def _review(pod: Object, uid: str) -> bytes:
-    kind = {"group": "", "version": "v1", "kind": "Pod"}
-    request: dict[str, Any] = {
-        "uid": uid,
-        "kind": kind,
-        "operation": "CREATE",
-        "namespace": pod["metadata"].get("namespace", LONGHORN),
-        "object": pod,
-    }
-    return _ENCODE({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
 
 
 def required_nodes(pod: Object) -> set[str]:

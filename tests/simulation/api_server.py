@@ -8,7 +8,7 @@ API server is away their writes wait, as a client that retries.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 from simulation.engine import Action, Engine
@@ -19,33 +19,24 @@ from webhook.core.view import Kind
 Object = dict[str, Any]
 POD: Final = Kind.VIRT_LAUNCHER_POD  # the watch of all pods, as the webhook has it
 LONGHORN: Final = "longhorn-system"
+SHARE_MANAGER: Final = f"{LONGHORN}/share-manager-"  # and the name of the volume: the key of its pod
 VMS: Final = "vms"
-_FINISHED: Final = ("Succeeded", "Failed")
 _ENCODE: Final = msgspec.json.Encoder().encode
 _RETRY_SECONDS: Final = (0.2, 5.0)  # a client's pause after an API server that does not answer
-
-
-class Watch(Protocol):
-    """What follows the API server."""
-
-    def changed(self, kind: Kind, event: bytes) -> None:
-        """Take in one event of a kind, at the time of the change."""
-        ...
 
 
 class ApiServer:
     """The objects of the cluster by kind and NAMESPACE/NAME.
 
     Attributes:
-        pods_of_vmi: the virt-launcher pods by the uid of their VirtualMachineInstance, and by key.
+        watches: called with each event of a kind, at the time of the change.
         listeners: called after each change with kind, key and the object, None for a deleted one.
     """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.objects: dict[Kind, dict[str, Object]] = {kind: {} for kind in Kind}
-        self.pods_of_vmi: dict[str, dict[str, Object]] = {}
-        self.watches: list[Watch] = []
+        self.watches: list[Callable[[Kind, bytes], object]] = []
         self.listeners: list[Callable[[Kind, str, Object | None], object]] = []
         self.version = 0
         self.away_until = 0.0
@@ -67,10 +58,6 @@ class ApiServer:
 
         self.engine.after(seconds, attempt)
 
-    def get(self, kind: Kind, key: str) -> Object | None:
-        """Return the object, None if there is none."""
-        return self.objects[kind].get(key)
-
     def pod(self, key: str) -> Object | None:
         """Return the pod of this NAMESPACE/NAME."""
         return self.objects[POD].get(key)
@@ -83,10 +70,7 @@ class ApiServer:
         meta["resourceVersion"] = str(self.version)
         known = self.objects[kind].get(key)
         self.objects[kind][key] = value
-        if uid := uid_of_vmi(value):
-            self.pods_of_vmi.setdefault(uid, {})[key] = value
-        is_over = kind is POD and (value.get("status") or {}).get("phase") in _FINISHED
-        self._send(kind, "MODIFIED" if known else "ADDED", value, over=is_over)
+        self._send(kind, "MODIFIED" if known else "ADDED", value)
         self._told(kind, key, value)
 
     def delete(self, kind: Kind, key: str) -> None:
@@ -94,11 +78,9 @@ class ApiServer:
         value = self.objects[kind].pop(key, None)
         if value is None:
             return
-        if uid := uid_of_vmi(value):
-            del self.pods_of_vmi[uid][key]
         self.version += 1
         value["metadata"]["resourceVersion"] = str(self.version)
-        self._send(kind, "DELETED", value, over=False)
+        self._send(kind, "DELETED", value)
         self._told(kind, key, None)
 
     def list(self, kind: Kind) -> Iterable[Object]:
@@ -106,18 +88,16 @@ class ApiServer:
         if kind is Kind.SHARE_MANAGER_POD:
             return [pod for pod in self.objects[POD].values() if is_share_manager(pod)]
         if kind is POD:
-            return [pod for pod in self.objects[POD].values() if pod["status"].get("phase") not in _FINISHED]
+            return [pod for pod in self.objects[POD].values() if not is_over(pod)]
         return self.objects[kind].values()
 
-    def _send(self, kind: Kind, type_: str, value: Object, *, over: bool) -> None:
-        event = _ENCODE({"type": type_, "object": value}) + b"\n"
+    def _send(self, kind: Kind, type_: str, value: Object) -> None:
         kinds = [kind, Kind.SHARE_MANAGER_POD] if kind is POD and is_share_manager(value) else [kind]
-        for watch in self.watches:
-            for each in kinds:
-                if over and each is POD:
-                    watch.changed(each, _ENCODE({"type": "DELETED", "object": value}) + b"\n")
-                else:
-                    watch.changed(each, event)
+        for each in kinds:
+            left_out = each is POD and is_over(value)
+            event = _ENCODE({"type": "DELETED" if left_out else type_, "object": value}) + b"\n"
+            for watch in self.watches:
+                watch(each, event)
 
     def _told(self, kind: Kind, key: str, value: Object | None) -> None:
         self.engine.trace(f"{kind} {key} {digest_of(value)}")
@@ -135,6 +115,11 @@ def digest_of(value: Object | None) -> str:
     cordoned = "cordoned" if spec.get("unschedulable") else ""
     deleting = "deleting" if "deletionTimestamp" in value["metadata"] else ""
     return " ".join(filter(None, (node, state, cordoned, deleting)))
+
+
+def is_over(pod: Mapping[str, Any]) -> bool:
+    """Whether the pod has finished."""
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
 def is_virt_launcher(pod: Mapping[str, Any]) -> bool:

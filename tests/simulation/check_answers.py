@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from math import inf
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from simulation.admission import Admitted, entry_title, named_nodes, node_affinity, required_nodes
-from simulation.api_server import LONGHORN, POD, Object
+from simulation.api_server import LONGHORN, POD, SHARE_MANAGER, Object
 from simulation.kube_scheduler import near_weights
 
 from webhook.core.decision import Leave, Pin
@@ -24,15 +24,6 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _LAST_HOMES: Final = 12
 _ASSIGNED: Final = ("running", "starting")
 _WAITS: Final = "waits for a node"
-_POD_PREFIX: Final = f"{LONGHORN}/share-manager-"
-
-
-class Asked(NamedTuple):
-    """The last answer for a VM: when it was given, the pod that it is about, and the replica that gave it."""
-
-    at: float
-    pod: Object
-    replica: str
 
 
 class AnswerChecks:
@@ -48,7 +39,7 @@ class AnswerChecks:
         self.world = world
         self.broken = broken
         self.checked = self.pinned = 0
-        self.asked: dict[str, Asked] = {}
+        self.asked: dict[str, Admitted] = {}
         self._pods: dict[str, deque[tuple[float, str]]] = defaultdict(lambda: deque(maxlen=_LAST_HOMES))
         self._owners: dict[str, deque[tuple[float, str]]] = defaultdict(lambda: deque(maxlen=_LAST_HOMES))
         world.api.listeners.append(self._changed)
@@ -57,13 +48,11 @@ class AnswerChecks:
     def _changed(self, kind: Kind, key: str, _: Object | None) -> None:
         if kind is Kind.SHARE_MANAGER:
             self._note_home(key.removeprefix(f"{LONGHORN}/"))
-        elif kind is POD and key.startswith(_POD_PREFIX):
-            self._note_home(key.removeprefix(_POD_PREFIX))
+        elif kind is POD and key.startswith(SHARE_MANAGER):
+            self._note_home(key.removeprefix(SHARE_MANAGER))
 
     def _note_home(self, volume: str) -> None:
         """Note the node of the live pod, and the ownerID of an assigned share-manager, from now on; empty for none."""
-        if volume not in self.world.longhorn.volumes:
-            return
         pod, known = self.world.longhorn.pod(volume), self.world.longhorn.volumes[volume]
         live = pod if pod and "deletionTimestamp" not in pod["metadata"] else None
         now = self.world.engine.now
@@ -96,7 +85,7 @@ class AnswerChecks:
                 raise self.broken("target", f"a {title} pod has the requirements {_requirements(admitted.after)}")
             return
         vm = self.world.virt.vm_of(admitted.pod)
-        self.asked[vm.uid] = Asked(admitted.at, admitted.pod, admitted.replica.name)
+        self.asked[vm.uid] = admitted
         for node in decision.required if isinstance(decision, Pin) else ():
             if not any(self.was_home(volume, node) for volume in vm.volumes):
                 raise self.broken("evidence", f"{vm.name} must run on {node}, and no share-manager of it was there")

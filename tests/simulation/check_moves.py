@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from simulation.api_server import LONGHORN, POD, Object
+from simulation.api_server import POD, SHARE_MANAGER, Object
 from simulation.check_answers import Breaks
 from simulation.engine import DAY, HOUR, MINUTE
 from simulation.vm import VM, Migration
@@ -25,8 +25,6 @@ _WEEK_SECONDS: Final = 7 * DAY
 _AT_ONCE: Final = 2
 _LATE_SECONDS: Final = 10.0  # what a run takes to its last request, and the whole seconds of the API server's times
 _LEFT_ALONE: Final = ("busy", "changed")
-_TURN: Final = ("NotItsTurn",)
-_SHARE_MANAGER: Final = f"{LONGHORN}/share-manager-"
 _VIRT_LAUNCHER: Final = "vms/virt-launcher-"
 
 
@@ -48,8 +46,8 @@ class Apart:
     def _changed(self, kind: Kind, key: str, _: Object | None) -> None:
         if kind is Kind.VIRTUAL_MACHINE_INSTANCE:
             self._changed_vms.add(key.partition("/")[2])
-        elif kind is POD and key.startswith(_SHARE_MANAGER):
-            self._changed_vms.add(self.world.vm_of_volume[key.removeprefix(_SHARE_MANAGER)])
+        elif kind is POD and key.startswith(SHARE_MANAGER):
+            self._changed_vms.add(self.world.vm_of_volume[key.removeprefix(SHARE_MANAGER)])
         elif kind is POD and key.startswith(_VIRT_LAUNCHER):  # its name is virt-launcher-VM-SUFFIX
             self._changed_vms.add(key.removeprefix(_VIRT_LAUNCHER).rpartition("-")[0])
 
@@ -90,11 +88,11 @@ class MoveChecks:
             self._past.setdefault(migration.vm.uid, []).append(migration)
 
     def _promises(self, migration: Migration) -> None:
-        vm, now = migration.vm, self.world.engine.now
+        vm, now, longhorn = migration.vm, self.world.engine.now, self.world.longhorn
         self._budget()
         if vm.sick in _LEFT_ALONE or self.world.is_upgrading:
             raise self.broken("busy", f"{vm.name} is moved, and it is {vm.sick or 'there while KubeVirt is upgraded'}")
-        homes = {self._node(volume) for volume in vm.volumes}
+        homes = {longhorn.node_of(longhorn.volumes[volume]) for volume in vm.volumes}
         if migration.node not in homes:
             raise self.broken("home", f"{vm.name} is moved to {migration.node}, its share-managers are on {homes}")
         ready_since = self.world.nodes.states[migration.node].ready_since
@@ -139,7 +137,7 @@ class MoveChecks:
         for each in reports:
             vm = self.world.virt.vms[each.vm]
             code = each.message.partition(":")[0]
-            if code in _TURN and not vm.sick:
+            if code == "NotItsTurn" and not vm.sick:
                 blocked[vm.name] = self._blockers()
                 if blocked[vm.name] & self._blocked.get(vm.name, set()):
                     raise self.broken(
@@ -173,7 +171,3 @@ class MoveChecks:
         ours = [each for each in self.world.migrations.unfinished if each.by == "reunite" and each.created > old]
         if len(ours) > _AT_ONCE * self._processes:
             raise self.broken("budget", f"{len(ours)} migrations of reunite at once")
-
-    def _node(self, volume: str) -> str:
-        pod = self.world.longhorn.pod(volume)
-        return str(pod["spec"].get("nodeName") or "") if pod else ""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from simulation.admission import Admitted, Replica, required_nodes
+from simulation.admission import Admitted, required_nodes
 from simulation.engine import DAY, HOUR, MINUTE
 
 from webhook.core.view import Kind
@@ -45,16 +45,22 @@ def plan(world: World, until: float) -> None:
     rng = world.engine.rng("faults")
     world.webhook.lost_share = _LOST_SHARE
     for replica in world.replicas:
-        _plan_slow_watches(world, replica.watcher, rng, until)
-        _plan_deaths(world, rng, until, lambda seconds, replica=replica: kill(world, replica, seconds))
+        _plan_slow_watches(world, replica, rng, until)
+        _plan_deaths(world, rng, until, replica.die)
     for process in world.reuniting:
         process.lost_share = _LOST_REQUESTS_SHARE
-        _plan_deaths(world, rng, until, lambda seconds, process=process: process.die(seconds))
-    at = rng.expovariate(1 / _AWAY_EVERY_SECONDS)
-    while at < until:
-        seconds = rng.uniform(*_AWAY_SECONDS)
+        _plan_deaths(world, rng, until, process.die)
+    for at, seconds in _times(rng, until, _AWAY_EVERY_SECONDS, _AWAY_SECONDS):
         world.engine.at(at, lambda seconds=seconds: go_away(world, seconds))
-        at += seconds + rng.expovariate(1 / _AWAY_EVERY_SECONDS)
+
+
+def _times(rng: random.Random, until: float, every: float, lasts: tuple[float, float]) -> Iterator[tuple[float, float]]:
+    """Yield when a fault begins, and how long it lasts."""
+    at = rng.expovariate(1 / every)
+    while at < until:
+        seconds = rng.uniform(*lasts)
+        yield at, seconds
+        at += seconds + rng.expovariate(1 / every)
 
 
 def go_away(world: World, seconds: float) -> None:
@@ -62,15 +68,7 @@ def go_away(world: World, seconds: float) -> None:
     world.engine.trace(f"the API server is away for {seconds:.3f} s")
     world.api.away_until = world.engine.now + seconds
     for replica in world.replicas:
-        replica.watcher.disconnect()
-
-
-def kill(world: World, replica: Replica, seconds: float) -> None:
-    """A replica dies, and is back with empty caches."""
-    world.engine.trace(f"{replica.watcher.name} is down for {seconds:.3f} s")
-    replica.down_until = world.engine.now + seconds
-    replica.watcher.die()
-    world.engine.after(seconds, lambda: replica.watcher.restart())  # noqa: PLW0108 - a fault may replace it
+        replica.disconnect()
 
 
 def _plan_slow_watches(world: World, watcher: Watcher, rng: random.Random, until: float) -> None:
@@ -79,26 +77,15 @@ def _plan_slow_watches(world: World, watcher: Watcher, rng: random.Random, until
     def change(kind: Kind, seconds: float) -> None:
         watcher.late[kind] += seconds
 
-    for begins, ends in _slow_times(rng, until):
+    for at, lasts in _times(rng, until, _SLOW_EVERY_SECONDS, _SLOW_FOR_SECONDS):
         kind, seconds = rng.choice(_KINDS), rng.uniform(0.0, SLOWEST_WATCH_SECONDS - 0.1)
-        world.engine.at(begins, lambda kind=kind, seconds=seconds: change(kind, seconds))
-        world.engine.at(ends, lambda kind=kind, seconds=seconds: change(kind, -seconds))
-
-
-def _slow_times(rng: random.Random, until: float) -> Iterator[tuple[float, float]]:
-    at = rng.expovariate(1 / _SLOW_EVERY_SECONDS)
-    while at < until:
-        begins, at = at, at + rng.uniform(*_SLOW_FOR_SECONDS)
-        yield begins, at
-        at += rng.expovariate(1 / _SLOW_EVERY_SECONDS)
+        world.engine.at(at, lambda kind=kind, seconds=seconds: change(kind, seconds))
+        world.engine.at(at + lasts, lambda kind=kind, seconds=seconds: change(kind, -seconds))
 
 
 def _plan_deaths(world: World, rng: random.Random, until: float, die: Callable[[float], object]) -> None:
-    at = rng.expovariate(1 / _DEATH_EVERY_SECONDS)
-    while at < until:
-        seconds = rng.uniform(*_DOWN_SECONDS)
+    for at, seconds in _times(rng, until, _DEATH_EVERY_SECONDS, _DOWN_SECONDS):
         world.engine.at(at, lambda seconds=seconds: die(seconds))
-        at += seconds + rng.expovariate(1 / _DEATH_EVERY_SECONDS)
 
 
 def fail_pinned_nodes(world: World) -> None:

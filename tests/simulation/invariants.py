@@ -20,12 +20,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from simulation.admission import entry_title, required_nodes
+from simulation.admission import Admitted, entry_title, required_nodes
 from simulation.api_server import POD, Object, is_virt_launcher
-from simulation.check_answers import STALE_SECONDS, AnswerChecks, Asked, Breaks, CordonChecks, preferred_nodes
+from simulation.check_answers import STALE_SECONDS, AnswerChecks, Breaks, CordonChecks, preferred_nodes
 from simulation.check_moves import MoveChecks
 from simulation.faults import SLOWEST_WATCH_SECONDS
-from simulation.kube_scheduler import Requests, requests
+from simulation.kube_scheduler import requests
 
 from webhook.core.view import Kind
 
@@ -38,24 +38,13 @@ _LOOK_SECONDS: Final = 2.0
 
 
 class Broken(AssertionError):
-    """An invariant does not hold.
-
-    `invariant` is its name.
-    """
-
-    def __init__(self, text: str, invariant: str) -> None:
-        super().__init__(text)
-        self.invariant = invariant
-
-    def __reduce__(self) -> tuple[type[Broken], tuple[str, str]]:
-        """Let a process pool hand the error on."""
-        return Broken, (str(self), self.invariant)
+    """An invariant does not hold. The text begins with its name."""
 
 
 class NodeChecks:
     """Checks pods that wait."""
 
-    def __init__(self, world: World, broken: Breaks, asked: Mapping[str, Asked]) -> None:
+    def __init__(self, world: World, broken: Breaks, asked: Mapping[str, Admitted]) -> None:
         self.world = world
         self.broken = broken
         self._asked = asked
@@ -112,24 +101,19 @@ class NodeChecks:
             "stranded", f"{vm.name} waits for {sorted(nodes)}; since {since:.0f} it would fit on {others}"
         )
 
-    def _filled_unseen(self, node: str, pod: Object, asked: Asked) -> bool:
+    def _filled_unseen(self, node: str, pod: Object, asked: Admitted) -> bool:
         """Whether the pod would have room on the node without pods of which the replica could not know."""
-        state = self.world.scheduler.state(node)
+        state = self.world.scheduler.states[node]
         unseen = [requested for key, requested in state.pods.items() if self._unseen(key, node, asked)]
-        return state.fits(
-            Requests(
-                requests(pod).cpu - sum(each.cpu for each in unseen),
-                requests(pod).memory - sum(each.memory for each in unseen),
-            )
-        )
+        return requests(pod) - sum(unseen) <= state.free
 
-    def _unseen(self, key: str, node: str, asked: Asked) -> bool:
+    def _unseen(self, key: str, node: str, asked: Admitted) -> bool:
         """Whether a pod on the node came too late for the watch of the replica, and not by a term of this replica."""
         other = self.world.api.pod(key)
         if other is None or self._bound.get(key, 0.0) < asked.at - SLOWEST_WATCH_SECONDS or required_nodes(other):
             return False
         answer = self._asked.get(self.world.virt.vm_of(other).uid) if entry_title(other) == "virt-launcher" else None
-        return answer is None or answer.replica != asked.replica or node not in preferred_nodes(other)
+        return answer is None or answer.replica is not asked.replica or node not in preferred_nodes(other)
 
 
 class Invariants:
@@ -140,8 +124,10 @@ class Invariants:
         moves: the checks of migrations.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, replay: str) -> None:
+        """`replay`: the command that plays this world again."""
         self.world = world
+        self.replay = replay
         self.answers = AnswerChecks(world, self.broken)
         CordonChecks(world, self.broken)
         self.moves = MoveChecks(world, self.broken)
@@ -155,4 +141,4 @@ class Invariants:
     def broken(self, invariant: str, what: str) -> Broken:
         """Return the error, with the command that replays it exactly."""
         engine, trace = self.world.engine, "\n  ".join(self.world.engine.last_lines)
-        return Broken(f"{invariant}: {what}\nseed {engine.seed}: {self.world.replay}\n  {trace}", invariant)
+        return Broken(f"{invariant}: {what}\nseed {engine.seed}: {self.replay}\n  {trace}")

@@ -2,15 +2,16 @@
 
 Upstream: pkg/scheduler/schedule_one.go and the plugins of the default profile. The filters of NodeAffinity and
 TaintToleration come from the model of tests/support. NodeAffinity and InterPodAffinity outweigh NodeResourcesFit
-(LeastAllocated), which decides among equals.
+(LeastAllocated), which decides among equals. Of the resources memory alone is short here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
-from simulation.api_server import POD, ApiServer, Object, uid_of_vmi
+from simulation.admission import node_affinity
+from simulation.api_server import POD, ApiServer, Object, is_over, uid_of_vmi
 from simulation.engine import Engine
 from simulation.nodes import instance_manager_key
 from support.models import oracle
@@ -24,35 +25,17 @@ _FLUSH_SECONDS: Final = 30.0  # the same: unschedulable pods get another attempt
 _MEBI: Final = 1024**2
 
 
-class Requests(NamedTuple):
-    """What a pod requests: milli-CPU and bytes."""
-
-    cpu: int
-    memory: int
-
-
 class NodeState:
-    """What a node has, and what its pods request (noderesources/fit.go)."""
+    """What memory a node has, and what its pods request of it, in bytes (noderesources/fit.go)."""
 
     def __init__(self, node: Object) -> None:
-        allocatable = node["status"]["allocatable"]
-        self.has = Requests(int(allocatable["cpu"]) * 1000, int(allocatable["memory"].removesuffix("Gi")) * 1024**3)
-        self.pods: dict[str, Requests] = {}
-
-    @property
-    def requested(self) -> Requests:
-        """What all pods request."""
-        return Requests(sum(each.cpu for each in self.pods.values()), sum(each.memory for each in self.pods.values()))
-
-    def fits(self, wanted: Requests) -> bool:
-        """NodeResourcesFit, Filter."""
-        requested = self.requested
-        return requested.cpu + wanted.cpu <= self.has.cpu and requested.memory + wanted.memory <= self.has.memory
+        self.memory = int(node["status"]["allocatable"]["memory"].removesuffix("Gi")) * 1024**3
+        self.pods: dict[str, int] = {}
 
     @property
     def free(self) -> int:
         """The bytes of memory that no pod requests."""
-        return self.has.memory - self.requested.memory
+        return self.memory - sum(self.pods.values())
 
 
 class KubeScheduler:
@@ -60,34 +43,31 @@ class KubeScheduler:
 
     Attributes:
         waiting: the pods that fit nowhere, with the time since when.
+        states: what each node has, and what its pods request.
     """
 
     def __init__(self, engine: Engine, api: ApiServer) -> None:
         self.engine = engine
         self.api = api
         self.waiting: dict[str, float] = {}
-        self._states: dict[str, NodeState] = {}
+        self.states: dict[str, NodeState] = {}
         self._rng = engine.rng("kube-scheduler")
         self._free_at = 0.0
         self._assumed: set[str] = set()
         api.listeners.append(self._changed)
         engine.after(_FLUSH_SECONDS, self._flush)
 
-    def state(self, node: str) -> NodeState:
-        """Return what a node has, and what its pods request."""
-        return self._states[node]
-
     def _changed(self, kind: Kind, key: str, value: Object | None) -> None:
         if kind is Kind.NODE and value is not None:
-            self._states.setdefault(key, NodeState(value))
+            self.states.setdefault(key, NodeState(value))
             self._retry()
         if kind is not POD:
             return
-        if value is None or value["status"].get("phase") in ("Succeeded", "Failed"):
+        if value is None or is_over(value):
             self.waiting.pop(key, None)
             self._assumed.discard(key)
-            for state in self._states.values():
-                if state.pods.pop(key, None):
+            for state in self.states.values():
+                if state.pods.pop(key, None) is not None:
                     self._retry()
         elif not value["spec"].get("nodeName") and key not in self.waiting and key not in self._assumed:
             self._assumed.add(key)
@@ -118,7 +98,7 @@ class KubeScheduler:
         if node is None:
             self._refuse(key, pod)
             return
-        self._states[node].pods[key] = requests(pod)
+        self.states[node].pods[key] = requests(pod)
         self.waiting.pop(key, None)
         self.api.act(self._rng.uniform(*_BIND_SECONDS), lambda: self._bind(key, node))
 
@@ -133,7 +113,7 @@ class KubeScheduler:
         pod = self.api.pod(key)
         self._assumed.discard(key)
         if pod is None or "deletionTimestamp" in pod["metadata"]:
-            self._states[node].pods.pop(key, None)
+            self.states[node].pods.pop(key, None)
             return
         bound = {**pod, "spec": {**pod["spec"], "nodeName": node}}
         self.api.put(POD, {**bound, "status": {**pod["status"], "conditions": [self._condition("True")]}})
@@ -146,13 +126,14 @@ class KubeScheduler:
         feasible = self.feasible(pod)
         if len(feasible) <= 1:
             return feasible[0] if feasible else None
-        preferred, near, there = preferences(pod), near_weights(pod), self.api.objects[POD].keys()
+        preferred = node_affinity(pod).get("preferredDuringSchedulingIgnoredDuringExecution") or []
+        near, there = near_weights(pod), self.api.objects[POD].keys()
 
         def wish(name: str) -> int:
             is_near = instance_manager_key(name) in there
             return self._preference(preferred, name) + (near.get(name, 0) if is_near else 0)
 
-        scores = {name: (wish(name), self._states[name].free) for name in feasible}
+        scores = {name: (wish(name), self.states[name].free) for name in feasible}
         best = max(scores.values())
         return self._rng.choice([name for name, score in scores.items() if score == best])
 
@@ -163,28 +144,19 @@ class KubeScheduler:
     def fits(self, pod: Object, node: Object) -> bool:
         """Whether every filter lets the pod on the node."""
         name = node["metadata"]["name"]
-        if not self._states[name].fits(requests(pod)) or not oracle.admits(pod, node):
+        if requests(pod) > self.states[name].free or not oracle.admits(pod, node):
             return False
-        return not self._is_apart(pod) or name not in self._nodes_of_vm(pod)
-
-    def _is_apart(self, pod: Object) -> bool:
-        """Whether the pod must not run beside another one of its VM: the target of a migration."""
-        return "podAntiAffinity" in (pod["spec"].get("affinity") or {})
+        is_target = "podAntiAffinity" in (pod["spec"].get("affinity") or {})  # of a migration: not beside its source
+        return not is_target or name not in self._nodes_of_vm(pod)
 
     def _nodes_of_vm(self, pod: Object) -> set[str]:
         """Return the nodes of the other pods of the VM."""
-        pods = self.api.pods_of_vmi.get(uid_of_vmi(pod), {}).values()
-        return {each["spec"]["nodeName"] for each in pods if _is_there(each)}
+        pods = [each for each in self.api.objects[POD].values() if uid_of_vmi(each) == uid_of_vmi(pod)]
+        return {node for each in pods if (node := each["spec"].get("nodeName")) and not is_over(each)}
 
     def _preference(self, preferred: Iterable[Object], name: str) -> int:
         labels = self.api.objects[Kind.NODE][name]["metadata"]["labels"]
         return sum(each["weight"] for each in preferred if oracle.term_matches(each["preference"], labels, name))
-
-
-def preferences(pod: Object) -> list[Object]:
-    """Return the preferred terms of the pod's node affinity."""
-    node_affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
-    return node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []
 
 
 def near_weights(pod: Object) -> dict[str, int]:
@@ -196,12 +168,7 @@ def near_weights(pod: Object) -> dict[str, int]:
     return {each["longhorn.io/node"]: term["weight"] for each, term in named if "longhorn.io/node" in each}
 
 
-def _is_there(pod: Object) -> bool:
-    return bool(pod["spec"].get("nodeName")) and pod["status"].get("phase") not in ("Succeeded", "Failed")
-
-
-def requests(pod: Object) -> Requests:
-    """Return what the pod requests."""
+def requests(pod: Object) -> int:
+    """Return the bytes of memory that the pod requests."""
     wanted = pod["spec"]["containers"][0].get("resources", {}).get("requests", {})
-    cpu, memory = wanted.get("cpu", "0m"), wanted.get("memory", "0Mi")
-    return Requests(int(cpu.removesuffix("m")), int(memory.removesuffix("Mi")) * _MEBI)
+    return int(wanted.get("memory", "0Mi").removesuffix("Mi")) * _MEBI

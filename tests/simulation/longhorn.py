@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from simulation.admission import Creation
-from simulation.api_server import LONGHORN, POD, ApiServer, Object
+from simulation.api_server import POD, SHARE_MANAGER, ApiServer, Object
 from simulation.engine import Engine
 from simulation.nodes import Nodes
 from support.objects import builders
@@ -50,7 +50,7 @@ class Volume:
     @property
     def pod_key(self) -> str:
         """NAMESPACE/NAME of its pod."""
-        return f"{LONGHORN}/share-manager-{self.name}"
+        return SHARE_MANAGER + self.name
 
 
 class Longhorn:
@@ -98,22 +98,21 @@ class Longhorn:
 
     # Pods.
 
-    def evict(self, name: str) -> None:
+    def evict(self, volume: Volume) -> None:
         """A drain evicts the share-manager pod: it ends, and Longhorn makes another while a ticket is there."""
-        volume = self.volumes[name]
         self._end(volume, lambda: self._need(volume, self._rng.uniform(*RESYNC_SECONDS)))
 
     def node_died(self, node: str) -> None:
         """Fail over the share-managers of a dead node, by a manager on another one."""
         for volume in self.volumes.values():
-            if self._node_of(volume) == node:
+            if self.node_of(volume) == node:
                 seconds = self._rng.uniform(*_FAILOVER_SECONDS)
                 self.api.act(seconds, lambda volume=volume: self._fail_over(volume, node))
 
     def node_is_back(self, node: str) -> None:
         """The pods of a node that was off have failed; managers clean up and go on where a ticket is left."""
         for volume in self.volumes.values():
-            if self._node_of(volume) == node:
+            if self.node_of(volume) == node:
                 self.api.delete(POD, volume.pod_key)
                 self._set(volume, "error")
                 self._need(volume, self._rng.uniform(*RESYNC_SECONDS))
@@ -123,19 +122,19 @@ class Longhorn:
         cordoned = self.nodes.states[node].cordoned
         times = _LEAVE_OWNER_SECONDS if cordoned else _RETURN_OWNER_SECONDS
         for volume in self.volumes.values():
-            home = self._node_of(volume) or volume.owner
+            home = self.node_of(volume) or volume.owner
             if home == node:
                 self.api.act(self._rng.uniform(*times), lambda volume=volume: self._flip(volume, node))
 
     def _flip(self, volume: Volume, node: str) -> None:
         if not self.nodes.states[node].cordoned:
-            if self._node_of(volume) == node:
+            if self.node_of(volume) == node:
                 self._set(volume, volume.state, node)
         elif volume.owner == node and (others := self.nodes.usable(but=node)):
             self._set(volume, volume.state, self._rng.choice(others))
 
     def _fail_over(self, volume: Volume, node: str) -> None:
-        if self._node_of(volume) != node or self.nodes.states[node].alive or not self.nodes.usable(but=node):
+        if self.node_of(volume) != node or self.nodes.states[node].alive or not self.nodes.usable(but=node):
             return
         self.api.delete(POD, volume.pod_key)
         self._set(volume, "error")
@@ -179,9 +178,9 @@ class Longhorn:
         self.api.act(self._rng.uniform(*_END_SECONDS), gone)
 
     def _changed(self, kind: Kind, key: str, pod: Object | None) -> None:
-        if kind is not POD or pod is None or not key.startswith(f"{LONGHORN}/share-manager-"):
+        if kind is not POD or pod is None or not key.startswith(SHARE_MANAGER):
             return
-        volume = self.volumes[key.removeprefix(f"{LONGHORN}/share-manager-")]
+        volume = self.volumes[key.removeprefix(SHARE_MANAGER)]
         node = pod["spec"].get("nodeName")
         if node and pod["status"].get("phase") == "Pending":
             uid = pod["metadata"]["uid"]
@@ -197,7 +196,8 @@ class Longhorn:
             self.api.put(POD, {**pod, "status": {**pod["status"], "phase": "Running"}})
             self._set(volume, "running")
 
-    def _node_of(self, volume: Volume) -> str:
+    def node_of(self, volume: Volume) -> str:
+        """Return the node of the share-manager pod; empty for none."""
         pod = self.api.pod(volume.pod_key)
         return (pod["spec"].get("nodeName") or "") if pod else ""
 

@@ -62,10 +62,9 @@ class Migrations:
 
     def create(self, vm: VM, by: str, node: str = "", name: str = "") -> Migration | None:
         """Create a migration; None if virt-api or the API server refuses it."""
-        same_name = any(each.name == name for each in (*vm.finished, *self.unfinished))
         if vm.sick == "refused" and by == "reunite":
             return None
-        if not vm.running or self.api.away or vm.migration or (name and same_name):
+        if not vm.running or self.api.away or vm.migration:
             return None
         self.made += 1
         uid = f"migration-{self.made}"
@@ -79,10 +78,6 @@ class Migrations:
         self._note(migration)
         self.api.act(self._rng.uniform(*_SYNC_SECONDS), self._pump)
         return migration
-
-    def running(self) -> list[Migration]:
-        """Return the migrations that have a target pod, or are about to."""
-        return [each for each in self.unfinished if each.phase != "Pending"]
 
     def evacuate(self, node: str) -> bool:
         """Make a migration for each VM on a node that is drained; return whether no VM's pod is left there."""
@@ -108,7 +103,8 @@ class Migrations:
             key=lambda each: (-_QUEUE.get(each.priority, 0), each.created, each.name),
         )
         for each in pending:
-            running, source = self.running(), self.virt.node_of(each.vm)
+            running = [other for other in self.unfinished if other.phase != "Pending"]
+            source = self.virt.node_of(each.vm)
             leaving = sum(other.source == source for other in running)
             if self.engine.now < each.begins:
                 continue

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from simulation.api_server import LONGHORN, POD, ApiServer, Object
+from simulation.api_server import LONGHORN, POD, ApiServer, Object, is_over
 from simulation.engine import Engine, rfc3339
+from simulation.workload import MEMORY_GIB, NODES
 from support.objects import builders
 
 from webhook.core.view import Kind
@@ -45,11 +46,10 @@ class Nodes:
         cordon_changed: called with a node that was cordoned or uncordoned.
     """
 
-    def __init__(self, engine: Engine, api: ApiServer, names: list[str], allocatable: dict[str, str]) -> None:
+    def __init__(self, engine: Engine, api: ApiServer) -> None:
         self.engine = engine
         self.api = api
-        self.states = {name: NodeLife() for name in names}
-        self.allocatable = allocatable
+        self.states = {f"node-{index:02}": NodeLife() for index in range(NODES)}
         self.died: list[Callable[[str], object]] = []
         self.pods_lost: list[Callable[[str], object]] = []
         self.back: list[Callable[[str], object]] = []
@@ -111,7 +111,9 @@ class Nodes:
 
     def pods_on(self, name: str) -> list[tuple[str, Object]]:
         """Return the pods that are bound to the node and not finished, by their keys."""
-        return [(k, p) for k, p in self.api.objects[POD].items() if p["spec"].get("nodeName") == name and _lives(p)]
+        return [
+            (k, p) for k, p in self.api.objects[POD].items() if p["spec"].get("nodeName") == name and not is_over(p)
+        ]
 
     def _unready(self, name: str, death: int) -> None:
         if self._is_dead(name, death):
@@ -139,7 +141,7 @@ class Nodes:
             name,
             ready="True" if state.ready else "Unknown",
             cordoned=state.cordoned,
-            allocatable=self.allocatable,
+            allocatable={"cpu": "32", "memory": f"{MEMORY_GIB}Gi"},
             labels={"kubernetes.io/hostname": name},
         )
         (ready,) = (each for each in node["status"]["conditions"] if each["type"] == "Ready")
@@ -150,7 +152,3 @@ class Nodes:
 def instance_manager_key(node: str) -> str:
     """Return NAMESPACE/NAME of Longhorn's instance-manager pod on a node. Longhorn recreates it after a boot."""
     return f"{LONGHORN}/instance-manager-{node}"
-
-
-def _lives(pod: Object) -> bool:
-    return pod["status"].get("phase") not in ("Succeeded", "Failed")

@@ -38,14 +38,12 @@ class PlantedFault(NamedTuple):
     Attributes:
         fault: what it does to a world.
         breaks: the invariant that it breaks.
-        scene: what else happens in the cluster: a name of `faults.SCENES`.
         reunite: how many processes of the program run.
         seed: one that draws what shows it.
     """
 
     fault: Fault
     breaks: str
-    scene: str = ""
     reunite: int = 0
     seed: int = 1
 
@@ -55,7 +53,7 @@ def loses(kind: Kind, says: Callable[[dict[str, Any]], bool]) -> Fault:
 
     def break_it(world: World) -> None:
         for replica in world.replicas:
-            replica.watcher.lost = lambda each, event: each is kind and says(json.loads(event))
+            replica.lost = lambda each, event: each is kind and says(json.loads(event))
 
     return break_it
 
@@ -70,7 +68,7 @@ def views(type_: type[CallView]) -> Fault:
 
     def break_it(world: World) -> None:
         for replica in world.replicas:
-            replica.watcher.view_type = type_
+            replica.view_type = type_
 
     return break_it
 

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import convert
-from simulation.api_server import POD, VMS, Object
+from simulation.api_server import POD, VMS, Object, is_over
 from simulation.engine import EPOCH, MINUTE, rfc3339
-from simulation.vm import HOSTNAME, VM, Migration
+from simulation.vm import HOSTNAME, VM, Migration, instance_of
 from support.drivers.command_lines import values
 
 from webhook import cli
-from webhook.core.api.virtual_machine import VM_KIND
 from webhook.core.reunite.migration import ANNOTATION_EVACUATION, LABEL_REUNITE
 from webhook.core.view import Kind
 from webhook.objects import kinds
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 EVERY_SECONDS: Final = 10 * MINUTE  # the schedule of manifests/reunite.yaml
 _RUN_SECONDS: Final = (0.01, 5.0)  # from the first list to the first request
 _NO_ANSWER: Final = Written(Result.UNKNOWN, "no answer")
-_FINISHED: Final = ("Succeeded", "Failed")
 _STORED: Final = {
     POD: kinds.POD,
     Kind.PERSISTENT_VOLUME_CLAIM: kinds.PERSISTENT_VOLUME_CLAIM,
@@ -42,6 +40,7 @@ _STORED: Final = {
     Kind.SHARE_MANAGER: kinds.SHARE_MANAGER,
     Kind.NODE: kinds.NODE,
     Kind.LONGHORN_NODE: kinds.LONGHORN_NODE,
+    Kind.VIRTUAL_MACHINE: kinds.VIRTUAL_MACHINE,
 }
 SETTINGS: Final = values(cli.COMMANDS, "reunite", "--dry-run=none")
 
@@ -68,7 +67,6 @@ class Reuniting:
         self.edit: Callable[[Object], Object] = lambda migration: migration
         self._rng = world.engine.rng(name)
         self._lives = 0
-        self._converted: dict[tuple[Kind, str], tuple[str, Any]] = {}  # with the resourceVersion
         world.engine.after(self._rng.uniform(0.0, EVERY_SECONDS), self._turn)
 
     def die(self, seconds: float) -> None:
@@ -113,9 +111,9 @@ class Reuniting:
     def _read(self) -> Cluster:
         store = ObjectStore()
         for kind, resource in _STORED.items():
-            for key, value in self.world.api.objects[kind].items():
-                if kind is not POD or value["status"].get("phase") not in _FINISHED:
-                    store.add(resource, self._convert(kind, key, value, resource))
+            for value in self.world.api.objects[kind].values():
+                if kind is not POD or not is_over(value):
+                    _add(store, resource, value)
         status = {"phase": "Deploying" if self.world.is_upgrading else "Deployed", "observedKubeVirtVersion": "v1.9.0"}
         _add(store, kinds.KUBEVIRT, {"metadata": {"name": "kubevirt", "namespace": "kubevirt"}, "status": status})
         for vm in self.world.virt.vms.values():
@@ -123,40 +121,28 @@ class Reuniting:
                 _add(store, resource, value)
         return Cluster(store, longhorn_namespace="longhorn-system")
 
-    def _convert(self, kind: Kind, key: str, value: Object, resource: APIResource[Any]) -> Any:
-        version = value["metadata"]["resourceVersion"]
-        known = self._converted.get((kind, key))
-        if known is None or known[0] != version:
-            known = self._converted[kind, key] = version, convert(value, resource.type)
-        return known[1]
-
     def _objects(self, vm: VM) -> Iterator[tuple[APIResource[Any], Object]]:
-        claims = [{"name": each, "persistentVolumeClaim": {"claimName": f"{each}-claim"}} for each in vm.volumes]
-        meta = {"name": vm.name, "namespace": VMS}
-        template = {"spec": {"volumes": claims}}
-        yield kinds.VIRTUAL_MACHINE, {"metadata": meta, "spec": {"template": template, "runStrategy": "Always"}}
         if vm.pod:
-            owner = {"kind": VM_KIND, "name": vm.name}
-            started = rfc3339(int(vm.started))
-            meta = {**meta, "uid": vm.uid, "creationTimestamp": started, "ownerReferences": [owner]}
-            spec = {"volumes": claims, **({"nodeSelector": {"changed": "live"}} if vm.sick == "changed" else {})}
-            yield kinds.VIRTUAL_MACHINE_INSTANCE, {"metadata": meta, "spec": spec, "status": self._status(vm)}
+            instance = instance_of(vm, self.world.virt.node_of(vm))
+            instance["metadata"]["creationTimestamp"] = rfc3339(int(vm.started))
+            instance["spec"] |= {"nodeSelector": {"changed": "live"}} if vm.sick == "changed" else {}
+            yield kinds.VIRTUAL_MACHINE_INSTANCE, {**instance, "status": _status(vm, instance.get("status", {}))}
         for each in (*vm.finished, *([vm.migration] if vm.migration else [])):
             yield kinds.MIGRATION, self.edit(_seen(each))
 
-    def _status(self, vm: VM) -> Object:
-        status: Object = {"phase": "Running" if vm.running else "Scheduling"}
-        if node := self.world.virt.node_of(vm):
-            status["nodeName"] = node
-        if vm.evacuates:
-            status["evacuationNodeName"] = vm.evacuates
-        if vm.sick == "busy":
-            status["conditions"] = [{"type": "HotVCPUChange", "status": "True"}]
-        last = vm.last_migration
-        if last and last.created >= vm.started:  # whether it still exists or not
-            state = {"migrationUid": last.uid, "endTimestamp": rfc3339(int(last.ended))}
-            status["migrationState"] = state | ({"sourceNode": last.source} if last.source else {})
-        return status
+
+def _status(vm: VM, status: Object) -> Object:
+    """Return the status with what else KubeVirt writes into it."""
+    status["phase"] = "Running" if vm.running else "Scheduling"
+    if vm.evacuates:
+        status["evacuationNodeName"] = vm.evacuates
+    if vm.sick == "busy":
+        status["conditions"] = [{"type": "HotVCPUChange", "status": "True"}]
+    last = vm.last_migration
+    if last and last.created >= vm.started:  # whether it still exists or not
+        state = {"migrationUid": last.uid, "endTimestamp": rfc3339(int(last.ended))}
+        status["migrationState"] = state | ({"sourceNode": last.source} if last.source else {})
+    return status
 
 
 def _seen(migration: Migration) -> Object:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from simulation.admission import Creation
-from simulation.api_server import LONGHORN, POD, VMS, ApiServer, Object, is_virt_launcher, key_of
+from simulation.api_server import POD, SHARE_MANAGER, VMS, ApiServer, Object, is_virt_launcher, key_of
 from simulation.engine import Engine
 from simulation.longhorn import Longhorn
 from simulation.nodes import Nodes
@@ -25,7 +25,6 @@ _DETACH_SECONDS: Final = (0.5, 3.0)
 _BOOT_SECONDS: Final = (2.0, 6.0)  # volumes served to Running
 _SHUTDOWN_SECONDS: Final = (5.0, 30.0)
 _AGAIN_SECONDS: Final = (1.0, 10.0)  # a VMI that failed or ended, to the next one
-_SHARE_MANAGER: Final = f"{LONGHORN}/share-manager-"
 
 
 class VirtController:
@@ -153,8 +152,8 @@ class VirtController:
                 self._attaching.add(key)
                 vm = self.vm_of(pod)
                 self.api.act(self._rng.uniform(*_ATTACH_SECONDS), lambda: self._attach(vm, key, node))
-        elif key.startswith(_SHARE_MANAGER) and pod["status"]["phase"] == "Running":
-            volume = key.removeprefix(_SHARE_MANAGER)
+        elif key.startswith(SHARE_MANAGER) and pod["status"]["phase"] == "Running":
+            volume = key.removeprefix(SHARE_MANAGER)
             for waiting, vm in list(self._waiting.items()):
                 if volume in vm.volumes:
                     self._try(waiting, vm)

@@ -38,9 +38,10 @@ Drop = Callable[[Kind, bytes], bool]
 
 
 class Watcher:
-    """The caches of one process.
+    """The caches of one process: a replica of the webhook.
 
     Attributes:
+        down_until: the replica answers no call before this time.
         late: how late the watch of a kind is beside the usual delay, in seconds.
         lost: says of an event whether this process never gets it: a planted fault.
         view_type: the view of a call; another one is a planted fault.
@@ -52,13 +53,14 @@ class Watcher:
         self.engine = engine
         self.api = api
         self.late = dict.fromkeys(Kind, 0.0)
+        self.down_until = 0.0
         self.lost: Drop = lambda _kind, _event: False
         self.view_type = CallView
         self._rng = engine.rng(f"watcher {name}")
         self.caches = self._empty()
         self._queues: dict[Kind, deque[tuple[float, bytes]]] = {each.kind: deque() for each in _WATCHED}
         self._due: dict[Kind, float] = dict.fromkeys(self._queues, 0.0)
-        api.watches.append(self)
+        api.watches.append(self.changed)
         self.restart()
 
     def restart(self) -> None:
@@ -68,10 +70,13 @@ class Watcher:
             self._queues[kind].clear()
             self._list(kind, cache)
 
-    def die(self) -> None:
-        """Lose what was under way to this process."""
+    def die(self, seconds: float) -> None:
+        """Lose what was under way to this process, and be back with empty caches in so many seconds."""
+        self.engine.trace(f"{self.name} is down for {seconds:.3f} s")
+        self.down_until = self.engine.now + seconds
         for queue in self._queues.values():
             queue.clear()
+        self.engine.after(seconds, self.restart)
 
     def changed(self, kind: Kind, event: bytes) -> None:
         """Take in one event, to be fed after its delay."""
@@ -149,9 +154,11 @@ class Watcher:
         return Caches(RESOURCES.values(), in_pod=True, jitter=self._rng.random)
 
     def _list(self, kind: Kind, cache: ListWatch) -> None:
+        if self.caches[kind] is not cache:  # the process has died in the meantime
+            return
         now = self.engine.now
         if self.api.away or isinstance(cache.next(now), Wait):
-            self.engine.at(max(self.api.away_until, now + 1.0), lambda: self._list_again(kind, cache))
+            self.engine.at(max(self.api.away_until, now + 1.0), lambda: self._list(kind, cache))
             return
         cache.opened(200, None, now)
         for value in self.api.list(kind):
@@ -160,10 +167,6 @@ class Watcher:
         cache.ended(now)
         self._queues[kind].clear()
         self._reconnect(kind, cache)
-
-    def _list_again(self, kind: Kind, cache: ListWatch) -> None:
-        if self.caches[kind] is cache:  # else the process has died in the meantime
-            self._list(kind, cache)
 
     def _reconnect(self, kind: Kind, cache: ListWatch) -> None:
         if self.caches[kind] is not cache:

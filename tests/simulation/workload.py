@@ -1,4 +1,4 @@
-"""What users, guests and operators do in the simulated time, drawn from the seed: a Workload of two rough days.
+"""What users, guests and operators do in the simulated time, drawn from the seed: two rough days.
 
 In it happens as much as in months, on nodes with little to spare: the invariants are to be met by every case.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from itertools import cycle
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from simulation.engine import DAY, HOUR, MINUTE
 from simulation.vm import SICK, VM
@@ -31,6 +31,9 @@ _OFF_HOURS: Final = (0.01, 2.0)  # of a stopped VM
 _USER_MIGRATIONS: Final = 3  # of each VM in the whole time
 _NAMED_SHARE: Final = 0.3  # of the user migrations: those that name their target
 _MAINTENANCE_HOURS: Final = 0.5  # until a drained or cordoned node is uncordoned
+_DRAIN_EVERY_DAYS: Final = 0.3  # one node after the other
+_NODE_LOSSES_DAYS: Final = (0.6, 1.4)
+_POWER_CUT_DAY: Final = 1.0  # all nodes are off for half an hour
 _BALANCE_EVERY_DAYS: Final = 0.02  # a balancer evicts one VM from the node that has the most
 _NODE_OFF_HOURS: Final = 1.0
 _POWER_OFF_HOURS: Final = 0.5
@@ -38,28 +41,6 @@ _UPGRADE_DAYS: Final = (0.4, 1.2)  # when KubeVirt is upgraded, for two hours
 _EVICTION_RETRY_SECONDS: Final = 5.0  # kubectl drain asks again each 5 s
 _START_SECONDS: Final = 10 * MINUTE  # in which all VMs start for the first time
 _AGAIN_SECONDS: Final = 10 * MINUTE  # a user whose migration was refused tries again
-
-
-class Workload(NamedTuple):
-    """How long the cluster is looked at, and when something happens to nodes.
-
-    Attributes:
-        drain_every_days: one node after the other.
-        node_losses_days: when a node is lost.
-        power_cut_day: when all nodes are off for half an hour.
-    """
-
-    days: float = 2.0
-    drain_every_days: float = 0.3
-    node_losses_days: tuple[float, ...] = (0.6, 1.4)
-    power_cut_day: float = 1.0
-
-
-ROUGH: Final = Workload()
-WORKLOADS: Final = {
-    "rough": ROUGH,
-    "short": Workload(days=0.2, drain_every_days=0.05, node_losses_days=(0.08,), power_cut_day=0.14),
-}
 
 
 def vms(rng: random.Random) -> list[VM]:
@@ -83,9 +64,9 @@ def _drawn(rng: random.Random, share: float) -> list[int]:
     return rng.sample(range(VMS), round(VMS * share))
 
 
-def plan(world: World) -> None:
-    """Put everything that happens into the queue of the engine."""
-    rng, workload, until = world.engine.rng("workload"), world.workload, world.workload.days * DAY
+def plan(world: World, until: float) -> None:
+    """Put everything that happens up to this time into the queue of the engine."""
+    rng = world.engine.rng("workload")
     for vm in world.virt.vms.values():
         world.engine.at(rng.uniform(0, _START_SECONDS), lambda vm=vm: world.virt.start(vm))
         for _ in range(_USER_MIGRATIONS):
@@ -95,26 +76,26 @@ def plan(world: World) -> None:
         if not vm.always_on:
             _plan_restarts(world, vm, rng, until)
     nodes = list(world.nodes.states)
-    for at, name in zip(_each(workload.drain_every_days, workload, rng), cycle(nodes)):
+    for at, name in zip(_each(_DRAIN_EVERY_DAYS, until, rng), cycle(nodes)):
         world.engine.at(at, lambda name=name: drain(world, name))
-    for at in _each(_BALANCE_EVERY_DAYS, workload, rng):
+    for at in _each(_BALANCE_EVERY_DAYS, until, rng):
         world.engine.at(at, lambda: _balance(world))
-    for day in workload.node_losses_days:
-        at, name = day * DAY + rng.uniform(-6, 6) * HOUR * workload.drain_every_days, rng.choice(nodes)
+    for day in _NODE_LOSSES_DAYS:
+        at, name = day * DAY + rng.uniform(-6, 6) * HOUR * _DRAIN_EVERY_DAYS, rng.choice(nodes)
         world.engine.at(at, lambda name=name: world.nodes.die(name))
         world.engine.at(at + _NODE_OFF_HOURS * HOUR, lambda name=name: world.nodes.revive(name))
     for day in _UPGRADE_DAYS:
         world.engine.at(day * DAY, lambda: world.upgrade(until=world.engine.now + 2 * HOUR))
-    at = workload.power_cut_day * DAY + rng.uniform(-2, 2) * HOUR
+    at = _POWER_CUT_DAY * DAY + rng.uniform(-2, 2) * HOUR
     for name in nodes:
         world.engine.at(at, lambda name=name: world.nodes.die(name, fenced=False))
         world.engine.at(at + _POWER_OFF_HOURS * HOUR, lambda name=name: world.nodes.revive(name))
 
 
-def _each(days: float, workload: Workload, rng: random.Random) -> Iterator[float]:
+def _each(days: float, until: float, rng: random.Random) -> Iterator[float]:
     """Yield the times of what happens each so many days, some earlier and some later."""
     at = 0.5 * days
-    while at < workload.days:
+    while at * DAY < until:
         yield at * DAY + rng.uniform(-4, 4) * HOUR * days / 3.0
         at += days
 
@@ -143,9 +124,8 @@ def drain(world: World, node: str) -> None:
         world.engine.after(HOUR, lambda: drain(world, node))
         return
     world.nodes.cordon(node, cordoned=True)
-    for volume in world.longhorn.volumes:
-        pod = world.longhorn.pod(volume)
-        if pod and pod["spec"].get("nodeName") == node:
+    for volume in world.longhorn.volumes.values():
+        if world.longhorn.node_of(volume) == node:
             world.longhorn.evict(volume)
     _evict_vms(world, node, world.engine.now + 2 * HOUR)
 

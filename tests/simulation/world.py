@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from simulation import faults, workload
-from simulation.admission import Creation, Replica, Replicas
+from simulation.admission import Creation, Replicas
 from simulation.api_server import POD, VMS, ApiServer
 from simulation.engine import DAY, Engine
 from simulation.kube_scheduler import KubeScheduler
@@ -16,34 +16,30 @@ from simulation.nodes import Nodes
 from simulation.reuniting import Reuniting
 from simulation.virt_controller import VirtController
 from simulation.watcher import Watcher
-from simulation.workload import MEMORY_GIB, NODES, ROUGH, Workload
 from support.objects import builders
+from support.objects.builders_pods import pod
 
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.view import Kind
 
-_REPLICAS: Final = 2
+_REPLICAS: Final = 2  # of the webhook: its caches count them by their pods
+_NAMESPACE: Final = "kubevirt-coschedule"
 
 
 class World:
     """Everything of one run.
 
     Attributes:
-        planted: plants a fault before the first event.
-        replay: the command that plays this world again. A Run knows it.
+        vm_of_volume: the name of the VM of each volume.
     """
 
-    def __init__(self, seed: int, of: Workload = ROUGH, *, reunite: int = 0) -> None:
+    def __init__(self, seed: int, reunite: int) -> None:
         """`reunite`: how many processes of the program run."""
-        self.workload = of
         self.engine = engine = Engine(seed)
         self.api = api = ApiServer(engine)
-        self.planted: Callable[[World], object] = lambda _: None
-        self.replay = "no command plays this world: a test has made it"
         self._upgrading_until = 0.0
         self.scheduler = KubeScheduler(engine, api)
-        names = [f"node-{index:02}" for index in range(NODES)]
-        self.nodes = Nodes(engine, api, names, {"cpu": "32", "memory": f"{MEMORY_GIB}Gi"})
+        self.nodes = Nodes(engine, api)
         self.creation = Creation(engine, api, lambda pod: pod)
         self.longhorn = Longhorn(engine, api, self.nodes, self.creation)
         self.virt = VirtController(engine, api, self.nodes, self.longhorn, self.creation)
@@ -53,7 +49,7 @@ class World:
         self.nodes.cordon_changed.append(self.longhorn.cordon_changed)
         self.vm_of_volume: dict[str, str] = {}
         self._populate()
-        self.replicas = [Replica(Watcher(f"replica {index}", engine, api)) for index in range(_REPLICAS)]
+        self.replicas = [Watcher(f"replica {index}", engine, api) for index in range(_REPLICAS)]
         self.webhook = Replicas(engine, self.replicas)
         self.creation.webhook = self.webhook
         self.reuniting = [Reuniting(self, f"reunite {number}") for number in range(reunite)]
@@ -67,12 +63,13 @@ class World:
         """Upgrade KubeVirt until this time."""
         self._upgrading_until = until
 
-    def play(self) -> None:
-        """Play the workload to its end."""
-        until = self.workload.days * DAY
-        workload.plan(self)
+    def play(self, days: float, planted: Iterable[Callable[[World], object]]) -> None:
+        """Play so many days, with what is planted before the first event."""
+        until = days * DAY
+        workload.plan(self, until)
         faults.plan(self, until)
-        self.planted(self)
+        for fault in planted:
+            fault(self)
         self.engine.run(until)
 
     def _populate(self) -> None:
@@ -89,16 +86,5 @@ class World:
                 self.api.put(Kind.PERSISTENT_VOLUME, builders.persistent_volume(volume, claim=claim, namespace=VMS))
                 self.longhorn.add(volume)
         for index in range(_REPLICAS):
-            self.api.put(POD, _webhook_pod(index))
-
-
-def _webhook_pod(index: int) -> dict[str, object]:
-    """A pod of the webhook itself: its caches count the replicas by these pods."""
-    namespace = "kubevirt-coschedule"
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": f"{namespace}-{index}", "namespace": namespace, "labels": dict(REPLICA_LABELS)},
-        "spec": {"nodeName": f"node-{index:02}", "containers": [{"name": "webhook"}]},
-        "status": {"phase": "Running"},
-    }
+            webhook = pod(f"{_NAMESPACE}-{index}", node=f"node-{index:02}", namespace=_NAMESPACE, labels=REPLICA_LABELS)
+            self.api.put(POD, webhook)
