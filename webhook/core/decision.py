@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.evidence.vm_facts import Finding
+from webhook.core.evidence.facts import Finding
 from webhook.core.opt_in import Mode, OptedInBy
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why, shortened
 from webhook.core.scheduler.pod_requests import Usage

@@ -23,7 +23,7 @@ from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave
 from webhook.core.evidence import consumers, share_managers
-from webhook.core.evidence.vm_facts import Finding
+from webhook.core.evidence.facts import Finding
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe.vm_item import VMItem, vm_item
 from webhook.core.observe.vm_state import vm_status_of
@@ -37,7 +37,6 @@ from webhook.explain.subjects import PodRequest
 from webhook.invocation import Invocation
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument, field_at
-from webhook.objects.judged import WebhookSettings
 from webhook.objects.kinds import (
     CONFIG_MAP,
     CSI_NODE,
@@ -49,6 +48,7 @@ from webhook.objects.kinds import (
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
 )
+from webhook.objects.unread import WebhookSettings
 
 _T = TypeVar("_T")
 _AS_CREATED: Final = (

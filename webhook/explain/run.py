@@ -34,9 +34,9 @@ from webhook.explain.text import render_explanation
 from webhook.invocation import Invocation
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument, Document
-from webhook.objects.judged import webhook_settings
 from webhook.objects.kinds import POD, VIRT_LAUNCHER_POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
 from webhook.objects.kubevirt import AnyVM
+from webhook.objects.unread import webhook_settings
 from webhook.objects.vm_rows import pods_of_vms, vm_row
 from webhook.settings import ExplainSettings, opt_in_all_unknown
 from webhook.terminal import to_json

@@ -22,8 +22,8 @@ from webhook.core.reunite.waits import unix_seconds
 from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
 from webhook.objects.cluster import Cluster
-from webhook.objects.judged import require_pods, require_share_managers
 from webhook.objects.kinds import EVENT, MIGRATION, VIRTUAL_MACHINE_INSTANCE, APIResource
+from webhook.objects.unread import require_pods, require_share_managers
 from webhook.objects.vm_rows import asking, vm_rows
 from webhook.reunite import reports
 from webhook.reunite.facts import first_unread, hostname_of, is_terminating, parts, situation_of, why_not_home

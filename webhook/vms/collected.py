@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from msgspec import Struct
 
 from webhook.objects.cluster import Cluster
-from webhook.objects.judged import (
+from webhook.objects.unread import (
     WebhookSettings,
     of_other_versions,
     old_share_managers,

@@ -17,7 +17,7 @@ from webhook.explain.subjects import PodRequest
 from webhook.invocation import AS_STARTED
 from webhook.kube.live_cluster import LiveCluster
 from webhook.objects.documents import BadDocument
-from webhook.objects.judged import WebhookSettings
+from webhook.objects.unread import WebhookSettings
 
 
 def test_the_patch_leads_from_before_to_after() -> None:

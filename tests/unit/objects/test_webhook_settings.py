@@ -13,7 +13,7 @@ from webhook.objects.cluster import Cluster
 from webhook.objects.documents import Document
 from webhook.objects.files import read_objects
 from webhook.objects.installed import ServeContainer
-from webhook.objects.judged import WebhookSettings, webhook_settings
+from webhook.objects.unread import WebhookSettings, webhook_settings
 
 Object = dict[str, Any]
 LABELS = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}

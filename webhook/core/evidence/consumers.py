@@ -21,9 +21,9 @@ from webhook.core.api.affinity import is_node_name, only_node
 from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod, uses
-from webhook.core.evidence import vm_facts
+from webhook.core.evidence import facts
+from webhook.core.evidence.facts import ClaimUse, Finding
 from webhook.core.evidence.share_managers import find_share_managers
-from webhook.core.evidence.vm_facts import ClaimUse, Finding
 from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, NoObject, Ref
@@ -134,7 +134,7 @@ class _Search(Struct, frozen=True):
 
     def _running(self, vms: Sequence[_VM]) -> _VM:
         """Return the one of a VM's pods in which the VM runs, or will run."""
-        pod = vm_facts.running_pod([vm.pod for vm in vms], vms[0].key.namespace, self.view)
+        pod = facts.running_pod([vm.pod for vm in vms], vms[0].key.namespace, self.view)
         return next(vm for vm in vms if vm.pod is pod)
 
     def _finding(self, vm: _VM) -> Finding:

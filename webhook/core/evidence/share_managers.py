@@ -17,8 +17,8 @@ from webhook.core.api.longhorn import ASSIGNED_STATES, LABEL_LONGHORN_COMPONENT,
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume, PersistentVolumeClaim
-from webhook.core.evidence import vm_facts
-from webhook.core.evidence.vm_facts import Finding
+from webhook.core.evidence import facts
+from webhook.core.evidence.facts import Finding
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.node_rules import ClaimVolume
 from webhook.core.view import ClusterView, NoObject, Ref
@@ -38,7 +38,7 @@ _LIVE_PHASES: Final = ("Pending", "Running")
 
 def find_share_managers(pod: Pod, namespace: str, view: ClusterView) -> list[Finding]:
     """Return one finding for each claim of the pod and each hotpluggable claim of its VM, ephemeral volumes last."""
-    vm = vm_facts.vm_as_described(pod, namespace, view)
+    vm = facts.vm_as_described(pod, namespace, view)
     followed: dict[str, Finding] = {}
     ephemeral: list[Finding] = []
     vm_state_claims: set[str] = set()
@@ -56,7 +56,7 @@ def find_share_managers(pod: Pod, namespace: str, view: ClusterView) -> list[Fin
     for claim in vm.hotpluggable_claims:
         if claim not in followed:
             followed[claim] = replace(_follow(claim, namespace, view), in_pod=False)
-    return [*vm_facts.with_uses(followed.values(), vm_state_claims, vm, namespace, view), *ephemeral]
+    return [*facts.with_uses(followed.values(), vm_state_claims, vm, namespace, view), *ephemeral]
 
 
 def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:

@@ -21,7 +21,7 @@ from webhook.core.api import kubevirt
 from webhook.core.api.affinity import is_node_name
 from webhook.core.api.meta import UID_MAX_CHARS, ObjectMeta
 from webhook.core.decision import Decision, Leave, decision_sentence
-from webhook.core.evidence.vm_facts import Finding
+from webhook.core.evidence.facts import Finding
 from webhook.core.opt_in import Mode, opts_in
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, shortened
 

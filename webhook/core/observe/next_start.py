@@ -20,8 +20,8 @@ from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec
 from webhook.core.api.virtual_machine import VMClaim
 from webhook.core.causes import short_cause
 from webhook.core.decision import evidence_for
-from webhook.core.evidence import share_managers, vm_facts
-from webhook.core.evidence.vm_facts import ClaimUse, Finding
+from webhook.core.evidence import facts, share_managers
+from webhook.core.evidence.facts import ClaimUse, Finding
 from webhook.core.observe.remedy import why_no_vm_starts
 from webhook.core.observe.vm_volumes import volumes_of
 from webhook.core.placement.virt_launcher import no_share_manager, rank_share_managers
@@ -120,8 +120,8 @@ def next_start_of(pod: Pod, view: ClusterView, checks: Sequence[str] = ()) -> Ne
 
 def _why_failing(pod: Pod, view: ClusterView) -> Why | None:
     """Return that the VM has failed to start several times: the webhook then asks for no node."""
-    failing, _ = vm_facts.start_failures(pod, pod.metadata.namespace or "", view)
-    return failing if failing and vm_facts.fails_again(failing) else None
+    failing, _ = facts.start_failures(pod, pod.metadata.namespace or "", view)
+    return failing if failing and facts.fails_again(failing) else None
 
 
 def _alone(findings: Sequence[Finding]) -> bool | None:

@@ -12,8 +12,8 @@ from typing import Final
 from webhook.core.api import kubevirt
 from webhook.core.api.affinity import named_nodes
 from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
-from webhook.core.evidence import vm_facts
-from webhook.core.evidence.vm_facts import ClaimUse
+from webhook.core.evidence import facts
+from webhook.core.evidence.facts import ClaimUse
 from webhook.core.observe.past_decision import Decided, past_decision
 from webhook.core.observe.remedy import with_remedy
 from webhook.core.observe.vm_status import State, VMStatus
@@ -44,7 +44,7 @@ def vm_status_of(
     unfinished = [pod for pod in pods if not kubevirt.is_finished(pod)]
     if not unfinished:
         return None
-    pod = vm_facts.running_pod(unfinished, unfinished[0].metadata.namespace or "", view)
+    pod = facts.running_pod(unfinished, unfinished[0].metadata.namespace or "", view)
     found = opt_in_of(pod, pod.metadata.namespace or "", view, policy)
     if not (even_unasked or isinstance(found, OptIn)):
         return None

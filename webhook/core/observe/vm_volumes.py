@@ -17,7 +17,7 @@ from webhook.core.api.longhorn import SHARE_MANAGER_NODE_SELECTOR
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.evidence import share_managers
-from webhook.core.evidence.vm_facts import ClaimUse, Finding
+from webhook.core.evidence.facts import ClaimUse, Finding
 from webhook.core.observe.past_decision import Decided, PastDecision
 from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, NoObject

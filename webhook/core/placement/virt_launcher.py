@@ -14,8 +14,8 @@ from webhook.core.api import kubevirt
 from webhook.core.api.affinity import MAX_TERMS, most_nodes
 from webhook.core.api.pod import DEFAULT_SCHEDULER, Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, rank, weigh
-from webhook.core.evidence import share_managers, vm_facts
-from webhook.core.evidence.vm_facts import ClaimUse, Finding
+from webhook.core.evidence import facts, share_managers
+from webhook.core.evidence.facts import ClaimUse, Finding
 from webhook.core.opt_in import Mode, OptedInBy, OptIn, Policy, opt_in_of_new
 from webhook.core.placement import feasibility, replica_share, shortlist
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why
@@ -47,8 +47,8 @@ def _place(pod: Pod, namespace: str, opt_in: OptIn, view: ClusterView, *, allowe
     preferable = {node_fit.node: ranked[node_fit.node] for node_fit in node_fits if node_fit.preferable}
     if view.missing or not preferable:
         return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
-    failing, unknown = vm_facts.start_failures(pod, namespace, view)
-    if failing and vm_facts.fails_again(failing):
+    failing, unknown = facts.start_failures(pod, namespace, view)
+    if failing and facts.fails_again(failing):
         # The preference may be what keeps the VM from starting: in a small cluster weight 100 always wins.
         return Leave(why=failing, opted_in=True, findings=findings, node_fits=node_fits)
     required = failing or _required(cycle, opt_in, findings, node_fits, view.staleness() or unknown)

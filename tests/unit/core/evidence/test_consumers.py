@@ -9,7 +9,7 @@ from support.objects.builders import persistent_volume, persistent_volume_claim,
 from webhook.core import refs
 from webhook.core.api.meta import NamespacedName
 from webhook.core.evidence.consumers import find_vms
-from webhook.core.evidence.vm_facts import Finding
+from webhook.core.evidence.facts import Finding
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref

@@ -13,8 +13,8 @@ from support.objects.builders import (
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
+from webhook.core.evidence.facts import Finding
 from webhook.core.evidence.share_managers import find_share_managers
-from webhook.core.evidence.vm_facts import Finding
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 

@@ -15,7 +15,7 @@ from support.objects.patches import for_decision
 
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, Pin, Steer, WeightedNode
-from webhook.core.evidence.vm_facts import Finding
+from webhook.core.evidence.facts import Finding
 from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
 from webhook.core.reasons import Reason
 

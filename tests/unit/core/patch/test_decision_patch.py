@@ -11,7 +11,7 @@ from support.objects.patches import for_decision
 
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Pin, WeightedNode, decision_sentence
-from webhook.core.evidence.vm_facts import Finding
+from webhook.core.evidence.facts import Finding
 from webhook.core.patch.affinity_patch import pinned, reverted
 from webhook.core.reasons import Reason
 

@@ -12,7 +12,7 @@ from support.objects.builders import SHARE_MANAGER_UID, on_node, share_manager_p
 from webhook.core.api.longhorn import near
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin, Steer, WeightedNode
-from webhook.core.evidence.vm_facts import Finding
+from webhook.core.evidence.facts import Finding
 from webhook.core.reasons import Reason
 
 KEY: Final = "descheduler.alpha.kubernetes.io/prefer-no-eviction"

@@ -13,7 +13,7 @@ from support.objects.builders_kubevirt import virtual_machine, virtual_machine_i
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.evidence.vm_facts import ClaimUse, Finding, start_failures, vm_as_described, with_uses
+from webhook.core.evidence.facts import ClaimUse, Finding, start_failures, vm_as_described, with_uses
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 
