@@ -133,8 +133,8 @@ class Acts:
     def _lose(self, event: Event) -> Done:
         """A node goes down, and somebody fences it: its pods are deleted by force.
 
-        This includes the pods that kube-scheduler bound there before it saw the taint, and those that are over: for
-        virt-controller a finished pod of the same instance is the VM's pod, if none is newer on its node.
+        This includes the pods that kube-scheduler bound there before it saw the taint. It includes those that are over,
+        too: without a newer pod on the node, virt-controller takes a finished one for the VM's (CurrentVMIPod).
         """
         self._nodes.lose(event.target)
 
