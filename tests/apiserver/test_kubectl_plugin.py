@@ -60,7 +60,7 @@ def test_the_help_says_what_the_user_types(kubectl: Run) -> None:
     """In the usage, in the examples, and where a mistake is reported."""
     told = kubectl("coschedule", "status", "--help")
     assert told.stdout.startswith("Usage: kubectl coschedule status [OPTIONS] [VM ...]")
-    assert "\n    kubectl coschedule status -n prod-vms\n" in told.stdout
+    assert "\n    kubectl coschedule status -A -o wide\n" in told.stdout
     assert "kubevirt-coschedule" not in told.stdout
     told = kubectl("coschedule", "statsu")
     assert (told.returncode, told.stdout) == (2, "")

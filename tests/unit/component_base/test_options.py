@@ -9,7 +9,7 @@ import click
 import pytest
 
 from webhook.component_base import command_line
-from webhook.component_base.options import ADDRESS, NAME, ON_OR_OFF, SECONDS, Address, argument, option
+from webhook.component_base.options import ADDRESS, NAME, ON_OR_OFF, SECONDS, Address, Parsed, argument, option
 
 READ: Final = {
     ADDRESS: {
@@ -30,8 +30,13 @@ REFUSED: Final = {
 }
 
 
+def _id(value: object) -> str:
+    """The name of a row: the same in each process that collects the tests."""
+    return value.name if isinstance(value, Parsed) else ascii(value)
+
+
 @pytest.mark.parametrize(
-    ("kind", "text", "value"), [(kind, *row) for kind, rows in READ.items() for row in rows.items()], ids=ascii
+    ("kind", "text", "value"), [(kind, *row) for kind, rows in READ.items() for row in rows.items()], ids=_id
 )
 def test_a_text_is_read(kind: click.ParamType[Any], text: str, value: object) -> None:
     """An address is shown as it is written."""
@@ -39,9 +44,7 @@ def test_a_text_is_read(kind: click.ParamType[Any], text: str, value: object) ->
     assert kind is not ADDRESS or str(value) == text
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"), [(kind, text) for kind, texts in REFUSED.items() for text in texts], ids=ascii
-)
+@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in REFUSED.items() for text in texts], ids=_id)
 def test_another_text_is_refused(kind: click.ParamType[Any], text: str) -> None:
     """With what was got, and what was expected."""
     with pytest.raises(click.BadParameter) as refused:
