@@ -33,9 +33,15 @@ class NodeStatus(ApiType):
     conditions: list[Condition] | None = None
 
     @property
+    def ready_condition(self) -> Condition | None:
+        """The condition Ready, the first of several (pkg/controller/util/node, GetNodeCondition); None without one."""
+        return next((each for each in self.conditions or () if each.type == "Ready"), None)
+
+    @property
     def ready(self) -> bool:
         """Whether the condition Ready is True; a node without the condition is not ready."""
-        return any(each.type == "Ready" and each.status == "True" for each in self.conditions or ())
+        found = self.ready_condition
+        return found is not None and found.status == "True"
 
 
 class Node(ApiType):
@@ -53,10 +59,8 @@ class Node(ApiType):
     @property
     def ready_since(self) -> str | None:
         """When the node became Ready (RFC 3339); None if it is not, or if its condition does not say it."""
-        conditions = (self.status.conditions if self.status else None) or ()
-        return next(
-            (each.last_transition_time for each in conditions if each.type == "Ready" and each.status == "True"), None
-        )
+        found = self.status.ready_condition if self.status and self.status.ready else None
+        return found.last_transition_time if found else None
 
     @property
     def from_karpenter(self) -> bool:

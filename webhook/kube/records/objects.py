@@ -195,11 +195,13 @@ def node(wire: Node) -> Node:
     """Return a node with all of its labels, its spec, what it has for pods, and its condition Ready without a time."""
     meta, status = wire.metadata, wire.status or NodeStatus()
     labels = {intern(key): intern(value) for key, value in (meta.labels or {}).items()}
-    ready = [Condition(type=_READY, status=each.status) for each in status.conditions or () if each.type == _READY]
+    ready = status.ready_condition
     return Node(
         metadata=_named(meta, labels=labels, deletion_timestamp=meta.deletion_timestamp),
         spec=wire.spec,
-        status=NodeStatus(conditions=ready[:1], allocatable=status.allocatable),
+        status=NodeStatus(
+            conditions=[Condition(type=_READY, status=ready.status)] if ready else [], allocatable=status.allocatable
+        ),
     )
 
 
