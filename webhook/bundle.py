@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from webhook.component_base.errors import UserError
 from webhook.component_base.start import interrupts_raised
 from webhook.core.api.container import Container
-from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER, SHARE_MANAGER_NODE_SELECTOR
+from webhook.core.api.longhorn import VOLUME_ATTRIBUTES, is_share_manager
 from webhook.core.api.meta import Namespace, ObjectMeta
 from webhook.core.api.pod import POD_SCHEDULED, Pod
 from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume, PersistentVolumeSpec
@@ -141,7 +141,6 @@ _ANNOTATIONS: Final = (
 _ONLY_PRESENT: Final = "hooks.kubevirt.io/hookSidecars"  # images and arguments of containers
 _WITHOUT_VALUE: Final = "left out"
 _OPTIONS: Final = ("--volume", "--data-engine")  # of a share-manager's container
-_ATTRIBUTES: Final = ("migratable", "dataEngine", "dataLocality", "encrypted", SHARE_MANAGER_NODE_SELECTOR)
 _CONDITIONS: Final = (LIVE_MIGRATABLE, PAUSED, *CHANGES)
 
 
@@ -160,7 +159,7 @@ def _narrowed(found: Any) -> Any:
                 found, metadata=replace(found.metadata, labels=_only(found.metadata.labels, (LABEL_CO_SCHEDULE,)))
             )
         case PersistentVolume(spec=PersistentVolumeSpec(csi=CSIPersistentVolumeSource() as csi) as spec):
-            csi = replace(csi, volume_attributes=_only(csi.volume_attributes, _ATTRIBUTES))
+            csi = replace(csi, volume_attributes=_only(csi.volume_attributes, VOLUME_ATTRIBUTES))
             return replace(found, spec=replace(spec, csi=csi))
         case Setting():
             return found if found.metadata.name == LONGHORN_VERSION else None
@@ -185,7 +184,7 @@ def _with_template(found: Any) -> Any:
 
 def _pod(pod: Pod) -> Pod:
     spec, status = pod.spec, pod.status
-    served = pod.metadata.label(LABEL_LONGHORN_COMPONENT) == SHARE_MANAGER
+    served = is_share_manager(pod.metadata)
     spec = replace(
         spec,
         containers=[_container(each, served=served) for each in spec.containers or ()],

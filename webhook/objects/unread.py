@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from webhook.component_base.errors import UserError
 from webhook.core.api import kubevirt
-from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VERSION
-from webhook.core.api.longhorn import SHARE_MANAGER as COMPONENT
+from webhook.core.api.longhorn import LONGHORN_API_VERSION, is_share_manager
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_state import is_running_unknown
 from webhook.core.opt_in import Policy, opt_in_all_of
@@ -96,16 +95,13 @@ def old_share_managers(cluster: Cluster) -> list[str]:
     """
     namespace = cluster.longhorn_namespace
     pods = (pod for key, pod in cluster.objects.of(POD).items() if key.namespace == namespace)
-    images = [image for pod in pods if _is_share_manager(pod) for image in [_image(pod)] if image]
+    serving = (pod for pod in pods if is_share_manager(pod.metadata) and not kubevirt.is_finished(pod))
+    images = [image for pod in serving if (image := _image(pod))]
     old = [image for image in images if _is_old(image.rpartition(":")[2])]
     if old:
         return [f"share-managers with an old image: {len(old)} ({min(old)}). They {_DANGER}"]
     version = cluster.objects.get(SETTING, LONGHORN_VERSION, namespace) if not images else None
     return [f"share-managers of Longhorn {version.value} {_DANGER}"] if version and _is_old(version.value) else []
-
-
-def _is_share_manager(pod: Pod) -> bool:
-    return pod.metadata.label(LABEL_LONGHORN_COMPONENT) == COMPONENT and not kubevirt.is_finished(pod)
 
 
 def _image(pod: Pod) -> str:

@@ -16,20 +16,14 @@ NODES: Final = ("node-a", "node-b", "node-c")
 _VOLUME: Final = "pvc-disk"
 
 
-def shelf() -> list[Object]:
-    """What Kubernetes needs for the VM's claim: nodes, the claim and its volume; and an object of each other kind."""
+def _shelf() -> list[Object]:
+    """What the VM's claim needs, except the share-manager and its pod; and an object of each other kind."""
     return [
         *map(builders.node, NODES),
         *map(_csi_node, NODES),
         builders.persistent_volume_claim(CLAIM, volume_name="pv-disk"),
         builders.persistent_volume("pv-disk", claim=CLAIM, handle=_VOLUME),
         builders.cluster_autoscaler_status(),
-    ]
-
-
-def custom() -> list[Object]:
-    """Longhorn's objects that the VM needs, except the share-manager and its pod; and another VM, of each kind."""
-    return [
         *map(builders.longhorn_node, NODES),
         virtual_machine("another", ()),
         virtual_machine_instance("another", ()),
@@ -61,11 +55,6 @@ class MovingShareManager:
     def __exit__(self, *_: object) -> None:
         self._cluster.__exit__()
 
-    def become(self, objects: list[Object]) -> None:
-        """Create or replace these objects."""
-        self._cluster.become(objects)
-        self._objects = objects
-
     def settle(self) -> None:
         """Create all objects, with the share-manager on the first node."""
         self.move(NODES[0])
@@ -82,7 +71,8 @@ class MovingShareManager:
         self._left_at.pop(node, None)
         manager = builders.share_manager(_VOLUME, state="running", ownerID=node)
         pod = builders.share_manager_pod(_VOLUME, nodeName=node)
-        self.become([*shelf(), *custom(), manager, pod])
+        self._objects = [*_shelf(), manager, pod]
+        self._cluster.become(self._objects)
         if node != before:
             self._left_at[before] = time.monotonic()
 

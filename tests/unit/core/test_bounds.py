@@ -38,7 +38,6 @@ Place = Callable[[Object, str], object]
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 UTF8_MAX_BYTES: Final = 4
-OURS: Final = (builders.DECISION, builders.WRITTEN)
 NODES: Final = ("n1", "n2")
 ANSWER_MOST_BYTES: Final = 32 * 1024
 """With two nodes: four sentences, two of them in base64, and names. A character of a sentence is an escape at most."""

@@ -24,11 +24,18 @@ LABEL_LONGHORN_SHARE_MANAGER: Final = "longhorn.io/share-manager"
 SHARE_MANAGER: Final = "share-manager"
 SHARE_MANAGER_NODE_SELECTOR: Final = "shareManagerNodeSelector"  # a StorageClass parameter, and so of its volumes
 SHARE_MANAGER_KIND: Final = "ShareManager"  # the owner of a share-manager pod: longhorn-manager datastore/longhorn.go
+VOLUME_ATTRIBUTES: Final = ("migratable", "dataEngine", "dataLocality", "encrypted", SHARE_MANAGER_NODE_SELECTOR)
+"""The CSI attributes of a volume that are read."""
 INSTANCE_MANAGER: Final = "instance-manager"
 SHARE_MANAGER_POD_PREFIX: Final = "share-manager-"
 _READY: Final = "Ready"
 _WORD: Final = re.compile(r"[\w./-]+", re.ASCII)
 _UNKNOWN: Final = "unknown"  # a reason that is not in the table
+
+
+def is_share_manager(meta: ObjectMeta) -> bool:
+    """Whether this is the metadata of a share-manager pod (longhorn-manager types.go, GetShareManagerLabels)."""
+    return meta.label(LABEL_LONGHORN_COMPONENT) == SHARE_MANAGER
 
 
 class ShareManagerStatus(ApiType):

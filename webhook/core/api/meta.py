@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, dataclass_transform
 
@@ -110,6 +111,11 @@ class Condition(ApiType):
     reason: str | None = None
     message: str | None = None
     last_transition_time: str | None = None
+
+
+def condition_of(conditions: Iterable[Condition] | None, type_: str) -> Condition | None:
+    """Return the condition of this type, the first of several (pkg/controller/util/node, GetNodeCondition); or None."""
+    return next((each for each in conditions or () if each.type == type_), None)
 
 
 class NamespacedName(NamedTuple):

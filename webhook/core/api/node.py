@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from webhook.core.api.container import Quantities
-from webhook.core.api.meta import ApiType, Condition, ObjectMeta
+from webhook.core.api.meta import ApiType, Condition, ObjectMeta, condition_of
 
 LABEL_NODE_POOL: Final = "karpenter.sh/nodepool"
 
@@ -34,8 +34,8 @@ class NodeStatus(ApiType):
 
     @property
     def ready_condition(self) -> Condition | None:
-        """The condition Ready, the first of several (pkg/controller/util/node, GetNodeCondition); None without one."""
-        return next((each for each in self.conditions or () if each.type == "Ready"), None)
+        """The condition Ready; None without one."""
+        return condition_of(self.conditions, "Ready")
 
     @property
     def ready(self) -> bool:

@@ -33,6 +33,7 @@ from webhook.core.api.meta import (
     ObjectMeta,
     OwnerReference,
     Present,
+    condition_of,
 )
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"  # k8s.io/api/core/v1 DefaultSchedulerName
@@ -150,10 +151,7 @@ class PodStatus(ApiType):
     @property
     def scheduled(self) -> Condition | None:
         """The condition PodScheduled, None before kube-scheduler has written it."""
-        for condition in self.conditions or ():
-            if condition.type == POD_SCHEDULED:
-                return condition
-        return None
+        return condition_of(self.conditions, POD_SCHEDULED)
 
     @property
     def waiting(self) -> str | None:

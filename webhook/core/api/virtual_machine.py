@@ -12,7 +12,7 @@ from msgspec import field
 
 from webhook.core.api.affinity import is_node_name
 from webhook.core.api.kubevirt import MigrationState
-from webhook.core.api.meta import ApiType, Condition, ObjectMeta, Present
+from webhook.core.api.meta import ApiType, Condition, ObjectMeta, Present, condition_of
 
 VM_KIND: Final = "VirtualMachine"
 KUBEVIRT_API_VERSION: Final = "kubevirt.io/v1"
@@ -173,7 +173,7 @@ class VMINode(ApiType):
 
     def condition(self, type_: str) -> Condition | None:
         """Return the condition of this type; None if there is none."""
-        return next((each for each in self.conditions or () if each.type == type_), None)
+        return condition_of(self.conditions, type_)
 
     @property
     def unmigratable(self) -> str:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from webhook.core import refs
 from webhook.core.api.affinity import is_node_name
-from webhook.core.api.longhorn import ASSIGNED_STATES, LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
+from webhook.core.api.longhorn import ASSIGNED_STATES, is_share_manager
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume, PersistentVolumeClaim
@@ -168,9 +168,7 @@ def _is_live(pod: Pod) -> bool:
     """Whether this share-manager pod serves its volume, or will: it is Pending or Running, and not terminating."""
     phase = pod.status.phase if pod.status else None
     return (
-        pod.metadata.label(LABEL_LONGHORN_COMPONENT) == SHARE_MANAGER
-        and not pod.metadata.deletion_timestamp
-        and (phase or "Pending") in _LIVE_PHASES
+        is_share_manager(pod.metadata) and not pod.metadata.deletion_timestamp and (phase or "Pending") in _LIVE_PHASES
     )
 
 

@@ -9,6 +9,7 @@ Invariant: kube-scheduler's filters accept a node that is feasible here, for a p
 from __future__ import annotations
 
 from webhook.core import refs
+from webhook.core.api.longhorn import is_share_manager
 from webhook.core.api.node import Node
 from webhook.core.decision import NodeFit
 from webhook.core.placement import longhorn_node, replica_share
@@ -63,7 +64,7 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit:
         return NodeFit(name, why or contested, preferable=False)
     why = why or scarce or _why_not_beside_pods(name, cycle, known)
     fit = NodeFit(name, why or Reason.NODE_FEASIBLE.why(node=name))
-    if not fit.fits or longhorn_node.is_share_manager(cycle.pod):
+    if not fit.fits or is_share_manager(cycle.pod.metadata):
         return fit  # nothing is required for a share-manager pod, whatever is doubtful
     doubt = longhorn_node.why_doubtful(name, lacks) or node_rules.why_perhaps_drained(tolerations, info.node)
     return NodeFit(name, doubt) if doubt else fit

@@ -22,10 +22,10 @@ from webhook.core.api.longhorn import (
     LABEL_LONGHORN_COMPONENT,
     LABEL_LONGHORN_NODE,
     LABEL_LONGHORN_SHARE_MANAGER,
-    SHARE_MANAGER,
     Lack,
     LonghornNode,
     Need,
+    is_share_manager,
 )
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
@@ -86,7 +86,7 @@ def lacks_of(name: str, node: LonghornNode | NoObject | None, cycle: CycleState,
     lacks = lacks_known(node)
     if not lacks:
         return ()
-    served = cycle.pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER) if is_share_manager(cycle.pod) else None
+    served = cycle.pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER) if is_share_manager(cycle.pod.metadata) else None
     needs = {Need.NFS_CLIENT} if served or any(each.served_from is not None for each in cycle.volumes) else set()
     volumes = _volumes_of(served, view) if served else _attached_on(name, cycle)
     if any(csi.flag("encrypted") for each in volumes if (csi := each.longhorn_csi)):
@@ -157,14 +157,9 @@ def _attached_on(name: str, cycle: CycleState) -> list[PersistentVolume]:
     return [bound.volume for bound in cycle.volumes if bound.served_from in (None, name)]
 
 
-def is_share_manager(pod: Pod) -> bool:
-    """Whether this is a share-manager pod (longhorn-manager types.go, GetShareManagerLabels)."""
-    return pod.metadata.label(LABEL_LONGHORN_COMPONENT) == SHARE_MANAGER
-
-
 def _served_by(pod: Pod) -> str | None:
     """Return the v2 volume that a share-manager pod serves (share_manager_controller.go, createPodManifest)."""
-    if not is_share_manager(pod):
+    if not is_share_manager(pod.metadata):
         return None
     served = (each for each in pod.spec.containers or () if each.option("--data-engine") == _V2)
     return next((each.option("--volume") for each in served), None)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
+from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER, is_share_manager
 from webhook.core.api.meta import LABEL_VALUE_MAX_CHARS
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Steer, evidence_for, rank, weigh
@@ -105,7 +105,7 @@ def volume_of(pod: Pod) -> str:
 
     Upstream: longhorn-manager types.go, GetShareManagerLabels. The webhook configuration selects the pods by a label.
     """
-    return (longhorn_node.is_share_manager(pod) and pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER)) or ""
+    return (is_share_manager(pod.metadata) and pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER)) or ""
 
 
 def share_manager_fit(node: str, cycle: CycleState, view: ClusterView) -> NodeFit:

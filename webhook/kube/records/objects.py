@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from webhook.core.api.longhorn import (
     LONGHORN_CSI_DRIVER,
-    SHARE_MANAGER_NODE_SELECTOR,
+    VOLUME_ATTRIBUTES,
     LonghornNode,
     LonghornNodeStatus,
     Need,
@@ -42,7 +42,6 @@ from webhook.core.scheduler.cycle_state import TOPOLOGY_LABELS
 from webhook.kube.informer.store import namespaced_key
 
 _ACCESS_MODES: Final = 4  # that Kubernetes knows; the API server takes any number of the same
-_ATTRIBUTES: Final = ("migratable", "dataLocality", "dataEngine", "encrypted", SHARE_MANAGER_NODE_SELECTOR)
 _CLAIMS_MAX: Final = 256  # maxItems of `volumes` in KubeVirt's CRDs; without the CRD's schema nothing else bounds them
 _READY: Final = "Ready"
 
@@ -85,7 +84,7 @@ def volume(wire: PersistentVolume) -> PersistentVolume:
     spec, csi = wire.spec, wire.spec.csi if wire.spec else None
     if spec:
         attributes = (csi and csi.volume_attributes) or {}
-        read = {key: intern(attributes[key]) for key in _ATTRIBUTES if key in attributes}
+        read = {key: intern(attributes[key]) for key in VOLUME_ATTRIBUTES if key in attributes}
         is_longhorn = csi is not None and csi.driver == LONGHORN_CSI_DRIVER
         spec = replace(
             spec,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.fakes.api_server import ApiServer
-from support.fakes.live import PATHS, listed, now
+from support.fakes.live import listed, now
 from support.objects import builders
 
 from webhook.core import refs
@@ -14,7 +14,6 @@ from webhook.core.api.pod import Pod
 from webhook.core.view import Kind, NoObject
 from webhook.kube.cache.cluster_cache import ClusterCache
 
-NODES = PATHS[Kind.LONGHORN_NODE]
 LONG_AGO = 60.0
 
 

@@ -200,7 +200,6 @@ async def test_no_call_gets_an_answer_to_an_earlier_request(
 # A share-manager pod.
 
 POD: Final = builders.share_manager_pod(VOLUME, phase=None)
-LAUNCHERS: Final = PATHS[Kind.VIRT_LAUNCHER_POD]
 KNOWN: Final[dict[str, tuple[list[dict[str, Any]] | None, list[str]]]] = {
     "on its node": ([vm()], []),
     "without a node": ([vm(node=None)], [TICKETS]),

@@ -16,10 +16,7 @@ Object = dict[str, Any]
 NO_ROOM = "NoRoom: node node-b has too little of memory: 4Gi is requested, 62Gi of 64Gi is taken"
 PREFERRED = builders.recorded("preferred", "node-b", because=NO_ROOM)
 NO_NODE = "ShareManagerNoNode: claim root: the share-manager of volume root is on no node yet (state stopped)"
-NAMED = "TargetNamed: the migration names the node of its target"
 NO_CONSUMER = "NoConsumer: claim root: no known virt-launcher pod uses it"
-LIST = "reunite db01 -n vms -o yaml --now"
-MIGRATE = "live-migrate the VM to node node-b, if it can run there"
 TARGET = {"labels": {"kubevirt.io/migrationJobUID": "3f"}}
 
 

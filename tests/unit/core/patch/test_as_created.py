@@ -84,7 +84,7 @@ def required(*terms: dict[str, Any]) -> dict[str, Any]:
 ZONE = {REQUIRED: [{"topologyKey": "zone"}]}
 A, B = pinned("a")[0], pinned("b")[0]
 SSD = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
-SSD_A, SSD_B = {**SSD, **A}, {**SSD, **B}
+SSD_A = {**SSD, **A}
 ONLY_A = record("a", [A])
 POD_ROWS: dict[str, tuple[str | None, dict[str, Any] | None, dict[str, Any] | None]] = {
     "no record: nothing is ours": (None, required(A), ...),

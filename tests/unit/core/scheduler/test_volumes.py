@@ -12,7 +12,6 @@ from webhook.core.reasons import Reason
 from webhook.core.scheduler.node_rules import ClaimVolume, why_unusable
 
 LONGHORN: Final = builders.LONGHORN_DRIVER
-NAMES: Final = {"volume": "pv", "claim": "disk", "node": "n1"}
 
 
 def only(*zones: str) -> ClaimVolume:

@@ -13,7 +13,6 @@ from webhook.kube.informer import connection
 from webhook.kube.informer.connection import Cause
 
 MIB = 1024 * 1024
-DOWN = Says(error="can't connect", reached=False, seconds=0)
 
 
 def test_a_streaming_list_asks_for_the_latest_state_and_bookmarks() -> None:
