@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct, field
 
 from webhook.core.api.kubevirt import HOTPLUG_DISK, LABEL_APP, VIRT_LAUNCHER
-from webhook.core.api.pod import Pod, WatchedPod, WatchedSpec
+from webhook.core.api.pod import Pod, PodStatus, WatchedPod, WatchedSpec
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.pod_limits import NOT_COMPARED, TERMS_PATH, VOLUMES_PATH
 from webhook.core.scheduler.pod_info import (
@@ -23,7 +23,7 @@ from webhook.core.scheduler.pod_info import (
     pod_info,
     pod_nodes,
 )
-from webhook.core.scheduler.pod_requests import usage
+from webhook.core.scheduler.pod_requests import Usage, usage
 from webhook.kube.informer.store import namespaced_key
 from webhook.kube.records.virt_launchers import claim_keys, decision_of, virt_launcher
 
@@ -116,10 +116,35 @@ def transform(wire: WirePod) -> PodRecord:
     nodes = pod_nodes(spec, wire.status, terminating=terminating, is_vm=is_vm, recorded=recorded)
     if not nodes or (wire.not_compared and not spec.node_name):
         return PodRecord((), vm_pod, claim_user)
-    taken, terms = share(usage(spec, wire.status)), _anti_affinity(wire)
+    taken, terms = _usage(spec, wire.status), _anti_affinity(wire)
     counted = tuple(pod_info(namespace, taken, terms, share(node), labels) for node in nodes)
     replica = labels.items() >= _REPLICA
     return PodRecord(counted[0] if len(counted) == 1 else counted, vm_pod, claim_user, replica)
+
+
+_usages: dict[bytes, Usage] = {}
+_USAGES_MAX: Final = 1024  # of pods that are alike
+_ALIKE_BYTES_MAX: Final = 2048  # of what they have alike
+
+
+def _usage(spec: WatchedSpec, status: PodStatus | None) -> Usage:
+    """Return what the pod takes. The pods of one controller are alike: it is added up for the first of them."""
+    of_status = status and (
+        status.container_statuses,
+        status.init_container_statuses,
+        status.resources,
+        status.allocated_resources,
+        status.node_allocatable_resource_claim_statuses,
+    )
+    alike = msgspec.json.encode((spec.containers, spec.init_containers, spec.overhead, spec.resources, of_status))
+    found = _usages.get(alike)
+    if found is None:
+        found = share(usage(spec, status))
+        if len(alike) <= _ALIKE_BYTES_MAX:
+            if len(_usages) >= _USAGES_MAX:
+                _usages.clear()
+            _usages[alike] = found
+    return found
 
 
 def unread_claims(namespace: str) -> str:
