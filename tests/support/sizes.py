@@ -26,9 +26,6 @@ SIZES: Final = {
     "FUZZ_REVIEWS": Size(1_000, 20_000, 100_000, "broken reviews that a server gets"),
     "HALF_REQUESTS": Size(1_500, 3_000, 12_000, "half requests that the certificate controller gets at its port"),
     "ROOM_PARITY_SITUATIONS": Size(300, 2_000, 10_000, "nodes, each with a pod that fits or does not"),
-    "SCHEDULABLE_CLUSTERS": Size(
-        5, 15, 300, "clusters of more than 100 nodes, each with a pod as written and as patched"
-    ),
     "STORM_VMS": Size(100, 300, 500, "VMs that start at once"),
     "STORM_ROUNDS": Size(1, 1, 10, "times that each storm is repeated"),
     "ROLLING_CREATES": Size(300, 1_000, 10_000, "pods created, at least, while replicas are replaced"),

@@ -1,4 +1,4 @@
-"""The Snapshot of one node, n1, with its pods; the pod under admission; and what feasibility says of n1."""
+"""The Snapshot of one node, n1, with its pods; a pod under admission, with volumes; what feasibility says of n1."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ from support.objects import builders
 
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume
 from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate
-from webhook.core.scheduler.cache import UNLISTED, AnySnapshot, CSIDrivers, NodeInfo, SchedulerCache
+from webhook.core.scheduler.cache import (
+    UNLISTED,
+    AnySnapshot,
+    CSIDrivers,
+    NodeInfo,
+    SchedulerCache,
+    SnapshotUnavailable,
+)
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.node_rules import ClaimVolume
 from webhook.core.scheduler.pod_info import NO_TERMS, PodInfo, PodNode, pod_info
 from webhook.core.scheduler.pod_requests import Usage
-from webhook.core.view import NoObject, Ref
 
 HAS = {"pods": 3, "cpu": 1000}
 
@@ -44,8 +51,8 @@ class OneNodeSnapshot(Struct):
 class ViewWithSnapshot(ViewWithGaps):
     """A healthy n1 with this snapshot."""
 
-    def __init__(self, snapshot: AnySnapshot, gaps: Mapping[Ref, NoObject] | None = None) -> None:
-        super().__init__(cluster(builders.node("n1")), gaps or {})
+    def __init__(self, snapshot: AnySnapshot) -> None:
+        super().__init__(cluster(builders.node("n1")), {})
         self._snapshot = snapshot
 
     def snapshot(self) -> AnySnapshot:
@@ -82,10 +89,10 @@ def cycle(snapshot: AnySnapshot, pod: Pod, volumes: Sequence[ClaimVolume] = ()) 
     return CycleState(pod, "vms", snapshot, volumes)
 
 
-def verdict(snapshot: AnySnapshot, pod: Pod | None = None, volumes: Sequence[ClaimVolume] = ()) -> NodeFit:
+def verdict(snapshot: AnySnapshot, pod: Pod | None = None) -> NodeFit:
     """Return the verdict on n1."""
     view = ViewWithSnapshot(snapshot)
-    found = evaluate("n1", cycle(snapshot, pod or asking(), volumes), view)
+    found = evaluate("n1", cycle(snapshot, pod or asking()), view)
     assert isinstance(found, NodeFit)
     return found
 
@@ -96,3 +103,23 @@ def coming(cpu: int, **described: Any) -> PodInfo:
 
 
 APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [DB]}}
+
+
+def cycle_of(*bound: ClaimVolume, **spec: Any) -> CycleState:
+    """Return the state of a virt-launcher pod with these bound claims and these fields of its spec."""
+    return cycle(SnapshotUnavailable("for a test"), convert(builders.virt_launcher_pod(**spec), Pod), bound)
+
+
+def node_of(object_: builders.Object, **counted: Any) -> NodeInfo:
+    """Return the node of this Node object; `counted` are other fields of NodeInfo."""
+    return NodeInfo(convert(object_, Node), **counted)
+
+
+def volume_of(*, of_one_pod: bool = False, **parts: Any) -> ClaimVolume:
+    """Return the claim `disk`, bound to the PersistentVolume `pv` with these parts."""
+    volume = convert(builders.persistent_volume("pv", claim="disk", **parts), PersistentVolume)
+    return ClaimVolume("disk", volume, of_one_pod=of_one_pod)
+
+
+NO_SPEC = ClaimVolume("disk", convert({"metadata": {"name": "pv"}}, PersistentVolume))
+"""A claim whose PersistentVolume tells nothing."""

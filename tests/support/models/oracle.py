@@ -2,7 +2,8 @@
 
 Written from the Go sources of Kubernetes 1.37 over plain JSON dicts, without any code of `webhook`. The tests compare
 the webhook's own rules with it. Each function names the Go function that it follows. Not modelled, because
-they depend on other pods: resources, ports, inter-pod affinity and topology spread.
+they depend on other pods: resources, ports, inter-pod affinity and topology spread. `room_parity` asks the real
+kube-scheduler about these.
 """
 
 from __future__ import annotations

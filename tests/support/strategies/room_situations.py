@@ -149,6 +149,8 @@ class Situations:
         term: Object = {"labelSelector": selector, "topologyKey": random.choice((_HOSTNAME, _HOSTNAME, "zone"))}
         if random.random() < 0.2:
             term["namespaceSelector"] = random.choice(({}, {"matchLabels": {"team": "none"}}))
+        if random.random() < 0.2:
+            term["namespaces"] = random.choice(([NAMESPACE], ["none"]))
         return {"podAntiAffinity": {_REQUIRED: [term]}}
 
     def _give_constraints(self, drawn: Situation) -> None:

@@ -3,14 +3,25 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
-from support.models.plugin_input import PluginRunner, add, cycle_beside, excluded, snapshot
-from support.models.scheduler_model import REQUIRED, Object, Situation
+from msgspec import convert
+from support.models.one_node import OneNodeSnapshot
 from support.objects import builders
+from support.objects.builders import Object
 
+from webhook.core.api.affinity import REQUIRED, PodAffinityTerm
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cache import SchedulerCache, SnapshotUnavailable
-from webhook.core.scheduler.cycle_state import NODES_MAX, TERMS_MAX, CycleState
-from webhook.core.scheduler.pod_info import PARTS_NOT_READ, TERMS_NOT_READ, AntiAffinity, PodInfo, PodNode
+from webhook.core.scheduler.cycle_state import NODES_MAX, TERMS_MAX, CycleState, why_excluded
+from webhook.core.scheduler.pod_info import (
+    PARTS_NOT_READ,
+    TERMS_NOT_READ,
+    AntiAffinity,
+    PodInfo,
+    PodNode,
+    anti_affinity,
+)
 from webhook.core.scheduler.pod_requests import Usage
 
 HOST: Final = "kubernetes.io/hostname"
@@ -37,9 +48,31 @@ def keeper(node: str, *terms: Object, **fields: Any) -> Object:
     return pod(node, app="keeper", apart=[*terms, term])
 
 
-def runner(*there: Object, candidate: str = "n1", incoming: Object | None = None) -> PluginRunner:
-    """The plugin, asked about a pod labelled app=db."""
-    return PluginRunner(Situation(NODES, there, {}, incoming or pod(), candidate))
+def excluded(cycle: CycleState, nodes: OneNodeSnapshot, candidate: str = "n1") -> Why | None:
+    """Return what the anti-affinity of bound pods has against a node, or why it is not compared."""
+    found = cycle.excluding
+    return found if isinstance(found, Why) else why_excluded(found, nodes.node_info(candidate))
+
+
+def asked(nodes: OneNodeSnapshot, candidate: str = "n1") -> Why | None:
+    """Return the same for a pod labelled app=db."""
+    return excluded(CycleState(convert(pod(), Pod), "vms", nodes), nodes, candidate)
+
+
+def beside(*there: Object) -> OneNodeSnapshot:
+    """Return a snapshot of NODES with these bound pods."""
+    nodes = OneNodeSnapshot(nodes={each["metadata"]["name"]: convert(each, Node) for each in NODES})
+    for each in there:
+        add(nodes.scheduler_cache, each)
+    return nodes
+
+
+def add(scheduler_cache: SchedulerCache, bound: Object) -> None:
+    """Count a bound pod on its node; what it requests is not counted."""
+    spec = bound["spec"]
+    terms = convert(spec["affinity"]["podAntiAffinity"][REQUIRED], list[PodAffinityTerm])
+    on = PodNode(node=spec["nodeName"], bound=True)
+    scheduler_cache.add(PodInfo("vms", Usage(), anti_affinity(terms, "vms"), on))
 
 
 def reason(why: Why | None) -> Reason | None:
@@ -53,14 +86,14 @@ EXCLUDED, PERHAPS = Reason.EXCLUDED_BY_POD, Reason.MAY_BE_EXCLUDED_BY_POD
 def test_a_term_over_what_the_node_lacks_hides_no_other() -> None:
     """The node has no label `disk`; the second term is over its hostname."""
     there = keeper("n1", {"topologyKey": "disk", "labelSelector": DB})
-    assert reason(runner(there).inter_pod_affinity()) is EXCLUDED
+    assert reason(asked(beside(there))) is EXCLUDED
 
 
-def unread(node: str, terms: AntiAffinity) -> PluginRunner:
-    """The plugin, with a bound pod of which a field was too long to be read."""
-    asked = runner()
-    asked.scheduler_cache.add(PodInfo("other", Usage(), terms, PodNode(node=node, bound=True)))
-    return asked
+def unread(node: str, terms: AntiAffinity) -> OneNodeSnapshot:
+    """Return a snapshot with a bound pod of which a field was too long to be read."""
+    nodes = beside()
+    nodes.scheduler_cache.add(PodInfo("other", Usage(), terms, PodNode(node=node, bound=True)))
+    return nodes
 
 
 @pytest.mark.parametrize(
@@ -76,69 +109,65 @@ def unread(node: str, terms: AntiAffinity) -> PluginRunner:
 )
 def test_a_pod_that_was_not_read(node: str, terms: AntiAffinity, candidate: str, which: str | None) -> None:
     """It can exclude every pod: those on its node, or those on any node if its terms were not read."""
-    asked = unread(node, terms)
-    asked.candidate = candidate
-    why = asked.inter_pod_affinity()
+    why = asked(unread(node, terms), candidate)
     assert reason(why) is (Reason.POD_NOT_COMPARED if which else None)
     assert which is None or (why is not None and f"a pod on {which} has more than " in why.sentence)
 
 
 def test_a_pod_that_was_not_read_on_a_node_that_is_not_known() -> None:
     """It may be on this node."""
-    assert reason(unread("gone", PARTS_NOT_READ).inter_pod_affinity()) is PERHAPS
+    assert reason(asked(unread("gone", PARTS_NOT_READ))) is PERHAPS
 
 
 def test_only_so_many_terms_of_others_are_compared() -> None:
     """Past the bound there is no answer, though none of them is about the pod. Terms that ask for one value of a label
     are found by that value, and cost nothing.
     """
-    asked = runner()
+    nodes = beside()
 
     def add_keeper(*names: str) -> None:
         selector = {"matchExpressions": [{"key": "app", "operator": "In", "values": list(names)}]}
-        add(asked.scheduler_cache, keeper("n1", labelSelector=selector))
+        add(nodes.scheduler_cache, keeper("n1", labelSelector=selector))
 
     for number in range(TERMS_MAX):
         add_keeper(str(number))
         add_keeper(str(number), "other")
-    assert asked.inter_pod_affinity() is None
+    assert asked(nodes) is None
     add_keeper("one", "more")
-    why = asked.inter_pod_affinity()
+    why = asked(nodes)
     assert why
     assert (why.reason, f"at most {TERMS_MAX} required" in why.sentence) == (Reason.TOO_MANY_EXISTING_TERMS, True)
 
 
 def test_only_so_many_nodes_are_compared() -> None:
     """Each is a node of a pod whose term is about the incoming pod."""
-    asked = runner()
+    nodes = beside()
     for number in range(NODES_MAX):
-        add(asked.scheduler_cache, keeper(f"gone-{number}", topologyKey="disk"))
-    assert asked.inter_pod_affinity() is None
-    add(asked.scheduler_cache, keeper("one more", topologyKey="disk"))
-    assert reason(asked.inter_pod_affinity()) is Reason.TOO_MANY_EXISTING_TERMS
+        add(nodes.scheduler_cache, keeper(f"gone-{number}", topologyKey="disk"))
+    assert asked(nodes) is None
+    add(nodes.scheduler_cache, keeper("one more", topologyKey="disk"))
+    assert reason(asked(nodes)) is Reason.TOO_MANY_EXISTING_TERMS
 
 
 def test_the_terms_are_looked_up_once_for_all_nodes() -> None:
     """A pod under admission compares with the pods of one moment."""
-    asked = runner(keeper("n1"))
-    nodes = snapshot(asked.nodes, asked.scheduler_cache)
-    cycle = cycle_beside(pod(), nodes)
+    nodes = beside(keeper("n1"))
+    cycle = CycleState(convert(pod(), Pod), "vms", nodes)
     assert [reason(excluded(cycle, nodes, name)) for name in ("n1", "n2")] == [EXCLUDED, None]
     assert cycle.excluding is cycle.excluding
     without = CycleState(cycle.pod, "vms", SnapshotUnavailable("for a test"))
     assert without.excluding == ()
-    gone = snapshot(asked.nodes, SchedulerCache())
-    assert excluded(cycle_beside(pod(), gone), gone, "n1") is None
+    assert asked(beside()) is None
 
 
 def test_a_sentence_names_its_evidence() -> None:
     """Node, topology and pods are in it."""
-    why = runner(keeper("n1")).inter_pod_affinity()
+    why = asked(beside(keeper("n1")))
     assert why
     assert why.sentence == (
         f"a pod that is, or will be, in the same {HOST} as node n1 has a required anti-affinity that can be meant "
         "for this pod (app=db)"
     )
-    why = runner(keeper("gone", topologyKey="zone")).inter_pod_affinity()
+    why = asked(beside(keeper("gone", topologyKey="zone")))
     assert why
     assert "over zone, which node n1 has, that can exclude this pod (app=db)" in why.sentence

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
-from support.models.plugin_input import NO_SPEC, cycle_of, volume_of
-from support.models.scheduler_model import REQUIRED
+from support.models.one_node import NO_SPEC, cycle_of, volume_of
 from support.objects import builders
 
+from webhook.core.api.affinity import REQUIRED
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.cycle_state import CycleState, why_never_listed, why_never_required
 

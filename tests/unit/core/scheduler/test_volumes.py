@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
-from support.models.plugin_input import NO_SPEC, node_of, volume_of
+from support.models.one_node import NO_SPEC, node_of, volume_of
 from support.objects import builders
 
 from webhook.core.reasons import Reason
