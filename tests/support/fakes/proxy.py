@@ -59,7 +59,7 @@ class Proxy:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self.accept()
+        self._obey(self._accept())
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -71,14 +71,6 @@ class Proxy:
     def cut(self) -> None:
         """Reset every connection."""
         self._obey(self._cut())
-
-    def refuse(self) -> None:
-        """Refuse new connections."""
-        self._obey(self._refuse())
-
-    def accept(self) -> None:
-        """Accept connections again, at the same address."""
-        self._obey(self._accept())
 
     def freeze(self) -> None:
         """Pass no bytes any more. Connections stay open, and new connections are accepted."""
@@ -100,14 +92,7 @@ class Proxy:
         if self._connections:
             await asyncio.wait(self._connections)
 
-    async def _refuse(self) -> None:
-        if self._server:
-            self._server.close()
-        self._server = None
-
     async def _accept(self) -> None:
-        if self._server:
-            return
         self._server = await asyncio.start_server(self._connected, *self.address)
         self.address = Address(*self._server.sockets[0].getsockname())
 
@@ -118,7 +103,8 @@ class Proxy:
         self._passable.set()
 
     async def _end(self) -> None:
-        await self._refuse()
+        if self._server:
+            self._server.close()
         await self._cut()
         await asyncio.sleep(0)  # for what an aborted transport has left to do
 
