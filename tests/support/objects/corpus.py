@@ -7,30 +7,21 @@ expected. Invariant: a row that does not read as described is an error, never sk
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
+import msgspec
 import yaml
+from msgspec import UNSET, Meta, Struct
 from support.objects import builders, owners
 from support.objects.short import cluster, pod, share_manager_pod
-from support.objects.short_yaml import BadRow, Object, Text, copied, deep_merge, names, only, spelled
+from support.objects.short_yaml import BadRow, Object, Text, copied, deep_merge, spelled
 
 DIRECTORY: Final = Path(__file__).parents[2] / "cases"
 UNCHANGED: Final = "unchanged"
-
-_FILE_KEYS: Final = frozenset({"rule", "let", "given", "rows"})
-_GIVEN_KEYS: Final = frozenset({"entry", "pod", "cluster", "mode", "optInAll", "request"})
-_ROW_KEYS: Final = frozenset({"name", *_GIVEN_KEYS, "owner", "expect", "replay", "why"})
-_EXPECT_KEYS: Final = frozenset(
-    {"decision", "reason", "nodes", "affinity", "shortlist", "warning", "annotation", "patched", "binds", "pending"}
-)
-_REQUEST_KEYS: Final = frozenset({"operation", "kind", "subResource", "namespace", "object"})
-_DECISIONS: Final = ("required", "preferred", UNCHANGED)
-_MODES: Final = ("required", "preferred", "off")
-_OPT_IN_ALL: Final = ("off", "true", "required", "preferred")
 VIRT_LAUNCHER: Final = "virt-launcher"
 SHARE_MANAGER: Final = "share-manager"
 _NAMESPACES: Final = {
@@ -39,8 +30,11 @@ _NAMESPACES: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Expect:
+class _Form(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """A part of a file. A key that is not named here is an error."""
+
+
+class Expect(_Form, frozen=True, kw_only=True):
     """What a row expects. `binds` is None where it does not say; `pending` says that no node may take the pod.
 
     `affinity` is the whole spec.affinity of the pod afterwards, or UNCHANGED, without a short list. `shortlist` are the
@@ -48,16 +42,51 @@ class Expect:
     everything, the annotation included.
     """
 
-    decision: str
+    decision: Literal["required", "preferred", "unchanged"]
     reason: str
-    nodes: tuple[str, ...]
-    affinity: Object | str
-    shortlist: int | frozenset[str]
-    warning: str | None
-    annotation: tuple[str, ...]
-    patched: bool
-    binds: frozenset[str] | None
-    pending: bool
+    affinity: Object | Literal["unchanged"]
+    nodes: tuple[str, ...] = ()
+    shortlist: int | frozenset[str] = 0
+    warning: str | None = None
+    annotation: tuple[str, ...] = ()
+    patched: bool = True
+    binds: Annotated[frozenset[str], Meta(min_length=1)] | None = None
+    pending: bool = False
+
+
+class _Request(_Form, frozen=True, kw_only=True):
+    """What differs in the request of the review."""
+
+    operation: Any = UNSET
+    kind: Any = UNSET
+    sub_resource: Any = UNSET
+    namespace: Any = UNSET
+    object: Any = UNSET
+
+
+class _Row(_Form, frozen=True, kw_only=True):
+    """A row, with what its file gives to all rows."""
+
+    name: Annotated[str, Meta(pattern=" ")]
+    pod: Object
+    expect: Expect
+    entry: Literal["virt-launcher", "share-manager"] = "virt-launcher"
+    cluster: Object = {}
+    mode: Literal["required", "preferred", "off"] = "required"
+    opt_in_all: Literal["off", "true", "required", "preferred"] = "off"
+    owner: Literal["exists", "absent", "other-uid"] = "exists"
+    request: _Request = _Request()
+    replay: bool = True
+    why: str | None = None
+
+
+class _File(_Form, frozen=True, kw_only=True):
+    """A file: the rule that its rows are about, parts to refer to, what is given to each row, and the rows."""
+
+    rows: Annotated[list[Object], Meta(min_length=1)]
+    rule: str = ""
+    given: Object = {}
+    let: Any = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # two rows are never one
@@ -121,107 +150,59 @@ def load_file(path: Path) -> Iterator[Case]:
         BadCorpus: as `load`.
     """
     try:
-        content = copied(yaml.load(path.read_text(encoding="utf-8"), Loader=Text))  # noqa: S506 - a SafeLoader
-        only(content, _FILE_KEYS, "the file")
-        given = only(content.get("given", {}), _GIVEN_KEYS, "given")
-        rows = _rows(content)
-    except (BadRow, yaml.YAMLError) as error:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=Text)  # noqa: S506 - a SafeLoader
+        file = msgspec.convert(copied(content), _File)
+    except (BadRow, yaml.YAMLError, msgspec.ValidationError) as error:
         raise BadCorpus(f"{path.name}: {error}") from error
-    for index, row in enumerate(rows):
-        name = row.get("name") if isinstance(row, dict) else None
-        place = f"{path.name}: row {name!r}" if isinstance(name, str) else f"{path.name}: row {index + 1}"
+    for index, row in enumerate(file.rows):
+        place = f"{path.name}: row {row.get('name', index + 1)!r}"
         try:
-            yield _case(deep_merge(given, only(row, _ROW_KEYS, "the row")), path)
-        except BadRow as error:
+            yield _case(msgspec.convert(_spelled(deep_merge(file.given, row)), _Row), path)
+        except (BadRow, msgspec.ValidationError) as error:
             raise BadCorpus(f"{place}: {error}") from error
         except (TypeError, KeyError, AttributeError, ValueError) as error:  # from deep inside an expander
             raise BadCorpus(f"{place}: {type(error).__name__}: {error}") from error
 
 
-def _rows(content: Mapping[str, Any]) -> list[Any]:
-    rows = content.get("rows")
-    if not isinstance(rows, list) or not rows:
-        raise BadRow("rows: expected a list of rows")
-    return rows
+def _spelled(row: Object) -> Object:
+    """The row, whose `expect` may have an affinity in short words, and one annotation in place of a list."""
+    expect = row.get("expect") or {}
+    annotation = expect.get("annotation", ())
+    whole = {"annotation": [annotation] if isinstance(annotation, str) else annotation}
+    if "affinity" in expect:
+        whole["affinity"] = spelled(expect["affinity"])
+    return {**row, "expect": {**expect, **whole}}
 
 
-def _case(row: Mapping[str, Any], path: Path) -> Case:
-    name = row.get("name")
-    if not isinstance(name, str) or " " not in name:
-        raise BadRow(f"name: got {name!r}, expected a sentence")
-    mode = row.get("mode", "required")
-    if mode not in _MODES:
-        raise BadRow(f"mode: got {mode!r}, expected one of {', '.join(_MODES)} (quoted)")
-    opt_in_all = row.get("optInAll", "off")
-    if opt_in_all not in _OPT_IN_ALL:
-        raise BadRow(f"optInAll: got {opt_in_all!r}, expected one of {', '.join(_OPT_IN_ALL)} (quoted)")
-    entry = row.get("entry", VIRT_LAUNCHER)
-    if entry not in _NAMESPACES:
-        raise BadRow(f"entry: got {entry!r}, expected one of {', '.join(_NAMESPACES)}")
-    if not isinstance(row.get("pod"), dict):
-        raise BadRow("pod: expected a mapping")
-    replay, why = row.get("replay", True), row.get("why")
-    if not isinstance(replay, bool) or replay is (why is not None):
+def _case(row: _Row, path: Path) -> Case:
+    if row.replay is (row.why is not None):
         raise BadRow("replay: false and why: a sentence, go together")
-    asked = only(row.get("request", {}), _REQUEST_KEYS, "request")
-    full_pod = _pod(row["pod"], entry, path)
-    asked_namespace = asked.get("namespace") or _NAMESPACES[entry]
-    review = builders.review(full_pod, **{"namespace": _NAMESPACES[entry], **asked})
-    described = list(cluster(row.get("cluster", {}), instance_managers=entry == SHARE_MANAGER))
-    if "virtualMachines" not in row.get("cluster", {}):
-        described += owners.vms_of([full_pod, *described], asked_namespace)
+    if (row.expect.decision == UNCHANGED) is bool(row.expect.nodes):
+        raise BadRow("expect.nodes: expected names where the decision is not unchanged, and only there")
+    asked: Object = msgspec.to_builtins(row.request)
+    namespace = asked.get("namespace") or _NAMESPACES[row.entry]
+    full_pod = (
+        share_manager_pod(row.pod) if row.entry == SHARE_MANAGER else pod(row.pod, lambda name: _fixture(path, name))
+    )
+    review = builders.review(full_pod, **{"namespace": _NAMESPACES[row.entry], **asked})
+    described = list(cluster(row.cluster, instance_managers=row.entry == SHARE_MANAGER))
+    if "virtualMachines" not in row.cluster:
+        described += owners.vms_of([full_pod, *described], namespace)
     case = Case(
-        name=name,
+        name=row.name,
         source=path.name,
-        entry=entry,
+        entry=row.entry,
         pod=full_pod,
-        objects=tuple(owners.with_owner(described, review, row.get("owner", owners.EXISTS))),
-        mode=mode,
-        opt_in_all=opt_in_all,
+        objects=tuple(owners.with_owner(described, review, row.owner)),
+        mode=row.mode,
+        opt_in_all=row.opt_in_all,
         review=review,
-        expect=_expect(only(row.get("expect", {}), _EXPECT_KEYS, "expect")),
-        replay=replay,
-        why=why,
+        expect=row.expect,
+        replay=row.replay,
+        why=row.why,
     )
     _check_scheduling(case)
     return case
-
-
-def _pod(row: Mapping[str, Any], entry: str, path: Path) -> Object:
-    if entry == SHARE_MANAGER:
-        return share_manager_pod(row)
-    return pod(row, lambda name: _fixture(path, name))
-
-
-def _expect(expect: Mapping[str, Any]) -> Expect:
-    for key in ("decision", "reason", "affinity"):
-        if key not in expect:
-            raise BadRow(f"expect.{key}: got nothing")
-    if expect["decision"] not in _DECISIONS:
-        raise BadRow(f"expect.decision: got {expect['decision']!r}, expected one of {', '.join(_DECISIONS)}")
-    nodes = tuple(names(expect.get("nodes", []), "expect.nodes"))
-    if (expect["decision"] == UNCHANGED) is bool(nodes):
-        raise BadRow("expect.nodes: expected names where the decision is not unchanged, and only there")
-    affinity = spelled(expect["affinity"])
-    if affinity != UNCHANGED and not isinstance(affinity, dict):
-        raise BadRow(f"expect.affinity: got {affinity!r}, expected a v1.Affinity or {UNCHANGED}")
-    annotation = expect.get("annotation", [])
-    return Expect(
-        decision=expect["decision"],
-        reason=expect["reason"],
-        nodes=nodes,
-        affinity=affinity,
-        shortlist=_shortlist(expect.get("shortlist", 0)),
-        warning=expect.get("warning"),
-        annotation=(annotation,) if isinstance(annotation, str) else tuple(annotation),
-        patched=expect.get("patched", True),
-        binds=frozenset(names(expect["binds"], "expect.binds")) if "binds" in expect else None,
-        pending=expect.get("pending", False),
-    )
-
-
-def _shortlist(told: Any) -> int | frozenset[str]:
-    return told if isinstance(told, int) else frozenset(names(told, "expect.shortlist"))
 
 
 def _check_scheduling(case: Case) -> None:
@@ -231,8 +212,6 @@ def _check_scheduling(case: Case) -> None:
         raise BadRow(
             "expect: one of binds, pending and shortlist for the creation of a pod (optional without replay), else none"
         )
-    if case.expect.binds is not None and not case.expect.binds:
-        raise BadRow("expect.binds: got no node, expected some, or pending: true")
 
 
 def _fixture(path: Path, name: str) -> Object:
