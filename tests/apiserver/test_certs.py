@@ -86,17 +86,6 @@ def test_an_authority_that_somebody_deletes_is_replaced_beside_the_old_one(kept:
     assert "authority dropped" in messages(log)
 
 
-def test_an_upgrade_keeps_the_pair(kept: CertsInstall) -> None:
-    """Applying the manifests again touches neither the Secrets' data nor the bundle."""
-    with kept.keeping():
-        kept.until(kept.is_good)
-        before = kept.state()
-        kept.plane.install([*kept.manifests, kept.configuration])
-        after = kept.state()
-    assert (after.served.pair, after.authority.pair) == (before.served.pair, before.authority.pair)
-    assert after.configuration.bundles == before.configuration.bundles
-
-
 def test_two_controllers_started_at_once_agree(kept: CertsInstall) -> None:
     """On one authority and one pair, which are then left alone."""
     with kept.keeping() as one, kept.keeping() as other:
@@ -105,20 +94,6 @@ def test_two_controllers_started_at_once_agree(kept: CertsInstall) -> None:
         assert kept.is_good()
         said = messages(one) + messages(other)
     assert (said.count("authority made"), said.count("certificate issued")) == (1, 1)
-
-
-def test_a_controller_waits_for_a_configuration_that_is_not_there(kept: CertsInstall) -> None:
-    """And says what is missing, and what to do."""
-    kept.api.delete(CONFIGURATION)
-    with kept.keeping() as log:
-        kept.until(lambda: "can't read or write the objects, trying again" in messages(log))
-        kept.api.apply(kept.configuration)
-        kept.until(kept.is_good)
-    (line,) = (json.loads(line) for line in log.read_text().splitlines() if "trying again" in line)
-    assert line["error"] == (
-        f"MutatingWebhookConfiguration {NAME} does not exist; apply the manifests, or name the right one with "
-        "--webhook-configuration"
-    )
 
 
 def test_a_controller_outlives_its_api_server(kept: CertsInstall) -> None:

@@ -1,43 +1,17 @@
-"""The control plane under the tests is what it says, and the program may do on it what its RBAC says and no more."""
+"""The control plane under the tests ends with them."""
 
 from __future__ import annotations
 
-import http.client
 import os
 import select
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-import pytest
 from controlplane.build import programs
-from support.control_plane.control_plane import ControlPlane
-from support.objects import builders
 
 SECONDS: Final = 30.0
-
-# All that is allowed: (namespace, group, resource); the namespace None stands for the whole cluster.
-
-
-@pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane of one's own, to be stopped and compacted at will."""
-    with ControlPlane(tmp_path_factory.mktemp("own"), scheduler=False) as own:
-        yield own
-
-
-def test_a_compacted_revision_is_gone(plane: ControlPlane) -> None:
-    """An API server whose history starts after a compaction answers 410 to a watch from before the compaction."""
-    before = plane.api.create(_config_map("before"))["metadata"]["resourceVersion"]
-    plane.api.create(_config_map("after"))
-    assert plane.compact() > int(before)
-    plane.restart_api_server()
-    with closing(plane.api.watch("v1", "ConfigMap", "default", seconds=5, resourceVersion=before)) as events:
-        event = next(events)
-    assert (event["type"], event["object"]["code"]) == ("ERROR", http.client.GONE)
 
 
 def test_nothing_outlives_the_tests(tmp_path: Path) -> None:
@@ -60,7 +34,3 @@ def test_nothing_outlives_the_tests(tmp_path: Path) -> None:
     for pid, end in ends.items():
         assert select.select([end], [], [], SECONDS)[0], f"process {pid} is still there"
         os.close(end)
-
-
-def _config_map(name: str) -> builders.Object:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}

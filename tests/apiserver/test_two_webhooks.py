@@ -95,10 +95,6 @@ def here(request: pytest.FixtureRequest, installed: Installed) -> Iterator[Here]
                 builders.share_manager("pvc-disk", state="running", ownerID=HOME),
                 builders.share_manager_pod("pvc-disk", nodeName=HOME),
                 *map(builders.instance_manager_pod, (HOME, AWAY)),
-                builders.persistent_volume_claim("cold", volume_name="pvc-cold"),
-                builders.persistent_volume("pvc-cold", claim="cold"),
-                builders.share_manager("pvc-cold", state="stopped", ownerID=AWAY),
-                builders.vm_pod("db02", claims=["cold"], node=HOME),
             ]
         )
         server = stack.enter_context(installed.serving())

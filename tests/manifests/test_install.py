@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from support.control_plane.rendering import NAME, TLS, at, the
+from support.control_plane.rendering import AUTHORITY, CERTS, INSTALLS, NAME, TLS, at, identity, installed, the
 from support.drivers.command_lines import values
 
 from webhook import cli
@@ -117,21 +117,27 @@ GROUPS: Final = {
 }
 CACHED_ALONE: Final = (Kind.VIRT_LAUNCHER_POD, Kind.CSI_NODE, Kind.CLUSTER_AUTOSCALER_STATUS)
 ONLY: Final = "metadata.name="
-ROLES: Final = (("ClusterRole", NAME, ""), ("Role", NAME, LONGHORN_NAMESPACE))
-"""(kind, name, scope) of what the service account has."""
+ROLES: Final = ("ClusterRole", "Role")
 
 
-def granted(role: Mapping[str, Any], namespace: str) -> set[tuple[str, str, str, str, str]]:
-    """(namespace, API group, resource, name or empty, verb) that the role grants."""
-    assert all(rule.keys() - {"resourceNames"} == {"apiGroups", "resources", "verbs"} for rule in role["rules"])
-    return {
-        (namespace, group, resource, name, verb)
+def granted(account: str) -> list[tuple[str, str, str, str, str]]:
+    """(namespace, API group, resource, name or empty, verb) that the roles of the account's name grant it."""
+    roles = [item for item in installed() if item["kind"] in ROLES and item["metadata"]["name"] == account]
+    assert all(rule.keys() - {"resourceNames"} == {"apiGroups", "resources", "verbs"} for rule in _rules(roles))
+    return [
+        (role["metadata"].get("namespace", ""), group, resource, name, verb)
+        for role in roles
         for rule in role["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for name in rule.get("resourceNames", ("",))
         for verb in rule["verbs"]
-    }
+    ]
+
+
+def _rules(roles: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for role in roles:
+        yield from role["rules"]
 
 
 def only_name(resource: Resource) -> str:
@@ -146,21 +152,37 @@ def verbs(resource: Resource) -> set[str]:
 
 
 def test_the_service_account_may_read_what_the_program_reads_and_nothing_else() -> None:
-    """Exactly, to the namespace and the verb; and the bindings grant it to that account."""
+    """Exactly, to the namespace and the verb."""
     read = {
         (resource.namespace, GROUPS[resource.prefix], resource.plural, only_name(resource), verb)
         for resource in kinds.resources(LONGHORN_NAMESPACE)
         for verb in verbs(resource)
     }
-    given = [granted(the(kind, name=name), where) for kind, name, where in ROLES]
-    assert set().union(*given) == read
-    assert sum(map(len, given)) == len(read)
-    account = {"kind": "ServiceAccount", "name": NAME, "namespace": NAME}
-    for kind, name, _ in ROLES:
-        binding = the(f"{kind}Binding", name=name)
-        assert binding["subjects"] == [account]
+    assert sorted(granted(NAME)) == sorted(read)
+
+
+def test_the_controller_may_keep_its_three_objects_and_nothing_else() -> None:
+    """By name: its two Secrets, and the configuration of the webhook."""
+    group, configurations = "admissionregistration.k8s.io", "mutatingwebhookconfigurations"
+    configuration = {("", group, configurations, NAME, verb) for verb in ("get", "patch")}
+    secrets = {(NAME, "", "secrets", name, verb) for name in (TLS, AUTHORITY) for verb in ("get", "patch", "create")}
+    assert sorted(granted(CERTS)) == sorted(configuration | secrets)
+
+
+@pytest.mark.parametrize("install", INSTALLS)
+def test_each_role_is_bound_to_the_account_of_its_name(install: str) -> None:
+    """Nobody else has one, and no account has another one."""
+    objects = {identity(item): item for item in installed(install)}
+    roles = [key for key in objects if key[0] in ROLES]
+    assert {name for *_, name in roles} <= {NAME, CERTS}
+    assert {key for key in objects if key[0].endswith("RoleBinding")} == {
+        (f"{kind}Binding", *of) for kind, *of in roles
+    }
+    for kind, namespace, name in roles:
+        binding = objects[f"{kind}Binding", namespace, name]
+        assert binding["subjects"] == [{"kind": "ServiceAccount", "name": name, "namespace": NAME}]
         assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
-    assert at(f"{POD}.serviceAccountName", the("Deployment")) == NAME
+        assert at(f"{POD}.serviceAccountName", objects["Deployment", NAME, name]) == name
 
 
 @pytest.mark.parametrize(

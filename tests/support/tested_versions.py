@@ -10,7 +10,6 @@ from typing import Final
 import yaml
 from controlplane.build import HERE, KUBERNETES, NEWEST, OLDEST
 from controlplane.build import KUBEVIRT as KUBEVIRT_UNITS
-from support.control_plane.earlier import COMMIT
 from support.control_plane.rendering import ROOT
 
 BUILDERS: Final = Path(__file__).parent / "objects"
@@ -97,10 +96,6 @@ TESTED: Final[Mapping[str, tuple[str, str]]] = {
     "Python": (
         _pythons(),
         "3.11 runs all tests. 3.13, which the image has, runs those of the image and, by hand, the fast ones",
-    ),
-    "an upgrade from our own": (
-        f"commit {COMMIT}",
-        "its manifests and its chart, upgraded to this version while pods are created",
     ),
 }
 """What was tested: its versions, and how."""

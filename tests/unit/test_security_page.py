@@ -14,7 +14,7 @@ import pytest
 TESTS: Final = Path(__file__).parents[1]
 PAGE: Final = TESTS.parent / "docs/security.md"
 
-INSTALL_RIGHTS: Final = "apiserver/test_install_rights.py"
+INSTALL: Final = "manifests/test_install.py"
 CERTS_POLICY: Final = "apiserver/test_certs_policy.py"
 CONFINED: Final = "apiserver/test_confined_accounts.py"
 REUNITE_POLICY: Final = "apiserver/test_reunite_policy.py"
@@ -27,17 +27,17 @@ LIMITS: Final = "unit/core/test_pod_limits.py"
 CLAIMS: Final[dict[str, Sequence[str]]] = {
     # The accounts.
     "the webhook's": (
-        f"{INSTALL_RIGHTS}::test_the_webhook_may_do_this_and_nothing_else",
-        "manifests/test_install.py::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
-        f"{INSTALL_RIGHTS}::test_the_webhook_may_do_this_and_nothing_else",
+        f"{INSTALL}::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
+        f"{INSTALL}::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
+        f"{INSTALL}::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
         "manifests/test_reunite.py::test_the_account_may_do_what_a_run_does_and_nothing_else",
     ),
-    "the certificate controller's": (f"{INSTALL_RIGHTS}::test_the_controller_may_do_this_and_nothing_else",),
+    "the certificate controller's": (f"{INSTALL}::test_the_controller_may_keep_its_three_objects_and_nothing_else",),
     "that of `reunite`": ("manifests/test_reunite.py::test_the_account_may_do_what_a_run_does_and_nothing_else",),
     "The webhook can read no Secret": (
-        f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",
+        f"{INSTALL}::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
         f"{CONFINED}::test_an_event_is_our_own_and_about_a_vm",
-        f"{INSTALL_RIGHTS}::test_the_controller_may_do_this_and_nothing_else",
+        f"{INSTALL}::test_the_controller_may_keep_its_three_objects_and_nothing_else",
         f"{CERTS_POLICY}::test_the_controller_may_change_no_field_of_a_webhook",
         f"{CERTS_POLICY}::test_the_controller_may_write_only_certificates_into_a_secret",
         f"{CERTS_POLICY}::test_the_controller_may_take_no_field_from_a_field_manager",
@@ -47,9 +47,9 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     ),
     "**A stolen token reads more": (
         "unit/test_bundle_kept.py::test_cloud_init_and_keys_of_a_vm_are_left_out",
-        f"{INSTALL_RIGHTS}::test_the_webhook_may_do_this_and_nothing_else",
-        "manifests/test_install.py::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
-        f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",
+        f"{INSTALL}::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
+        f"{INSTALL}::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
+        f"{INSTALL}::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
     ),
     "The pods may connect": (
         f"{INSTALL_POD}::test_a_network_policy_leaves_the_way_to_the_api_server",
@@ -59,7 +59,7 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     # The key of the authority.
     "One authority issues": (
         "component/certs/test_controller.py::test_a_renewal_is_one_write_and_leaves_the_bundle_as_it_is",
-        f"{INSTALL_RIGHTS}::test_the_controller_keeps_its_three_objects",
+        f"{INSTALL}::test_the_controller_may_keep_its_three_objects_and_nothing_else",
         f"{VARIANTS}::test_no_pod_mounts_the_key_of_the_authority",
         f"{VARIANTS}::test_no_pod_mounts_the_key_of_the_authority",
     ),
@@ -74,9 +74,11 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
         "apiserver/test_fail_open.py::test_the_pod_is_created_as_it_is",
         "unit/core/test_admit.py::test_operations_that_do_not_apply_are_not_sent",
     ),
-    "Somebody takes over the webhook's pod": (f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",),
+    "Somebody takes over the webhook's pod": (
+        f"{INSTALL}::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
+    ),
     "Somebody takes over the certificate controller's pod": (
-        f"{INSTALL_RIGHTS}::test_the_controller_may_do_this_and_nothing_else",
+        f"{INSTALL}::test_the_controller_may_keep_its_three_objects_and_nothing_else",
         f"{CERTS_POLICY}::test_the_controller_may_change_no_metadata",
     ),
     "Somebody takes over `reunite`": (
@@ -84,7 +86,7 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
         f"{REUNITE_POLICY}::test_the_account_may_create_only_what_the_program_creates",
     ),
     "Another pod calls the webhook": (
-        f"{INSTALL_RIGHTS}::test_every_write_of_the_webhook_is_refused",
+        f"{INSTALL}::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
         "component/kube/scheduler_cache/test_vms_that_exist.py::test_a_pod_of_no_vm_costs_one_read_and_leaves_nothing",
         "component/app/test_unread_owners.py::test_the_page_and_the_log_have_each_other_call",
         "component/serving/test_floods.py::test_a_flood_of_connections_keeps_nobody_from_an_answer",
@@ -137,11 +139,11 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
 REMAINS: Final[dict[str, Sequence[str]]] = {
     "The webhook fails, is slow, or gives nonsense": ("apiserver/test_fail_open.py::test_the_pod_is_created_as_it_is",),
     "Somebody takes over the webhook's pod": (
-        f"{INSTALL_RIGHTS}::test_the_webhook_may_do_this_and_nothing_else",
+        f"{INSTALL}::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
         "apiserver/test_fail_open.py::test_a_webhook_server_that_answers_changes_the_pod",
     ),
     "Somebody takes over the certificate controller's pod": (
-        f"{INSTALL_RIGHTS}::test_the_controller_keeps_its_three_objects",
+        f"{INSTALL}::test_the_controller_may_keep_its_three_objects_and_nothing_else",
     ),
     "Somebody takes over `reunite`": (f"{REUNITE_POLICY}::test_the_account_may_create_only_what_the_program_creates",),
     "Another pod calls the webhook": (
