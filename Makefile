@@ -121,8 +121,8 @@ bench: $(VENV)/.dev ## Measure: admissions, the caches of a large cluster, pod C
 	@for part in $(BENCH); do echo; echo "tests/bench/$$part.py"; $(BIN)/python "tests/bench/$$part.py"; done
 
 .PHONY: gain
-gain: $(VENV)/.dev ## Measure what a VM gains on its share-manager's node, with NFS-Ganesha; needs root (SVG=docs/concepts/gain.svg)
-	@$(BIN)/python tests/bench/gain.py $(if $(SVG),--svg $(SVG))
+gain: $(VENV)/.dev ## Measure what a VM gains on its share-manager's node, with NFS-Ganesha; needs root
+	@$(BIN)/python tests/bench/gain.py
 
 .PHONY: lock
 lock: ## Renew the hash-locked requirements (needs uv)

@@ -1,4 +1,4 @@
-"""`make bench BENCH=admissions`: what one core of `serve` answers, and how long an admission takes.
+"""`make bench BENCH=admissions`: how long an admission takes in `serve`, one after the other on one connection.
 
 Prints a table; README.md beside this file has the figures and how to read them. Needs Linux and two cores.
 """
@@ -11,69 +11,62 @@ import platform
 import ssl
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, NamedTuple
+from time import perf_counter
+from typing import Final
 
 HERE: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 import aiohttp  # noqa: E402 - a script finds its neighbours after it has said where they are
-from load import Load, Slice  # noqa: E402
+from process import cpu_seconds, resident  # noqa: E402
 from sample import sample_review  # noqa: E402
 from support.drivers import serving  # noqa: E402
 from support.drivers.http_calls import request  # noqa: E402
 from table import percentile, row  # noqa: E402
 
-
-class Plan(NamedTuple):
-    """How long to measure. `connections` keep the server's core busy; latency is measured on one."""
-
-    rounds: int
-    slice_seconds: float
-    connections: int
+_ROUNDS: Final = 9
+_ROUND_SECONDS, _QUICK_SECONDS = 2.0, 0.1
 
 
-FULL: Final = Plan(rounds=9, slice_seconds=2.0, connections=8)
-QUICK: Final = Plan(rounds=1, slice_seconds=0.1, connections=2)
+def latencies_us(client: serving.Client, review: bytes, seconds: float) -> list[float]:
+    """Ask for so long. Return the microseconds of each answer."""
+    found, until = [], perf_counter() + seconds
+    while (began := perf_counter()) < until:
+        assert client.ask(review).status == 200
+        found.append((perf_counter() - began) * 1e6)
+    return found
 
 
-def measure(server: serving.Serving, trust: ssl.SSLContext, body: bytes, plan: Plan) -> tuple[list[Slice], list[Slice]]:
-    """Return slices of time with all connections, and with one review at a time; they take turns."""
-    full, single = (Load(server.process.pid, server.port, trust, [request(body)], n) for n in (plan.connections, 1))
-    full.run(plan.slice_seconds)
-    rounds = [(full.run(plan.slice_seconds), single.run(plan.slice_seconds / 2)) for _ in range(plan.rounds)]
-    return [each for each, _ in rounds], [each for _, each in rounds]
-
-
-def report(full: Sequence[Slice], single: Sequence[Slice]) -> None:
-    """Print the table."""
-    row("reviews/s on one core, median", statistics.median(each.per_second for each in full), digits=0)
-    row("server core busy, least; below 0.95 the client was measured", min(each.busy for each in full), digits=2)
-    row("server CPU per review, median, us", statistics.median(each.cpu_us for each in full))
-    row("server CPU per review, least, us", min(each.cpu_us for each in full))
-    for name, slices in (("in full load", full), ("one at a time", single)):
-        for percent in (50, 99):
-            row(f"latency {name}, p{percent}, us", percentile(list(_microseconds(slices)), percent), digits=0)
-
-
-def _microseconds(slices: Sequence[Slice]) -> Iterator[float]:
-    for each in slices:
-        yield from (latency * 1e6 for latency in each.latencies)
+def measure(server: serving.Serving, trust: ssl.SSLContext, body: bytes, seconds: float) -> None:
+    """Ask in rounds of so many seconds, and print the table."""
+    pid, review = server.process.pid, request(body)
+    everything, cpu_us = [], []
+    with serving.Client(server.port, trust) as client:
+        latencies_us(client, review, seconds)
+        for _ in range(_ROUNDS):
+            before = cpu_seconds(pid)
+            found = latencies_us(client, review, seconds)
+            cpu_us.append((cpu_seconds(pid) - before) * 1e6 / len(found))
+            everything += found
+    row("server CPU per review, median, us", statistics.median(cpu_us))
+    row("server CPU per review, least, us", min(cpu_us))
+    for percent in (50, 99):
+        row(f"latency, p{percent}, us", percentile(everything, percent), digits=0)
+    row("resident memory, MiB", resident(pid)[0])
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="only show that it runs: the figures mean nothing")
-    plan = QUICK if parser.parse_args().quick else FULL
+    seconds = _QUICK_SECONDS if parser.parse_args().quick else _ROUND_SECONDS
     server_cpu, client_cpu, *_ = sorted(os.sched_getaffinity(0)) * 2
     body = sample_review()
     sys.stdout.write(
         f"{len(body)} bytes a review, Python {platform.python_version()}, aiohttp {aiohttp.__version__}, "
-        f"{ssl.OPENSSL_VERSION}, {os.cpu_count()} cores, {plan.rounds} rounds of {plan.slice_seconds:g} s, "
-        f"{plan.connections} connections\n\n"
+        f"{ssl.OPENSSL_VERSION}, {os.cpu_count()} cores, {_ROUNDS} rounds of {seconds:g} s\n\n"
     )
     os.sched_setaffinity(0, {client_cpu})
     with TemporaryDirectory() as name:
@@ -82,8 +75,7 @@ def main() -> None:
         manifests = serving.write_cluster(directory / "cluster.json", serving.cluster())
         flags = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file, "--manifests", manifests)
         with serving.serving(*flags, log=directory / "webhook.log", cpu=server_cpu) as server:
-            report(*measure(server, pair.trust, body, plan))
-            row("resident memory, MiB", serving.resident_mib(server.process.pid))
+            measure(server, pair.trust, body, seconds)
 
 
 if __name__ == "__main__":

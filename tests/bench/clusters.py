@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -48,19 +47,6 @@ class Bench(NamedTuple):
             "PYTHONPYCACHEPREFIX": str(self.directory / "bytecode"),
         }
 
-    def run(self, script: str, *words: str | Path) -> dict[str, Any]:
-        """The one line of JSON that a script of ours prints, run on the core that is measured."""
-        command = [sys.executable, str(_HERE / script), *map(str, words)]
-        environment = {**os.environ, **self.environment}
-        os.sched_setaffinity(0, {self.core})  # a child inherits it
-        try:
-            ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603 - ours
-        finally:
-            os.sched_setaffinity(0, {self.other_core})
-        assert ended.returncode == 0, ended.stderr
-        figures: dict[str, Any] = json.loads(ended.stdout)
-        return figures
-
 
 class Cluster(NamedTuple):
     """A scripted API server that runs."""
@@ -76,11 +62,11 @@ class Cluster(NamedTuple):
             return json.loads(client.ask(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()).body)
 
     @contextmanager
-    def serving(self, *more: str) -> Iterator[Serving]:
-        """The product with these flags, reading this cluster."""
-        pair, directory = self.bench.pair, self.bench.directory
-        flags = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file, *more)
-        log = directory / f"serve-{self.port}{''.join(more)}.log"
+    def serving(self) -> Iterator[Serving]:
+        """The product, reading this cluster."""
+        pair = self.bench.pair
+        flags = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file)
+        log = self.bench.directory / f"serve-{self.port}.log"
         with serving.serving(
             *flags, "--kubeconfig", self.kubeconfig, log=log, environment=self.bench.environment, cpu=self.bench.core
         ) as server:

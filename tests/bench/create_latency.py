@@ -141,11 +141,10 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="only show that it runs: the figures mean nothing")
-    parser.add_argument("--waiting", type=int, nargs="+", help="numbers of pods that wait (default: 0 200 500)")
     parser.add_argument("--on", type=int, default=NODES, help="number of nodes that have the VMs' share-managers")
     given = parser.parse_args()
     rounds, size = (2, 3) if given.quick else (12, 25)
-    waiting = sorted(given.waiting or ((0, 5) if given.quick else (0, 200, 500)))
+    waiting = (0, 5) if given.quick else (0, 200, 500)
     with TemporaryDirectory() as name, ControlPlane(Path(name), scheduler=False) as plane:
         installed = Installed(plane, Path(name))
         with ClusterState(plane.api) as cluster, installed.serving() as server:

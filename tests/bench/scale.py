@@ -50,8 +50,6 @@ class Collection(NamedTuple):
     path: str
     count: int
     render: Callable[[int], bytes]
-    index: Callable[[str], int]
-    """The number in an object's name."""
 
     def objects(self) -> Iterator[bytes]:
         """Each object's JSON."""
@@ -97,7 +95,6 @@ def collections(scale: Scale) -> tuple[Collection, ...]:
         path: str,
         count: int,
         make: Callable[[], builders.Object],
-        index: Callable[[str], int],
         *,
         after: Callable[[], builders.Object] | None = None,
     ) -> Collection:
@@ -121,40 +118,29 @@ def collections(scale: Scale) -> tuple[Collection, ...]:
                 b"ip": b"10.%d.%d.%d" % (100 + i // 65536, i // 256 % 256, i % 256),
             }
 
-        return Collection(path, count + (scale.others if after else 0), render, index)
+        return Collection(path, count + (scale.others if after else 0), render)
 
     return (
-        collection(0, "/api/v1/persistentvolumeclaims", scale.claims, stored.claim, lambda name: int(name[3:9])),
-        collection(1, "/api/v1/persistentvolumes", scale.claims, stored.volume, _volume_index),
-        collection(2, "/api/v1/nodes", scale.nodes, stored.node, lambda name: int(name[5:])),
-        collection(3, f"{longhorn}/sharemanagers", scale.claims, stored.share_manager, _volume_index),
-        collection(4, f"{longhorn}/nodes", scale.nodes, stored.longhorn_node, lambda name: int(name[5:])),
+        collection(0, "/api/v1/persistentvolumeclaims", scale.claims, stored.claim),
+        collection(1, "/api/v1/persistentvolumes", scale.claims, stored.volume),
+        collection(2, "/api/v1/nodes", scale.nodes, stored.node),
+        collection(3, f"{longhorn}/sharemanagers", scale.claims, stored.share_manager),
+        collection(4, f"{longhorn}/nodes", scale.nodes, stored.longhorn_node),
         collection(
             5,
             f"/api/v1/namespaces/{builders.LONGHORN_NAMESPACE}/pods",
             scale.pods,
             stored.share_manager_pod,
-            _volume_index,
         ),
-        collection(6, PODS, scale.launchers, stored.launcher, lambda name: int(name[17:23]), after=stored.other_pod),
-        collection(7, "/apis/storage.k8s.io/v1/csinodes", scale.nodes, stored.csi_node, lambda name: int(name[5:])),
-        collection(8, "/api/v1/namespaces", scale.namespaces, stored.namespace, lambda name: int(name[7:])),
-        collection(9, "/api/v1/configmaps", 0, stored.namespace, int),  # no cluster-autoscaler
-        collection(10, f"{_KUBEVIRT}/virtualmachines", scale.launchers, stored.virtual_machine, _vm_index),
-        collection(
-            11, f"{_KUBEVIRT}/virtualmachineinstances", scale.launchers, stored.virtual_machine_instance, _vm_index
-        ),
+        collection(6, PODS, scale.launchers, stored.launcher, after=stored.other_pod),
+        collection(7, "/apis/storage.k8s.io/v1/csinodes", scale.nodes, stored.csi_node),
+        collection(8, "/api/v1/namespaces", scale.namespaces, stored.namespace),
+        collection(9, "/api/v1/configmaps", 0, stored.namespace),  # no cluster-autoscaler
+        collection(10, f"{_KUBEVIRT}/virtualmachines", scale.launchers, stored.virtual_machine),
+        collection(11, f"{_KUBEVIRT}/virtualmachineinstances", scale.launchers, stored.virtual_machine_instance),
     )
 
 
 def uid_of(index: int) -> bytes:
     """The uid of each object of this number."""
     return b"%08x-%04x-4%03x-8%03x-%012x" % (index * 2654435761 % 2**32, index * 40503 % 65536, 7, 11, index)
-
-
-def _vm_index(name: str) -> int:
-    return int(name[-6:])
-
-
-def _volume_index(name: str) -> int:
-    return int(name[-12:], 16)

@@ -33,21 +33,16 @@ def _quick(part: str) -> str:
 def test_admissions_are_measured() -> None:
     """In its quick mode every figure is there, and is a number."""
     shown = _quick("admissions.py")
-    for name in ("server CPU per review, least, us", "latency one at a time, p99, us", "resident memory, MiB"):
+    for name in ("server CPU per review, least, us", "latency, p99, us", "resident memory, MiB"):
         assert _figure(shown, name) > 0, shown
 
 
 def test_caches_are_measured() -> None:
     """A small cluster goes through every measurement, and the figures that do not depend on time are right."""
     shown = _quick("caches.py")
-    for name in (
-        "seconds to synced, per 100,000 objects",
-        "resident, MiB",
-        "list again: seconds per 100,000 objects, least",
-    ):
+    for name in ("seconds to synced, per 100,000 objects", "resident, MiB"):
         assert _figure(shown, name) > 0, shown
-    for name in ("admissions that failed", "calls to the API server in that time"):
-        assert _figure(shown, name) == 0, shown
+    assert _figure(shown, "calls to the API server in that time") == 0, shown
 
 
 def test_create_latency_is_measured() -> None:
@@ -89,8 +84,8 @@ if os.environ.get("TEST_SIZE") == "whole":  # it needs root and an NFS server, w
             for row in shown.splitlines()
             if "(0 %)" in row
         }
-        assert len(read) == 7, shown
-        assert read["relay, 500 us added"] > read["another namespace, no relay"] + 450, shown
+        assert len(read) == 5, shown
+        assert read["relay, 500 us added"] > read["relay, 0 us added"] + 450, shown
 
 
 def _figure(shown: str, name: str) -> float:

@@ -48,10 +48,9 @@ class Unfit(Exception):
 
 
 class Way(NamedTuple):
-    """How requests reach the server; `added` is the round trip in microseconds that a relay adds, if there is one."""
+    """How requests reach the server; `added` is the round trip in microseconds that a relay adds, None on its node."""
 
     title: str
-    remote: bool
     added: int | None = None
 
 
@@ -120,13 +119,13 @@ def testbed(ways: Sequence[Way]) -> Iterator[Testbed]:
         _serve(stack, server, directory, export)
         relays, clients = {}, {}
         for number, way in enumerate(ways, start=1):
-            port = _NFS_PORT
+            address, port, namespace = "127.0.0.1", _NFS_PORT, server
             if way.added is not None:
-                port += number
+                address, port, namespace = _SERVER, _NFS_PORT + number, client
                 relays[way] = _relay(stack, server, directory, port, way.added)
-            arguments = [_SERVER if way.remote else "127.0.0.1", port, "volume", "disk.img", _FILE_BYTES]
+            arguments = [address, port, "volume", "disk.img", _FILE_BYTES]
             program = [sys.executable, HERE / "client.py", directory / "exchange.so", *arguments]
-            clients[way] = Client(_started(stack, client if way.remote else server, _CLIENT_CPU, program))
+            clients[way] = Client(_started(stack, namespace, _CLIENT_CPU, program))
         yield Testbed(clients, relays, _run(["ganesha.nfsd", "-v"]).strip())
 
 
