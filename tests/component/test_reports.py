@@ -59,7 +59,7 @@ def test_no_vm_is_placed_or_moved_where_longhorn_misses_the_nfs_client(ask: Call
     explained = ask(report, "explain", "vm/np", "-n", "prod")
     assert "would gain nothing now: node node-b lacks an NFS client" in explained.out
     start = ask(report, "explain", "vm/np", "-n", "prod", "-o", "json").report["vm"]["nextStart"]
-    assert start["cause"] == "the node has no NFS client"
+    assert start["reason"] == "NfsClientMissing"
     (vm,) = ask(report, "status", "-A", "-o", "json").report["items"]
     assert vm["state"] == "apart"
     _, vm_line = ask(report, "reunite").out.splitlines()

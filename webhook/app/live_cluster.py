@@ -77,10 +77,10 @@ async def live_cluster(settings: ServeSettings, background: Background) -> Async
 
 def _log_stuck(row: VMStatus) -> None:
     """Log a VM whose pinned pod no node can take: another pod took the free resources after the webhook's answer."""
-    fields = {"namespace": row.namespace, "vmi": row.name, "pod": row.pod, "because": row.why.sentence}
+    fields = {"namespace": row.namespace, "vmi": row.name, "pod": row.pod, "because": row.because}
     LOGGER.warning(
         "a pinned VM fits nowhere",
-        extra={"fields": {**fields, "to_free_it": row.remedy.sentence if row.remedy else ""}},
+        extra={"fields": {**fields, "to_free_it": row.remedy}},
     )
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
 from webhook.core.api.kubevirt import is_finished
 from webhook.core.api.pod import Pod
 from webhook.core.decision import WeightedNode
-from webhook.core.observe.vm_item import VMItem
-from webhook.core.reasons import ANNOTATION_DECISION, Reason
-
-_UNREAD: Final = frozenset(reason.code for reason in Reason if reason.columns.unread)
+from webhook.core.observe.vm_status import VMStatus
+from webhook.core.observe.vm_volumes import UNREAD
+from webhook.core.reasons import ANNOTATION_DECISION
 
 
 class Subject(Struct, rename="camel", frozen=True, kw_only=True):
@@ -67,7 +66,7 @@ class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
     notes: Sequence[str]
     hints: Sequence[str]
     running: Sequence[RunningPod]
-    vm: VMItem | None
+    vm: VMStatus | None
 
 
 class Evidence(Struct, rename="camel", frozen=True, kw_only=True):
@@ -138,7 +137,7 @@ class PodExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
     @property
     def is_unread(self) -> bool:
         """Whether what decides could not be read."""
-        return self.reason in _UNREAD
+        return self.reason in UNREAD
 
     @property
     def may_be_opted_in(self) -> bool:
@@ -149,7 +148,7 @@ class PodExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
 class VMExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
     """What decides about the next start of a VM. The pod does not exist yet, so nothing says where it can run."""
 
-    vm: VMItem
+    vm: VMStatus
 
     @property
     def asks_for_a_node(self) -> bool:
@@ -161,7 +160,7 @@ class VMExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
     def is_unread(self) -> bool:
         """Whether what decides could not be read."""
         start = self.vm.next_start
-        return bool({start.reason if start else "", self.vm.not_asked.partition(":")[0]} & _UNREAD)
+        return bool({start.reason if start else "", self.vm.not_asked.partition(":")[0]} & UNREAD)
 
     @property
     def may_be_opted_in(self) -> bool:

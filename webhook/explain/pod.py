@@ -25,8 +25,8 @@ from webhook.core.decision import Decision, Leave
 from webhook.core.evidence import consumers, share_managers
 from webhook.core.evidence.facts import Finding
 from webhook.core.listed_snapshot import ListedSnapshot
-from webhook.core.observe.vm_item import VMItem, vm_item
 from webhook.core.observe.vm_state import vm_status_of
+from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy, asked_value, label_of
 from webhook.core.placement import share_manager
 from webhook.core.placement.shortlist import SCORED_WHOLE_NODES
@@ -215,12 +215,12 @@ def _share_manager_lists(body: bytes, cluster: Cluster) -> list[str]:
     return [f"the VMs of namespace {where} ({problem})" for where, problem in problems if problem]
 
 
-def _vm(pod: Pod | None, context: Context) -> VMItem | None:
+def _vm(pod: Pod | None, context: Context) -> VMStatus | None:
     """Return where the VM of this existing pod is, if it asks for co-scheduling; None for any other pod."""
     if not _is_of_vm(pod):
         return None
     row = context.ask(lambda view, policy: vm_status_of([pod], view, policy, context.cluster.objects.at))
-    return vm_item(row, context.invocation.line) if row else None
+    return row.shown_by(context.invocation.line) if row else None
 
 
 def _is_of_vm(pod: Pod | None) -> TypeGuard[Pod]:

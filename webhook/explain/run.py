@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, TextIO
 
-from msgspec.structs import replace
-
 from webhook.component_base.errors import UserError
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.observe.vm_item import VMItem
+from webhook.core.observe.vm_status import VMStatus
 from webhook.core.view import ClusterView
 from webhook.explain.explanation import PodExplanation, Subject, VMExplanation, running_pods
 from webhook.explain.pod import Context, explain_pod
@@ -41,7 +39,7 @@ from webhook.objects.vm_rows import pods_of_vms, vm_row
 from webhook.settings import ExplainSettings, opt_in_all_unknown
 from webhook.terminal import to_json
 from webhook.vms.collected import exit_code, open_cluster
-from webhook.vms.output import item_of, with_next_start
+from webhook.vms.output import with_next_start
 
 _NO_USERS: Final = "who else uses the volumes is not known ({problem})"
 _NO_PODS: Final = "whether the VM runs, and where, is not known ({problem})"
@@ -121,10 +119,9 @@ def explain_vm(vm: AnyVM, kind: APIResource[Any], source: str, context: Context)
     users = cluster.want_users(key.namespace)
     pods = [] if unlisted else pods_of_vms(cluster).get(key, [])
 
-    def look(view: ClusterView) -> VMItem:
+    def look(view: ClusterView) -> VMStatus:
         row = vm_row(key, pods, vm, cluster, settings.policy)
-        row = replace(row, may_run=False) if unlisted else row
-        return with_next_start(item_of(row, view, context.invocation), row, view, settings.policy)
+        return with_next_start(row, view).shown_by(context.invocation.line)
 
     item = cluster.ask(look)
     unread = item.next_start.unread if item.next_start else ()

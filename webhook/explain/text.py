@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from webhook.core.admit import Entry
-from webhook.core.observe.vm_item import VMItem
+from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Mode, OptedInBy
 from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.explain.explanation import Explanation, PodExplanation, VMExplanation
@@ -57,12 +57,12 @@ def _section(title: str, lines: Iterable[str], colors: Mapping[str, str] | None 
         yield f"{_INDENT}{color}{line}{RESET if color else ''}"
 
 
-def _now(vm: VMItem) -> list[str]:
+def _now(vm: VMStatus) -> list[str]:
     rows = [("State:", str(vm.state)), ("Since:", vm.since or "-"), ("Because:", vm.why)]
     return columns([*rows, ("To do:", vm.to_do)] if vm.remedy else rows)
 
 
-def _who(vm: VMItem) -> str:
+def _who(vm: VMStatus) -> str:
     return OptedInBy[vm.asked_by.upper()].value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import nsmallest
@@ -130,14 +131,14 @@ class VMMetrics:
             "Time of such VMs in each state, in VM-seconds. Each replica counts every VM: use max or avg over "
             "replicas.",
             ("state",),
-            {(state.value,): n for state, n in self._tracker.seconds.by_state.items()},
+            {(str(state),): n for state, n in self._tracker.seconds.by_state.items()},
         )
 
 
 def vm_families(rows: Iterable[VMStatus]) -> Iterator[Metric]:
     """Yield the number of VMs by state and by decision, the oldest `since` of each state, and the named VMs."""
-    states, decisions = dict.fromkeys(State, 0), dict.fromkeys(Decided, 0)
-    oldest: dict[State, str] = {}
+    states, decisions = dict[str, int](dict.fromkeys(State, 0)), Counter[Decided | None]()
+    oldest: dict[str, str] = {}
     to_name: list[_Named] = []
     for row in rows:
         states[row.state] += 1
@@ -150,24 +151,24 @@ def vm_families(rows: Iterable[VMStatus]) -> Iterator[Metric]:
         "vms",
         "VMs that asked for co-scheduling, by state: where they run now relative to their share-managers.",
         ("state",),
-        {(state.value,): count for state, count in states.items()},
+        {(str(state),): count for state, count in states.items()},
     )
     yield gauge(
         "vms_oldest_timestamp_seconds",
         "Time since which the VM that is longest in this state has been in it; absent if no VM is in it.",
         ("state",),
-        {(state.value,): _timestamp(text) for state, text in oldest.items()},
+        {(str(state),): _timestamp(text) for state, text in oldest.items()},
     )
     yield gauge(
         "vm_decisions",
         "The same VMs, by the decision for their pod. migrated: by a live migration, no call. nothing: no answer.",
         ("decision",),
-        {(decision.value,): count for decision, count in decisions.items()},
+        {(decision.value,): decisions[decision] for decision in Decided},
     )
     yield from _named_families(states, nsmallest(NAMED_VMS_MAX, to_name))
 
 
-def _named_families(states: Mapping[State, int], named: Sequence[_Named]) -> Iterator[Metric]:
+def _named_families(states: Mapping[str, int], named: Sequence[_Named]) -> Iterator[Metric]:
     """Yield one sample for each of these VMs, and how many VMs of their states have none."""
     left_out = {state: states[state] for state in _NAMED_STATES}
     samples: dict[Labels, float] = {}

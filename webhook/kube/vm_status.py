@@ -89,15 +89,15 @@ class VMSeconds:
     """
 
     def __init__(self) -> None:
-        self._seconds = dict.fromkeys(State, 0.0)
-        self._before: tuple[Mapping[State, int], bool, float] | None = None
+        self._seconds = dict[str, float](dict.fromkeys(State, 0.0))
+        self._before: tuple[Mapping[str, int], bool, float] | None = None
 
     @property
-    def by_state(self) -> Mapping[State, float]:
+    def by_state(self) -> Mapping[str, float]:
         """The VM-seconds of every state."""
         return self._seconds
 
-    def add(self, counts: Mapping[State, int], *, late: bool, at: float) -> None:
+    def add(self, counts: Mapping[str, int], *, late: bool, at: float) -> None:
         """Count the time since the pass before, in the states that the pass before found.
 
         `at` is when this pass ended, by a clock that never goes back. `late` says that a cache was not up to date. If
@@ -129,7 +129,7 @@ class VMStatuses(Struct, frozen=True, kw_only=True):
 
     at: str
     rows: tuple[VMStatus, ...] = ()
-    counts: Mapping[State, int] = msgspec.field(default_factory=lambda: dict.fromkeys(State, 0))
+    counts: Mapping[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(State, 0))
     late: tuple[str, ...] = ()
     known: bool = True
     as_of: str = ""

@@ -18,45 +18,45 @@ from webhook.core.api.pod import Pod
 from webhook.core.observe.events import latest
 from webhook.core.observe.next_start import stated_pod
 from webhook.core.observe.remedy import with_message
-from webhook.core.observe.vm_state import vm_status_of
-from webhook.core.observe.vm_status import VMStatus
+from webhook.core.observe.vm_state import vm_status_of, without_pod
+from webhook.core.observe.vm_status import STOPPED, State, VMStatus
 from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.reasons import Why
 from webhook.core.scheduler.label_selector import Selector
 from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import EVENT, VIRT_LAUNCHER_POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
-from webhook.objects.kubevirt import AnyVM, meta_of
+from webhook.objects.kubevirt import AnyVM, hints_of, meta_of
 
+_NO_POD: Final = "whether the VM runs is not known: its VirtualMachineInstance exists, and no pod of it was found"
 _OVER: Final = ("Succeeded", "Failed")  # kubevirt api/core/v1/types.go, VirtualMachineInstance.IsFinal
 
 
 class VMRow(Struct, frozen=True, kw_only=True):
-    """One VM.
+    """One VM, as it is shown, with what the row is made of.
 
     Attributes:
-        vm: its namespace and name.
-        status: where it is, by its pods; of a VM that does not ask as if it asked. None for a VM without a pod.
-        opt_in: how it asks for co-scheduling, or why it does not.
-        pods: those that are not finished.
+        status: where it is, by its pods; of a VM that does not ask as if it asked.
+        not_asked: why it does not ask; None if it asks.
         pod: the one in which it runs; without one, what its objects state of the next.
         described: its VirtualMachine, else its instance; None if neither was read.
         owner: the name of its VirtualMachine; None if it certainly has none.
-        may_run: whether it has an instance that is not over, and no pod of it was found.
     """
 
-    vm: NamespacedName
-    status: VMStatus | None
-    opt_in: OptIn | Why
-    pods: Sequence[Pod]
+    status: VMStatus
+    not_asked: Why | None
     pod: Pod
     described: AnyVM | None
     owner: str | None
-    may_run: bool = False
 
     @property
-    def not_asked(self) -> Why | None:
-        """Why it does not ask; None if it asks."""
-        return None if isinstance(self.opt_in, OptIn) else self.opt_in
+    def vm(self) -> NamespacedName:
+        """Its namespace and name."""
+        return NamespacedName(self.status.namespace, self.status.name)
+
+    @property
+    def asks(self) -> bool:
+        """Whether it runs, or waits to run, and asks for co-scheduling."""
+        return bool(self.status.pod and not self.not_asked)
 
 
 def vm_rows(cluster: Cluster, policy: Policy, selector: Selector | None = None) -> list[VMRow]:
@@ -76,7 +76,7 @@ def vm_rows(cluster: Cluster, policy: Policy, selector: Selector | None = None) 
         if chosen:
             described = vms.get(NamespacedName(key.namespace, owner_of_vm(cluster, key) or "")) or vmis.get(key)
             row = vm_row(key, chosen, described, cluster, policy)
-            rows.append(replace(row, status=row.status and with_message(row.status, messages.get(key, ""))))
+            rows.append(replace(row, status=with_message(row.status, messages.get(key, ""))))
     every: dict[NamespacedName, AnyVM] = {**vmis, **vms}
     for key, each in every.items():
         if key not in started and (not selector or selector.matches(meta_of(each, key.namespace).labels or {})):
@@ -86,29 +86,29 @@ def vm_rows(cluster: Cluster, policy: Policy, selector: Selector | None = None) 
 
 def vm_row(vm: NamespacedName, pods: Sequence[Pod], described: AnyVM | None, cluster: Cluster, policy: Policy) -> VMRow:
     """Return the row of one VM: by its pods, or without one by what was read of it."""
+    hints = hints_of(described) if described else []
     status = vm_status_of(pods, cluster, policy, cluster.objects.at, even_unasked=True)
     if status:
         pod = next(each for each in pods if (each.metadata.name or "") == status.pod)
-        opt_in = status.not_asked or OptIn(status.mode, status.asked, status.by)
     else:
         meta = meta_of(described, vm.namespace) if described else ObjectMeta(name=vm.name, namespace=vm.namespace)
         pod = stated_pod(meta, described.claims if described else ())
-        opt_in = opt_in_of(pod, vm.namespace, cluster, policy)
+        unlisted, started = cluster.objects.unread(VIRT_LAUNCHER_POD), may_run(cluster, vm)
+        hints = [_NO_POD, *hints] if started and not unlisted else hints
+        status = without_pod(pod, cluster, policy, State.UNKNOWN if started or unlisted else STOPPED)
+    opt_in = opt_in_of(pod, vm.namespace, cluster, policy)
     return VMRow(
-        vm=vm,
-        status=status,
-        opt_in=opt_in,
-        pods=[each for each in pods if not kubevirt.is_finished(each)],
+        status=replace(status, hints=hints),
+        not_asked=None if isinstance(opt_in, OptIn) else opt_in,
         pod=pod,
         described=described,
         owner=owner_of_vm(cluster, vm),
-        may_run=status is None and may_run(cluster, vm),
     )
 
 
 def asking(rows: Sequence[VMRow]) -> list[VMStatus]:
     """Return where the VMs are that run and ask for co-scheduling."""
-    return [row.status for row in rows if row.status and row.not_asked is None]
+    return [row.status for row in rows if row.asks]
 
 
 def pods_of_vms(cluster: Cluster) -> dict[NamespacedName, list[Pod]]:

@@ -21,7 +21,6 @@ from webhook import __version__
 from webhook.core.admit import Entry
 from webhook.core.observe.events import Messages
 from webhook.core.observe.remedy import with_message
-from webhook.core.observe.vm_item import VMItem, vm_item
 from webhook.core.observe.vm_status import VMStatus, percent_together
 from webhook.invocation import Invocation
 from webhook.telemetry.record import DEBUG, AdmissionRecord
@@ -140,9 +139,9 @@ class Feed:
         parts += [packed.compress(b"]}"), packed.flush()]
         return b"".join(parts)
 
-    def _item(self, row: VMStatus, messages: Messages) -> VMItem:
+    def _item(self, row: VMStatus, messages: Messages) -> VMStatus:
         """Return the row as the page gets it."""
-        return vm_item(with_message(row, messages.get((row.namespace, row.name), "")), self._commands.line)
+        return with_message(row, messages.get((row.namespace, row.name), "")).shown_by(self._commands.line)
 
     def _last_decisions(self) -> list[dict[str, Any]]:
         """The last decisions, without those on VMs that the cluster does not have, or no longer has."""

@@ -81,7 +81,7 @@ def vm_from(cluster: Cluster, row: VMStatus) -> VM:
     vm = objects.get(kinds.VIRTUAL_MACHINE, owner, row.namespace) if owner else None
     found = VM(
         row=row,
-        pod=objects.get(kinds.POD, row.pod, row.namespace),
+        pod=objects.get(kinds.POD, row.pod or "", row.namespace),
         owner=owner,
         run_strategy=vm.run_strategy if vm else None,
         copying=_copying(vm),
@@ -176,8 +176,8 @@ def _against(vm: VM, pod: Pod, cluster: Cluster) -> Iterator[str]:
 def _not_served(vm: VM, cluster: Cluster) -> Iterator[str]:
     """Yield each share-manager that does not serve its volume."""
     for volume in vm.row.volumes:
-        if volume.together is False and volume.state not in _SERVES:
-            yield f"the share-manager of claim {volume.claim} is {volume.state}"
+        if volume.together is False and volume.share_manager not in _SERVES:
+            yield f"the share-manager of claim {volume.claim} is {volume.share_manager}"
         pod = cluster.get(refs.share_manager_pod(volume.volume or ""))
         conditions = None if isinstance(pod, NoObject) or pod.status is None else pod.status.conditions
         if volume.together is False and any((each.type, each.status) == _NOT_READY for each in conditions or ()):

@@ -145,6 +145,6 @@ def print_list(
 
 def nothing_to_do(rows: Sequence[VMStatus]) -> str:
     """Return in which states the VMs are, of which none is apart."""
-    counts = ", ".join(f"{count} {state.value}" for state, count in count_states(rows).items() if count)
+    counts = ", ".join(f"{count} {state}" for state, count in count_states(rows).items() if count)
     stuck = "; `status` names what frees those that are stuck" if any(row.state is State.STUCK for row in rows) else ""
     return f"nothing to do: none of {len(rows)} VMs is apart ({counts}){stuck}" if rows else _NOBODY

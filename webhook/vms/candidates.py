@@ -7,18 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
 from webhook.component_base.errors import did_you_mean
-from webhook.core.observe.next_start import NextStart
-from webhook.core.observe.vm_item import STOPPED, VMItem
-from webhook.core.observe.vm_status import SEVERITY, State
-from webhook.core.observe.vm_volumes import VMVolumeStatus, has_share_manager, volumes_of
+from webhook.core.observe.vm_status import SEVERITY, STOPPED, NextStart, State, VMStatus
+from webhook.core.observe.vm_volumes import has_share_manager
 from webhook.invocation import Invocation
 from webhook.objects.kinds import VIRTUAL_MACHINE
 from webhook.objects.parts import parts_of_all
-from webhook.objects.vm_rows import VMRow
 from webhook.settings import CandidatesSettings
 from webhook.terminal import printable
 from webhook.vms.collected import Collected, collect, exit_code, without_collections
-from webhook.vms.output import Cell, as_lines, asked, item_of, put, report_of, show, unread_lines, with_next_start
+from webhook.vms.output import Cell, as_lines, asked, put, report_of, show, unread_lines, with_next_start
 
 _NAMED: Final = 3
 _A_DISK: Final = "a disk with a share-manager"
@@ -37,9 +34,8 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO, color: 
         UserError: no cluster can be reached, its pods can't be read, or Longhorn's namespace has no ShareManager.
     """
     found, invocation = collect(settings, lambda _: parts_of_all()), Invocation.of(settings)
-    view, policy = found.cluster, found.webhook.policy
-    served = [row for row in found.rows if has_share_manager(_volumes(row, found))]
-    items = [with_next_start(item_of(row, view, invocation), row, view, policy) for row in served if row.not_asked]
+    served = [row for row in found.rows if has_share_manager(row.status.volumes)]
+    items = [with_next_start(row, found.cluster).shown_by(invocation.line) for row in served if row.not_asked]
     items.sort(key=_order)
     not_known, unreadable = found.cluster.objects.problem(VIRTUAL_MACHINE), _unreadable(found)
     problems = [*found.problems, *unreadable.values()]
@@ -63,10 +59,6 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO, color: 
     return exit_code(unknown=missing or problems, no=False)
 
 
-def _volumes(row: VMRow, found: Collected) -> Iterable[VMVolumeStatus]:
-    return row.status.volumes if row.status else volumes_of(row.pod, found.cluster)
-
-
 def _unreadable(found: Collected) -> dict[str, str]:
     """A sentence for each VirtualMachine without a row that has a field of a wrong type, by its name."""
     rows = {row.vm for row in found.rows}
@@ -80,18 +72,17 @@ def _unreadable(found: Collected) -> dict[str, str]:
     }
 
 
-def _start(item: VMItem) -> NextStart:
+def _start(item: VMStatus) -> NextStart:
     assert item.next_start  # noqa: S101 - for the type checker: each candidate has one
     return item.next_start
 
 
-def _order(item: VMItem) -> tuple[bool, int, str, str]:
+def _order(item: VMStatus) -> tuple[bool, int, str, str]:
     """A sort key: what would gain comes first, and of that what is apart now."""
-    rank = len(SEVERITY) if item.state == STOPPED else SEVERITY[State(item.state)]
-    return not _start(item).gains, rank, item.namespace, item.name
+    return not _start(item).gains, SEVERITY[item.state], item.namespace, item.name
 
 
-def _next_start(item: VMItem) -> str:
+def _next_start(item: VMStatus) -> str:
     """What the webhook would ask for; the VM's own rules are in the wide table."""
     start = _start(item)
     if not start.gains:
@@ -104,20 +95,20 @@ _COLUMNS: Final[dict[str, Cell]] = {
     "NEXT-START": _next_start,
     "NEEDS-SHARE-MANAGER": lambda item: _NEEDS[item.needs_share_manager],
 }
-_TABLE: Final[Mapping[str, Cell]] = {**_COLUMNS, "WHY": lambda item: _start(item).cause}
+_TABLE: Final[Mapping[str, Cell]] = {**_COLUMNS, "WHY": lambda item: _start(item).reason}
 _WIDE: Final[Mapping[str, Cell]] = {
     **_COLUMNS,
     "WHY": lambda item: "; ".join([_start(item).sentence, *_start(item).unread, *item.hints]),
 }
 
 
-def _commands(items: Iterable[VMItem]) -> Iterator[str]:
+def _commands(items: Iterable[VMStatus]) -> Iterator[str]:
     """The lines that opt the VMs in; a comment for each VM without one."""
     for each in items:
         yield each.change or f"# {printable(f'{each.namespace}/{each.name}: {each.no_change}')}"
 
 
-def _counted(items: Sequence[VMItem], asking: int, found: Collected, problems: Sequence[str], vm: str) -> str:
+def _counted(items: Sequence[VMStatus], asking: int, found: Collected, problems: Sequence[str], vm: str) -> str:
     """How many VMs there are, how many of them ask, are apart or stopped, or would gain, and why."""
     if not items and not asking:
         return f"no {vm}{found.whose} in {found.where} {'is known to have' if problems else 'has'} {_A_DISK}"
@@ -131,11 +122,11 @@ def _counted(items: Sequence[VMItem], asking: int, found: Collected, problems: S
     )
     first += f" opted in (see status); {len(items)} not opted in: {apart} {known}apart"
     first += f"{f', {stopped} stopped' if stopped else ''}, {sum(_start(each).gains for each in items)} would gain"
-    causes = Counter(_start(each).cause for each in items)
+    causes = Counter(_start(each).reason for each in items)
     return f"{first}\nwhy: {', '.join(f'{cause} ({n})' for cause, n in causes.most_common())}" if causes else first
 
 
-def _notes(items: Sequence[VMItem], output: str) -> Iterator[str]:
+def _notes(items: Sequence[VMStatus], output: str) -> Iterator[str]:
     """What a reader of these VMs must know besides: a sentence each."""
     if output in _TABLES and any(each.change for each in items):
         yield "the lines that opt VMs in: --output commands"

@@ -1,7 +1,6 @@
 """How a command that lists VMs prints them: VMs to standard output, sentences about them to standard error.
 
-A VM's row becomes the VMItem that is shown (`item_of`). A table is as in kubectl. Control characters of names are shown
-as escapes.
+A table is as in kubectl. Control characters of names are shown as escapes.
 """
 
 from __future__ import annotations
@@ -16,19 +15,13 @@ from typing import Final, TextIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.core import refs
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.virtual_machine import VM_KIND
 from webhook.core.observe.next_start import next_start_of, opt_in_change
 from webhook.core.observe.remedy import owner_of
-from webhook.core.observe.vm_item import STOPPED, ItemMetadata, VMItem, vm_item, volume_item
-from webhook.core.observe.vm_status import State
-from webhook.core.observe.vm_volumes import volumes_of
-from webhook.core.opt_in import Policy, asked_value, label_of
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
+from webhook.core.observe.vm_status import STOPPED, State, VMStatus
 from webhook.core.view import ClusterView
-from webhook.invocation import Invocation
-from webhook.objects.kubevirt import VirtualMachine, hints_of, rules_of, shares_by_virtiofs
+from webhook.objects.kubevirt import VirtualMachine, rules_of, shares_by_virtiofs
 from webhook.objects.vm_rows import VMRow
 from webhook.settings import VMListSettings
 from webhook.terminal import GREEN, RED, RESET, YELLOW, padded, printable, to_json
@@ -45,7 +38,7 @@ _COLOR: Final[Mapping[str, str]] = {
     State.UNKNOWN: YELLOW,
 }
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60))
-Cell = Callable[[VMItem], str]
+Cell = Callable[[VMStatus], str]
 
 
 class Report(Struct, rename="camel", frozen=True, kw_only=True):
@@ -67,11 +60,11 @@ class Report(Struct, rename="camel", frozen=True, kw_only=True):
     summary: Mapping[str, int]
     problems: Sequence[str]
     missing: Sequence[str]
-    items: Sequence[VMItem]
+    items: Sequence[VMStatus]
 
 
 def report_of(
-    found: Collected, states: Iterable[str], problems: Sequence[str], missing: Sequence[str], items: Sequence[VMItem]
+    found: Collected, states: Iterable[str], problems: Sequence[str], missing: Sequence[str], items: Sequence[VMStatus]
 ) -> Report:
     """Return the report. `states`: those of all VMs that the command looked at."""
     return Report(
@@ -122,7 +115,7 @@ def unread_lines(problems: Sequence[str]) -> list[str]:
 
 
 def table(
-    items: Sequence[VMItem], columns: Mapping[str, Cell], *, namespaces: bool, head: bool, color: bool
+    items: Sequence[VMStatus], columns: Mapping[str, Cell], *, namespaces: bool, head: bool, color: bool
 ) -> list[str]:
     """Return a line for each VM; none for no VM.
 
@@ -146,15 +139,15 @@ def table(
     return [_GAP.join(line) for line in shown]
 
 
-def _node(item: VMItem) -> str:
+def _node(item: VMStatus) -> str:
     return (item.node or "-") + (" (migrating)" if item.migrating else "")
 
 
-def _share_managers(item: VMItem) -> str:
+def _share_managers(item: VMStatus) -> str:
     return ", ".join(f"{volume.claim}: {volume.node or '-'}" for volume in item.volumes) or "-"
 
 
-def asked(item: VMItem) -> str:
+def asked(item: VMStatus) -> str:
     """Return the value that asks, or does not ask, and whose it is if it is not the VM's own."""
     return f"{item.asked} ({item.asked_by})" if item.asked and item.asked_by != "vm" else item.asked or "-"
 
@@ -184,32 +177,8 @@ def age(since: str | None, now: str) -> str:
     return "".join(counts[:2]) or f"{seconds}s"
 
 
-_NO_POD = "whether the VM runs is not known: its VirtualMachineInstance exists, and no pod of it was found"
-
-
-def item_of(row: VMRow, view: ClusterView, invocation: Invocation) -> VMItem:
-    """Return the VM as it is now. `invocation` begins and ends the command that prints how."""
-    hints = [*([_NO_POD] if row.may_run else []), *(hints_of(row.described) if row.described else [])]
-    status = row.status
-    if status is None:
-        volumes = [volume_item(volume) for volume in volumes_of(row.pod, view)]
-        metadata = ItemMetadata(namespace=row.vm.namespace, name=row.vm.name)
-        return VMItem(
-            metadata=metadata,
-            namespace=row.vm.namespace,
-            name=row.vm.name,
-            state=State.UNKNOWN if row.may_run else STOPPED,
-            volumes=volumes,
-            hints=hints,
-        )
-    return vm_item(status, invocation.line, hints)
-
-
-def with_next_start(item: VMItem, row: VMRow, view: ClusterView, policy: Policy) -> VMItem:
-    """Return the item with what the webhook would ask for at the VM's next start, and how it is opted in."""
-    annotation = row.pod.metadata.annotation(ANNOTATION_CO_SCHEDULE)
-    label = label_of(view.get(refs.namespace(row.vm.namespace))) if annotation is None else None
-    asked, by = asked_value(annotation, label, policy)
+def with_next_start(row: VMRow, view: ClusterView) -> VMStatus:
+    """Return the VM with what the webhook would ask for at its next start, and the command that opts it in."""
     described = row.described
     checks = rules_of(described) if described else ["the VM's own rules, which were not read"]
     start = next_start_of(row.pod, view, checks)
@@ -217,10 +186,7 @@ def with_next_start(item: VMItem, row: VMRow, view: ClusterView, policy: Policy)
     change, no_change = opt_in_change(row.not_asked, row.owner, owner, row.vm.namespace)
     needs = None if described is None or start.alone is None else not start.alone
     return replace(
-        item,
-        asked=asked or "",
-        asked_by=by.name.lower() if asked else "",
-        not_asked=str(row.not_asked or ""),
+        row.status,
         next_start=start,
         needs_share_manager=True if described and shares_by_virtiofs(described) else needs,
         change=change,

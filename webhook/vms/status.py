@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
 from webhook.component_base.errors import did_you_mean
-from webhook.core.observe.vm_item import VMItem
 from webhook.core.observe.vm_status import (
     COMPARED,
     SEVERITY,
@@ -18,12 +17,11 @@ from webhook.core.observe.vm_status import (
     percent_together,
 )
 from webhook.invocation import Invocation
-from webhook.objects.kubevirt import hints_of
 from webhook.objects.parts import parts_of_rows
-from webhook.objects.vm_rows import VMRow
+from webhook.objects.vm_rows import VMRow, asking
 from webhook.settings import StatusSettings
 from webhook.vms.collected import Collected, collect, exit_code, without_collections
-from webhook.vms.output import Cell, age, as_lines, asked, item_of, report_of, show, unread_lines
+from webhook.vms.output import Cell, age, as_lines, asked, report_of, show, unread_lines
 
 
 @without_collections()
@@ -38,13 +36,10 @@ def run(settings: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool
         UserError: no cluster can be reached, or the pods of its VMs can't be read.
     """
     found, invocation = collect(settings, parts_of_rows), Invocation.of(settings)
-    pairs = [(row, row.status) for row in found.rows if row.status and row.not_asked is None]
-    pairs.sort(key=lambda pair: (SEVERITY[pair[1].state], pair[0].vm))
-    statuses = [status for _, status in pairs]
-    names, existing = {row.vm.name for row, _ in pairs}, {row.vm.name for row in found.rows}
+    statuses = sorted(asking(found.rows), key=lambda each: (SEVERITY[each.state], each.namespace, each.name))
+    names, existing = {each.name for each in statuses}, {row.vm.name for row in found.rows}
     missing = [name for name in found.names if name not in names]
-    shown = [row for row, status in pairs if not settings.apart or status.state in TROUBLED]
-    items = [item_of(row, found.cluster, invocation) for row in shown]
+    items = [each.shown_by(invocation.line) for each in statuses if not settings.apart or each.state in TROUBLED]
     report = report_of(found, (each.state for each in statuses), found.problems, missing, items)
     show(report, settings, settings.output, _columns(settings, report.at), stdout, color=color)
     counted = summary(statuses, apart=settings.apart) if statuses else _nobody(found)
@@ -66,7 +61,7 @@ def summary(statuses: Sequence[VMStatus], *, apart: bool) -> str:
     `apart`: whether these alone are shown.
     """
     counts, causes = count_states(statuses), count_causes(statuses)
-    states = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
+    states = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     percent, compared = percent_together(counts), sum(counts[state] for state in COMPARED)
     of = "" if compared == len(statuses) else f" of the {compared} that can be compared"
     share = "" if percent is None else f"; {percent} % together{of}"
@@ -80,10 +75,14 @@ def summary(statuses: Sequence[VMStatus], *, apart: bool) -> str:
 def _columns(settings: StatusSettings, at: str) -> Mapping[str, Cell]:
     """The columns of this table; ages count until `at`."""
     since: dict[str, Cell] = {"SINCE": lambda item: age(item.since, at)}
-    return since | (_WIDE if settings.output == "wide" else {"WHY": lambda item: item.cause or "-"})
+    return since | (_WIDE if settings.output == "wide" else {"WHY": _reason})
 
 
-def _evidence(item: VMItem) -> str:
+def _reason(item: VMStatus) -> str:
+    return "-" if item.state is State.TOGETHER else item.reason
+
+
+def _evidence(item: VMStatus) -> str:
     """The evidence, what to do, and what `reunite` last said."""
     if item.state is State.TOGETHER:
         return "-"
@@ -91,7 +90,7 @@ def _evidence(item: VMItem) -> str:
     return f"{item.why}{to_do}{f'; reunite: {item.reunite}' if item.reunite else ''}"
 
 
-def _volumes(item: VMItem) -> str:
+def _volumes(item: VMStatus) -> str:
     named = (f"{each.volume} ({each.share_manager or 'no ShareManager'})" for each in item.volumes if each.volume)
     return ", ".join(named) or "-"
 
@@ -108,7 +107,7 @@ _WIDE: Final[dict[str, Cell]] = {
 
 def _hints(rows: Sequence[VMRow]) -> Iterator[str]:
     for row in sorted(rows, key=lambda row: row.vm):
-        for hint in hints_of(row.described) if row.described else ():
+        for hint in row.status.hints:
             yield f"{row.vm.namespace}/{row.vm.name}: {hint}"
 
 
@@ -119,8 +118,7 @@ def _nobody(found: Collected) -> str:
     sentence = f"no running VM{found.whose} asks for co-scheduling in {found.where}"
     if not found.namespace:
         return sentence
-    asking = [row for row in found.all_rows if row.status and row.not_asked is None]
-    elsewhere = sum(row.vm.namespace != found.namespace for row in asking)
+    elsewhere = sum(each.namespace != found.namespace for each in asking(found.all_rows))
     others = f"{elsewhere} in other namespaces" if elsewhere else "VMs of other namespaces"
     return f"{sentence}; to see {others}: --all-namespaces"
 

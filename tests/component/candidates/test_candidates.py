@@ -83,9 +83,7 @@ def test_what_would_gain_comes_first_and_of_that_what_is_apart(run: Run, file: P
     ]
     counted = run("candidates", "-n", "vms", "--apart", "--manifests", str(file)).err.splitlines()
     assert counted[:2] == told.err.splitlines()[:2]
-    assert counted[1].startswith(
-        "why: the share-manager is on no node yet (4), the share-manager's pod is on that node (2)"
-    )
+    assert counted[1].startswith("why: ShareManagerNoNode (4), ShareManagerPod (2)")
 
 
 @pytest.mark.parametrize(

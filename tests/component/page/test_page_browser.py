@@ -19,7 +19,7 @@ async def test_every_vm_is_listed_the_worst_first_with_its_reason(tab: Tab) -> N
     assert await vms(tab) == ["vms/big", "vms/web", "vms/db1", "vms/db2", "office/mail"]
     assert (await tab.texts("#rows td.state .badge"))[:2] == ["■\nstuck", "▲\napart"]
     row = await tab.text("#rows tr:nth-child(2)")
-    for part in ("node-a", "web-root → on node-b", "webhook not asked"):
+    for part in ("node-a", "web-root → on node-b", "VmWebhookNotAsked"):
         assert part in " ".join(row.split())
     assert await tab.text("#summary") == "60 % together: 3 of 5 VMs, 1 stuck, 1 apart"
     assert await tab.value("document.title") == "(2) kubevirt-coschedule"
@@ -31,14 +31,11 @@ async def test_every_vm_is_listed_the_worst_first_with_its_reason(tab: Tab) -> N
 
 async def test_the_vms_of_a_cause_are_one_click_away(tab: Tab) -> None:
     """Each cause has its number, and is kept in the address of the page."""
-    assert await tab.texts("#causes button") == [
-        "fits none of the nodes that its affinity names 1",
-        "webhook not asked 1",
-    ]
+    assert await tab.texts("#causes button") == ["VmStuck 1", "VmWebhookNotAsked 1"]
     await tab.click("#causes span:last-child button")
     await tab.until("document.querySelectorAll('#rows tr').length === 1")
     assert await vms(tab) == ["vms/web"]
-    assert "cause=webhook+not+asked" in await tab.value("location.search")
+    assert "cause=VmWebhookNotAsked" in await tab.value("location.search")
     await tab.open(await tab.value("location.href"))
     await tab.until("document.querySelectorAll('#rows tr').length === 1")
     await tab.click("#clear")

@@ -65,7 +65,7 @@ async def test_everything_can_be_done_with_the_keyboard(tab: Tab) -> None:
         assert await tab.value("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     assert stops[:4] == ["Skip to the list of VMs", "Pause", "all namespaces (2)", "text"]
     assert [stop[1:].rstrip("0123456789 ") for stop in stops[4:7]] == ["stuck", "apart", "together"]
-    causes = ["fits none of the nodes that its affinity names 1", "webhook not asked 1"]
+    causes = ["VmStuck 1", "VmWebhookNotAsked 1"]
     assert stops[7:] == ["VMs", "Decisions", "Documents", *causes, "State", "VM", "Node"]
     await tab.press(*_TAB, shift=True)
     await tab.press(*_ENTER)

@@ -52,10 +52,17 @@ def vm(name: str = "vm", node: str | None = "a", homes: Sequence[str] = ("b",), 
 
     A change of a row's field goes into the row, one of a status's field into the status. `unmigratable` is a message.
     """
-    why = Reason.SHARE_MANAGER_POD.why(pod="share-manager-v", node=node)
+    code, because = Reason.SHARE_MANAGER_POD.code, "for a test"
     volumes = tuple(
         VMVolumeStatus(
-            claim=f"c-{i}", volume=f"v-{i}", node=home, state="running", together=home == node, since=None, why=why
+            claim=f"c-{i}",
+            volume=f"v-{i}",
+            node=home,
+            share_manager="running",
+            together=home == node,
+            since=None,
+            reason=code,
+            because=because,
         )
         for i, home in enumerate(homes)
     )
@@ -68,11 +75,11 @@ def vm(name: str = "vm", node: str | None = "a", homes: Sequence[str] = ("b",), 
         mode=Mode.REQUIRED,
         decided=Decided.REQUIRED,
         pinned=True,
-        only=None,
         migrating=False,
         volumes=volumes,
         state=State.APART if any(home != node for home in homes) else State.TOGETHER,
-        why=why,
+        reason=code,
+        because=because,
         since=ago(90_000),
     )
     of_vm = {key: changes.pop(key) for key in ("pod", "placement") if key in changes}

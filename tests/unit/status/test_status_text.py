@@ -7,7 +7,6 @@ from support.objects.builders import recorded
 from support.objects.fleets import LATER, disk, launcher, scheduled, served, the_row
 
 from webhook.component_base.errors import UserError
-from webhook.core.observe.vm_item import vm_item
 from webhook.core.observe.vm_status import VMStatus
 from webhook.vms import candidates, status
 from webhook.vms.collected import exit_code
@@ -43,19 +42,19 @@ def test_a_summary_counts_states_and_causes() -> None:
     objects = [*disk("root"), *served("root", "node-a")]
     together, apart = (the_row(launcher("root", nodeName=node), objects=objects) for node in ("node-a", "node-b"))
     assert summary([together], apart=False) == "1 VM: 1 together; 100 % together"
-    counted = "3 VMs: 2 apart, 1 together; 33 % together\nwhy: webhook not asked (2)"
+    counted = "3 VMs: 2 apart, 1 together; 33 % together\nwhy: VmWebhookNotAsked (2)"
     assert summary([together, apart, apart], apart=False) == f"{counted}; these alone: --apart"
     assert summary([together, apart, apart], apart=True) == counted
     unchanged = recorded("unchanged", because="NodeNotReady: node node-a is not Ready")
     left = launcher("root", nodeName="node-b", annotations=unchanged, conditions=[scheduled(LATER)])
     _, why = summary([the_row(left, objects=objects), apart, apart], apart=True).splitlines()
-    assert why == "why: webhook not asked (2), left unchanged: the node is not Ready (1)"
-    assert summary([apart], apart=False) == "1 VM: 1 apart; 0 % together\nwhy: webhook not asked (1)"
+    assert why == "why: VmWebhookNotAsked (2), VmLeftUnchanged (1)"
+    assert summary([apart], apart=False) == "1 VM: 1 apart; 0 % together\nwhy: VmWebhookNotAsked (1)"
 
 
 def lines(*rows: VMStatus, namespaces: bool = False, color: bool = False) -> list[str]:
     """The table of these VMs."""
-    return table([vm_item(row, str) for row in rows], {}, namespaces=namespaces, head=True, color=color)
+    return table(rows, {}, namespaces=namespaces, head=True, color=color)
 
 
 def test_names_send_nothing_to_the_terminal() -> None:

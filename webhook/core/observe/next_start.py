@@ -11,18 +11,17 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER, VMI_KIND
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, Volume
 from webhook.core.api.virtual_machine import VMClaim
-from webhook.core.causes import short_cause
 from webhook.core.decision import evidence_for
 from webhook.core.evidence import facts, share_managers
 from webhook.core.evidence.facts import ClaimUse, Finding
 from webhook.core.observe.remedy import why_no_vm_starts
+from webhook.core.observe.vm_status import NextStart
 from webhook.core.observe.vm_volumes import volumes_of
 from webhook.core.placement.virt_launcher import no_share_manager, rank_share_managers
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
@@ -30,50 +29,6 @@ from webhook.core.view import ClusterView
 
 TEMPLATE: Final = "spec.template.metadata"
 _CHANGE: Final = {"spec": {"template": {"metadata": {"annotations": {ANNOTATION_CO_SCHEDULE: "true"}}}}}
-
-
-class NextStart(Struct, rename="camel", frozen=True, kw_only=True):
-    """What the webhook would ask for if the VM started now and asked for co-scheduling.
-
-    Attributes:
-        nodes: the nodes for which it would ask, best first.
-        cause: the reason in a few words.
-        reason: the code of the reason.
-        because: the evidence.
-        followed: whether a share-manager would be created after the VM has its node, and the webhook would steer it
-            there.
-        held: why the VM would gain nothing whatever its pod is; empty if no reason is known.
-        unread: what of these nodes could not be read.
-        checks: the VM's own rules, by which kube-scheduler and the webhook then check the nodes.
-        alone: whether nobody else uses a volume that has a share-manager; None if that is not known.
-    """
-
-    nodes: Sequence[str]
-    cause: str
-    reason: str
-    because: str
-    followed: bool
-    held: str = ""
-    unread: Sequence[str] = ()
-    checks: Sequence[str] = ()
-    alone: bool | None = None
-
-    @property
-    def gains(self) -> bool:
-        """Whether the webhook would ask for a node on which VMs start, or the share-manager would follow."""
-        return self.followed or bool(self.nodes and not self.held)
-
-    @property
-    def sentence(self) -> str:
-        """What would happen, in words."""
-        if self.held:
-            return f"would gain nothing now: {self.held}"
-        if self.followed:
-            return "would ask for no node; a new share-manager would be steered to the node of the VM"
-        if not self.nodes:
-            return f"would ask for no node: {self.because}"
-        own = "; ".join(self.checks) or "the VM's objects name no rule of their own"
-        return f"would ask for {', '.join(self.nodes)}; kube-scheduler and the webhook's rules then check: {own}"
 
 
 def stated_pod(meta: ObjectMeta, claims: Sequence[VMClaim]) -> Pod:
@@ -103,15 +58,14 @@ def next_start_of(pod: Pod, view: ClusterView, checks: Sequence[str] = ()) -> Ne
     certain = problems[0] if problems and all(problems) and not unread else None
     held = failing or certain
     # A share-manager that its StorageClass confines to some nodes may be unable to follow.
-    served = [volume for volume in volumes_of(pod, view) if volume.state]
+    served = [volume for volume in volumes_of(pod, view) if volume.share_manager]
     confined = bool(served) and all(volume.confined for volume in served)
     return NextStart(
         nodes=nodes,
-        cause=short_cause(held or why),
-        reason=why.reason.code,
-        because=why.sentence,
+        reason=(held or why).reason.code,
+        because=(held or why).sentence,
         followed=not failing and why.reason is Reason.SHARE_MANAGER_NO_NODE and not confined,
-        held=held.sentence if held else "",
+        held=bool(held),
         unread=unread,
         checks=checks,
         alone=_alone(findings),

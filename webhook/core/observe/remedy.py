@@ -23,7 +23,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import VirtualMachine
 from webhook.core.observe.past_decision import PastDecision, past_decision
-from webhook.core.observe.vm_status import TROUBLED, Remedy, State, VMStatus
+from webhook.core.observe.vm_status import TROUBLED, State, VMStatus
 from webhook.core.observe.vm_volumes import Apart, bound_or_waiting_since, why_apart
 from webhook.core.patch.decision_patch import as_created
 from webhook.core.placement import feasibility, longhorn_node
@@ -92,7 +92,7 @@ def with_remedy(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView) 
     if row.state is State.STUCK:
         return replace(row, remedy=_of_stuck(row, known))
     held = _why_held(pod, view)
-    freed = Remedy(_FREE.format(held=held.sentence, node=row.node)) if held else None
+    freed = _FREE.format(held=held.sentence, node=row.node) if held else ""
     if row.state is State.NOT_RUNNING:
         return replace(row, remedy=freed or _of_not_running(row, known))
     volume = next(each for each in row.volumes if each.together is False)
@@ -106,7 +106,8 @@ def with_remedy(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView) 
         nodes=row.share_manager_nodes,
     )
     why = why_apart(apart)
-    return replace(row, why=why, held=held, remedy=freed or _of_apart(row, apart, why, pod, known, view))
+    remedy, command = (freed, "") if held else _of_apart(row, apart, why, pod, known, view)
+    return replace(row, reason=why.reason.code, because=why.sentence, held=bool(held), remedy=remedy, command=command)
 
 
 def with_message(row: VMStatus, message: str) -> VMStatus:
@@ -117,41 +118,41 @@ def with_message(row: VMStatus, message: str) -> VMStatus:
     if row.state is not State.APART or not message:
         return row
     remedy, home = row.remedy, row.share_manager_nodes[0]
-    if remedy and remedy.arguments and _IMPOSSIBLE.match(message):
-        told = remedy.sentence.replace(_MIGRATE.format(node=home), _NOT_YET.format(node=home))
-        remedy = replace(remedy, sentence=told)
-    return replace(row, said_by_reunite=message, remedy=remedy)
+    if row.command and _IMPOSSIBLE.match(message):
+        remedy = remedy.replace(_MIGRATE.format(node=home), _NOT_YET.format(node=home))
+    return replace(row, reunite=message, remedy=remedy)
 
 
-def _of_apart(row: VMStatus, apart: Apart, why: Why, pod: Pod, known: _Known, view: ClusterView) -> Remedy:  # noqa: PLR0913, PLR0917 - all that is known
+def _of_apart(row: VMStatus, apart: Apart, why: Why, pod: Pod, known: _Known, view: ClusterView) -> tuple[str, str]:  # noqa: PLR0913, PLR0917 - all that is known
+    """Return the remedy of a VM that is apart, and its command."""
     volume, home = apart.volume, apart.volume.node or ""
     if apart.excluded and volume.confined:
-        return Remedy(_CONFINED.format(claim=volume.claim, selector=volume.confined))
+        return _CONFINED.format(claim=volume.claim, selector=volume.confined), ""
     if apart.excluded or len(apart.nodes) > 1:
-        return Remedy(_STOP + known.owned)
+        return _STOP + known.owned, ""
     rule, problem = _why_excluded(home, pod, view), why_no_vm_starts(home, view)
     if rule:
-        return Remedy(_NOT_THERE.format(why=rule.sentence, then=_STOP) + known.owned)
+        return _NOT_THERE.format(why=rule.sentence, then=_STOP) + known.owned, ""
     if problem and not problem.reason.columns.unread and view.node_names():
-        return Remedy(_WAIT.format(why=problem.sentence))
+        return _WAIT.format(why=problem.sentence), ""
     first = _ASK if why.reason is Reason.VM_WEBHOOK_NOT_ASKED else ""
     if known.unmigratable:
         restart = restart_command(known.vm, row.namespace, None) if known.vm else restart_without_owner(row.name)
         then = f"{first}restart it, and the webhook decides again: {restart}"
-        return Remedy(_NO_MIGRATION.format(why=known.unmigratable, then=then) + known.owned)
-    return Remedy(first + _MIGRATE.format(node=home), _MOVE.format(vm=row.name, namespace=row.namespace))
+        return _NO_MIGRATION.format(why=known.unmigratable, then=then) + known.owned, ""
+    return first + _MIGRATE.format(node=home), _MOVE.format(vm=row.name, namespace=row.namespace)
 
 
-def _of_stuck(row: VMStatus, known: _Known) -> Remedy:
+def _of_stuck(row: VMStatus, known: _Known) -> str:
     if known.vm is None:
-        return Remedy(restart_without_owner(row.name))
-    return Remedy(_STUCK.format(command=_new_pod(row, known)) + known.owned)
+        return restart_without_owner(row.name)
+    return _STUCK.format(command=_new_pod(row, known)) + known.owned
 
 
-def _of_not_running(row: VMStatus, known: _Known) -> Remedy:
+def _of_not_running(row: VMStatus, known: _Known) -> str:
     template = f"template of {known.owner}, which owns the VM" if known.owner else "VM's template"
     names = {"node": row.node, "pod": row.pod, "namespace": row.namespace, "template": template}
-    return Remedy(_NOT_RUNNING.format(command=_new_pod(row, known), **names))
+    return _NOT_RUNNING.format(command=_new_pod(row, known), **names)
 
 
 def _known(vm: NamespacedName, view: ClusterView) -> _Known:

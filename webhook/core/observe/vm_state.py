@@ -1,4 +1,4 @@
-"""A VM's pods -> its VMStatus, as things are now.
+"""A VM's pods -> its VMStatus, as things are now; without a pod, what its objects state of the next one.
 
 Nothing is decided here and nothing unknown is guessed: a VM has the state UNKNOWN if its objects could not be read.
 """
@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
+from msgspec.structs import replace
+
+from webhook.core import refs
 from webhook.core.api import kubevirt
 from webhook.core.api.affinity import named_nodes
 from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
@@ -16,17 +19,18 @@ from webhook.core.evidence import facts
 from webhook.core.evidence.facts import ClaimUse
 from webhook.core.observe.past_decision import Decided, past_decision
 from webhook.core.observe.remedy import with_remedy
-from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_status import STOPPED, State, VMStatus
 from webhook.core.observe.vm_volumes import STARTING, VMVolumeStatus, bound_or_waiting_since, volumes_of
-from webhook.core.opt_in import Mode, OptedInBy, OptIn, Policy, opt_in_of
-from webhook.core.reasons import CHAIN_ORDER, Reason, Why
+from webhook.core.opt_in import OptIn, Policy, asked_value, label_of, opt_in_of
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
 from webhook.core.view import ClusterView
 
-_AS_IF_ASKED: Final = OptIn(Mode.REQUIRED, "", OptedInBy.VM)
 _MESSAGE_CHARS: Final = 300  # of kube-scheduler's message, which counts nodes for each of its filters
 _PENDING: Final = "Pending"
 _LONG: Final = timedelta(minutes=10)  # a large image on a slow network needs minutes
 _NO_CONTAINER: Final = "the kubelet reports no container that waits"
+_ORDER: Final = {reason.code: rank for reason, rank in CHAIN_ORDER.items()}
+_Found = tuple[State, str, str, str | None]  # the state, with its reason as code and sentence, and since when
 
 
 def vm_status_of(
@@ -45,63 +49,83 @@ def vm_status_of(
     if not unfinished:
         return None
     pod = facts.running_pod(unfinished, unfinished[0].metadata.namespace or "", view)
-    found = opt_in_of(pod, pod.metadata.namespace or "", view, policy)
-    if not (even_unasked or isinstance(found, OptIn)):
+    row = without_pod(pod, view, policy)
+    if row.not_asked and not even_unasked:
         return None
-    opt_in, not_asked = (found, None) if isinstance(found, OptIn) else (_AS_IF_ASKED, found)
-    volumes = volumes_of(pod, view)
     named = frozenset() if pod.spec.node_name else named_nodes(pod.spec.required_node_affinity)
     past = past_decision(pod)
     pinned = past.decided is Decided.REQUIRED or bool(named)
-    state, why, since = _state(pod, volumes, at, pinned=pinned)
-    row = VMStatus(
-        namespace=pod.metadata.namespace or "",
-        name=kubevirt.vm_name(pod),
+    state, reason, because, since = _state(pod, row.volumes, at, pinned=pinned)
+    row = replace(
+        row,
         pod=pod.metadata.name or "",
         node=pod.spec.node_name,
-        asked=opt_in.value,
-        by=opt_in.by,
-        mode=opt_in.mode,
         decided=past.decided,
         pinned=pinned,
-        only=min(named) if len(named) == 1 else None,
+        only_node=min(named) if len(named) == 1 else None,
         migrating=any(each is not pod and _is_on_a_node(each) for each in unfinished),
-        volumes=volumes,
         state=state,
-        why=why,
+        reason=reason,
+        because=because,
         since=since,
-        not_asked=not_asked,
     )
     return with_remedy(row, pod, past, view)
+
+
+def without_pod(
+    stated: Pod, view: ClusterView, policy: Policy, state: State | Literal["stopped"] = STOPPED
+) -> VMStatus:
+    """Return the status of a VM of which no pod was found. `stated`: what its objects state of the next one."""
+    namespace, meta = stated.metadata.namespace or "", stated.metadata
+    opt_in = opt_in_of(stated, namespace, view, policy)
+    annotation = meta.annotation(ANNOTATION_CO_SCHEDULE)
+    label = label_of(view.get(refs.namespace(namespace))) if annotation is None else None
+    asked, by = asked_value(annotation, label, policy)
+    return VMStatus(
+        namespace=namespace,
+        name=kubevirt.vm_name(stated),
+        state=state,
+        asked=asked or "",
+        asked_by=by.name.lower() if asked else "",
+        mode=opt_in.mode if isinstance(opt_in, OptIn) else None,
+        not_asked="" if isinstance(opt_in, OptIn) else str(opt_in),
+        volumes=volumes_of(stated, view),
+    )
 
 
 def _is_on_a_node(pod: Pod) -> bool:
     return bool(pod.spec.node_name) and not pod.metadata.deletion_timestamp
 
 
-def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], at: str, *, pinned: bool) -> tuple[State, Why, str | None]:
+def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], at: str, *, pinned: bool) -> _Found:
     pod_since = bound_or_waiting_since(pod)
-    if not pod.spec.node_name:
-        return (*_waiting(pod, pinned=pinned), pod_since)
     not_running = _why_not_running(pod, at)
-    if not_running:
-        return State.NOT_RUNNING, not_running, pod_since
+    if not pod.spec.node_name or not_running:
+        state, why = (State.NOT_RUNNING, not_running) if not_running else _waiting(pod, pinned=pinned)
+        return state, why.reason.code, why.sentence, pod_since
     apart = [volume for volume in volumes if volume.together is False]
     if apart:
-        return State.APART, apart[0].why, min(_later(pod_since, volume.since) for volume in apart) or None
-    own = [volume for volume in volumes if volume.use.is_own_disk]
+        return _by(State.APART, apart[0], min(_later(pod_since, volume.since) for volume in apart) or None)
+    own = [volume for volume in volumes if volume.is_own_disk]
     unread = [volume for volume in own if volume.unread]
     if unread:
-        return State.UNKNOWN, unread[0].why, pod_since
+        return _by(State.UNKNOWN, unread[0], pod_since)
     together = [volume for volume in volumes if volume.together]
     # A claim that is plugged in later says nothing of the disks with which the VM already runs.
-    starting = [each for each in own if _is_starting(each) and not (together and each.use is ClaimUse.HOTPLUGGED)]
+    plugged = ClaimUse.HOTPLUGGED.name.lower()
+    starting = [each for each in own if _is_starting(each) and not (together and each.use == plugged)]
     if starting:
-        return State.PENDING, starting[0].why, pod_since
+        return _by(State.PENDING, starting[0], pod_since)
     if together:
-        return State.TOGETHER, together[0].why, max(_later(pod_since, volume.since) for volume in together) or None
-    furthest = max(own or volumes, key=lambda volume: CHAIN_ORDER[volume.why.reason], default=None)
-    return State.FREE, furthest.why if furthest else Reason.NO_CLAIMS.why(), pod_since
+        return _by(State.TOGETHER, together[0], max(_later(pod_since, volume.since) for volume in together) or None)
+    furthest = max(own or volumes, key=lambda volume: _ORDER[volume.reason], default=None)
+    if furthest:
+        return _by(State.FREE, furthest, pod_since)
+    return State.FREE, Reason.NO_CLAIMS.code, Reason.NO_CLAIMS.why().sentence, pod_since
+
+
+def _by(state: State, volume: VMVolumeStatus, since: str | None) -> _Found:
+    return state, volume.reason, volume.because, since
 
 
 def _waiting(pod: Pod, *, pinned: bool) -> tuple[State, Why]:
@@ -120,7 +144,8 @@ def _waiting(pod: Pod, *, pinned: bool) -> tuple[State, Why]:
 
 def _is_starting(volume: VMVolumeStatus) -> bool:
     """Whether the share-manager starts, and its node is not certain yet."""
-    return volume.node is None and (volume.state == STARTING or volume.why.reason is Reason.SHARE_MANAGER_UNSCHEDULED)
+    unscheduled = volume.reason == Reason.SHARE_MANAGER_UNSCHEDULED.code
+    return volume.node is None and (volume.share_manager == STARTING or unscheduled)
 
 
 def _later(one: str | None, other: str | None) -> str:
@@ -134,7 +159,7 @@ def _why_not_running(pod: Pod, at: str) -> Why | None:
     A pod whose status has no phase, or not the time of its binding, is not known to wait.
     """
     since = _bound_at(pod)
-    if pod.status is None or pod.status.phase != _PENDING or since is None:
+    if pod.status is None or pod.status.phase != _PENDING or since is None or not pod.spec.node_name:
         return None
     if datetime.fromisoformat(at) - datetime.fromisoformat(since) < _LONG:
         return None

@@ -1,4 +1,4 @@
-"""Which VMs are on the node of their share-manager: the VMStatus of each VM that asks for it, and how many there are.
+"""Which VMs are on the node of their share-manager: the VMStatus of each VM, and how many there are.
 
 Metrics, `status`, the page and log lines show it. vm_state makes it. Times are RFC 3339 as the API server writes them,
 and compare as text.
@@ -7,17 +7,16 @@ and compare as text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from webhook.core.causes import short_cause
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_volumes import VMVolumeStatus
-from webhook.core.opt_in import Mode, OptedInBy
-from webhook.core.reasons import Why
+from webhook.core.opt_in import Mode
 
 
 class State(StrEnum):
@@ -38,7 +37,8 @@ class State(StrEnum):
 
 
 TROUBLED: Final = (State.STUCK, State.NOT_RUNNING, State.APART)
-SEVERITY: Final = {state: rank for rank, state in enumerate(State)}
+STOPPED: Final = "stopped"
+SEVERITY: Final = {state: rank for rank, state in enumerate((*State, STOPPED))}
 COMPARED: Final = (State.TOGETHER, *TROUBLED, State.PENDING)
 """The states of the VMs that a percentage counts, as the Prometheus rule has them (monitoring/prometheus-rule.yaml).
 
@@ -59,50 +59,116 @@ _MEANINGS: Final = {
 }
 
 
-class Remedy(Struct, frozen=True, gc=False):
-    """What the user can do about a VM; this program prints how if it gets the `arguments`. They can be empty."""
-
-    sentence: str
-    arguments: str = ""
-
-
-class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
-    """One VM that asks for co-scheduling, by the pod in which it runs or will run.
+class NextStart(Struct, rename="camel", frozen=True, kw_only=True):
+    """What the webhook would ask for if the VM started now and asked for co-scheduling.
 
     Attributes:
-        asked: the value that opts the VM in: true, required or preferred; `mode` is its meaning in this cluster.
-        by: whose value that is: the VM's, its Namespace's or the cluster's.
-        decided: what the webhook did when the pod was created.
-        pinned: whether the webhook required nodes, or the pod waits for nodes that its affinity names: one node,
-            which is `only`, or a short list.
-        migrating: whether another pod of the VM is on a node, too.
-        why: for a VM that is apart what made it so, else what shows the state.
+        nodes: the nodes for which it would ask, best first.
+        reason: the code of the evidence, or of what holds the VM.
+        because: the same as a sentence.
+        followed: whether a share-manager would be created after the VM has its node, and the webhook would steer it
+            there.
+        held: whether the VM would gain nothing whatever its pod is.
+        unread: what of these nodes could not be read.
+        checks: the VM's own rules, by which kube-scheduler and the webhook then check the nodes.
+        alone: whether nobody else uses a volume that has a share-manager; None if that is not known.
+    """
+
+    nodes: Sequence[str]
+    reason: str
+    because: str
+    followed: bool
+    held: bool = False
+    unread: Sequence[str] = ()
+    checks: Sequence[str] = ()
+    alone: bool | None = None
+
+    @property
+    def gains(self) -> bool:
+        """Whether the webhook would ask for a node on which VMs start, or the share-manager would follow."""
+        return self.followed or bool(self.nodes and not self.held)
+
+    @property
+    def sentence(self) -> str:
+        """What would happen, in words."""
+        if self.held:
+            return f"would gain nothing now: {self.because}"
+        if self.followed:
+            return "would ask for no node; a new share-manager would be steered to the node of the VM"
+        if not self.nodes:
+            return f"would ask for no node: {self.because}"
+        own = "; ".join(self.checks) or "the VM's objects name no rule of their own"
+        return f"would ask for {', '.join(self.nodes)}; kube-scheduler and the webhook's rules then check: {own}"
+
+
+class VMStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """One VM, by the pod in which it runs or will run: one struct for text, JSON, page, metrics and `reunite`.
+
+    Attributes:
+        state: STOPPED for a VM without a pod; of a VM that does not ask as if it asked.
         since: since when the VM is in this state, as far as the objects show it.
-        held: why KubeVirt can move a VM that is apart nowhere; None if no reason is known.
-        remedy: what the user can do about a VM that is apart, stuck or not running; None for another VM.
-        said_by_reunite: what `reunite` last said of a VM that is apart; empty where that is not read.
-        not_asked: why the VM does not ask; it is then shown as if it asked. None if it asks.
+        only_node: the one node on which the waiting pod may start.
+        asked: the value that asks for co-scheduling, or does not; empty for none.
+        asked_by: whose value that is: vm (its annotation), namespace (its label) or cluster (the setting).
+        mode: what the value means in this cluster; None for a VM that does not ask.
+        not_asked: why the VM does not ask; empty if it asks.
+        decided: what the webhook did when the pod was created.
+        pinned: whether the webhook required nodes, or the pod waits for nodes that its affinity names.
+        migrating: whether another pod of the VM is on a node, too.
+        reason: for a VM that is apart the code of what made it so, else of what shows the state.
+        because: the same as a sentence.
+        held: whether KubeVirt can move a VM that is apart nowhere.
+        remedy: what to do about a VM that is apart, stuck or not running; empty for nothing.
+        command: the arguments with which this program prints how; the whole command line where it is shown.
+        reunite: what that program last said of a VM that is apart; empty for nothing.
+        hints: what is wrong with the VM, or not known of it.
+        next_start: what the webhook would ask for at the next start; None where that is not looked at.
+        needs_share_manager: False if nobody else uses its volumes and virtiofs none, so that block volumes of a
+            migratable StorageClass would do; None if that is not known.
+        change: the command that opts the VM in; empty for none.
+        no_change: why there is none; empty if there is one, and for a VM that asks.
     """
 
     namespace: str
     name: str
-    pod: str
-    node: str | None
-    asked: str
-    mode: Mode
-    decided: Decided
-    pinned: bool
-    only: str | None
-    migrating: bool
-    volumes: tuple[VMVolumeStatus, ...]
-    state: State
-    why: Why
-    since: str | None
-    held: Why | None = None
-    remedy: Remedy | None = None
-    said_by_reunite: str = ""
-    by: OptedInBy = OptedInBy.VM
-    not_asked: Why | None = None
+    state: State | Literal["stopped"]
+    since: str | None = None
+    node: str | None = None
+    only_node: str | None = None
+    pod: str | None = None
+    asked: str = ""
+    asked_by: str = ""
+    mode: Mode | None = None
+    not_asked: str = ""
+    decided: Decided | None = None
+    pinned: bool = False
+    migrating: bool = False
+    reason: str = ""
+    because: str = ""
+    held: bool = False
+    remedy: str = ""
+    command: str = ""
+    reunite: str = ""
+    volumes: Sequence[VMVolumeStatus] = ()
+    hints: Sequence[str] = ()
+    next_start: NextStart | None = None
+    needs_share_manager: bool | None = None
+    change: str = ""
+    no_change: str = ""
+
+    @property
+    def why(self) -> str:
+        """Code and sentence of the reason."""
+        return f"{self.reason}: {self.because}"
+
+    @property
+    def to_do(self) -> str:
+        """The remedy with the command that prints how; empty for nothing."""
+        return f"{self.remedy}: {self.command}" if self.command else self.remedy
+
+    def shown_by(self, line: Callable[[str], str]) -> VMStatus:
+        """Return it with the whole command line. `line` makes it of arguments, for the same cluster."""
+        return replace(self, command=line(self.command)) if self.command else self
 
     @property
     def share_manager_nodes(self) -> tuple[str, ...]:
@@ -112,16 +178,16 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
     @property
     def nodes(self) -> tuple[str, ...]:
         """The nodes that the VM is on or is pinned to, and those of its share-managers; a name can come twice."""
-        return tuple(filter(None, (self.node, self.only, *(volume.node for volume in self.volumes))))
+        return tuple(filter(None, (self.node, self.only_node, *(volume.node for volume in self.volumes))))
 
 
 def count_causes(statuses: Iterable[VMStatus]) -> dict[str, int]:
     """Return the number of VMs in trouble by each cause, the most frequent first."""
-    counts = Counter(short_cause(each.why) for each in statuses if each.state in TROUBLED)
+    counts = Counter(each.reason for each in statuses if each.state in TROUBLED)
     return dict(sorted(counts.items(), key=lambda counted: (-counted[1], counted[0])))
 
 
-def percent_together(counts: Mapping[State, int]) -> int | None:
+def percent_together(counts: Mapping[str, int]) -> int | None:
     """Return how many percent of the VMs that can be compared are together; None if there is none.
 
     100 means all of them.
@@ -130,9 +196,9 @@ def percent_together(counts: Mapping[State, int]) -> int | None:
     return 100 * counts[State.TOGETHER] // compared if compared else None
 
 
-def count_states(statuses: Iterable[VMStatus]) -> dict[State, int]:
+def count_states(statuses: Iterable[VMStatus]) -> dict[str, int]:
     """Return the number of VMs in each state, with 0 for a state that no VM is in."""
-    counts = dict.fromkeys(State, 0)
+    counts: dict[str, int] = dict.fromkeys(State, 0)
     for each in statuses:
         counts[each.state] += 1
     return counts

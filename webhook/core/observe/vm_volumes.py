@@ -23,37 +23,47 @@ from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, NoObject
 
 STARTING: Final = "starting"
+UNREAD: Final = frozenset(reason.code for reason in Reason if reason.columns.unread)
+"""The codes that say that an object could not be read."""
 
 
-class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
-    """One claim of a VM.
+class VMVolumeStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """One claim of a VM, as JSON has it.
 
     Attributes:
         claim: the claim's name.
         volume: Longhorn's volume, None if the claim leads to none.
         node: the share-manager's node, None if it is on none.
-        state: the state of the ShareManager.
+        share_manager: the state of the ShareManager.
         together: whether VM and share-manager are on one node, None if there is nothing to compare.
         since: when the share-manager's pod was bound to its node, None if unknown.
+        reason: the code of the finding; for a share-manager without a live pod that this is so.
+        because: the same as a sentence.
         confined: the node selector to which the volume's StorageClass confines its share-managers; empty for none.
-        use: what the VM uses the claim for. Only a disk of the VM's own is compared with the VM's node.
-        why: the reason of the finding; for a share-manager without a live pod that this is so.
+        use: what the VM uses the claim for, as ClaimUse names it. Only a disk of the VM's own is compared with the
+            VM's node.
     """
 
     claim: str
     volume: str | None
     node: str | None
-    state: str | None
+    share_manager: str | None
     together: bool | None
     since: str | None
-    why: Why
+    reason: str
+    because: str
     confined: str = ""
-    use: ClaimUse = ClaimUse.OWN
+    use: str = ClaimUse.OWN.name.lower()
 
     @property
     def unread(self) -> bool:
         """Whether an object on the way from the claim to the node could not be read."""
-        return self.why.reason.columns.unread
+        return self.reason in UNREAD
+
+    @property
+    def is_own_disk(self) -> bool:
+        """Whether the VM's state counts the claim."""
+        return ClaimUse[self.use.upper()].is_own_disk
 
 
 def volumes_of(pod: Pod, view: ClusterView) -> tuple[VMVolumeStatus, ...]:
@@ -67,8 +77,8 @@ def has_share_manager(volumes: Iterable[VMVolumeStatus]) -> bool:
 
     A VM gains nothing by the share-manager of a CD-ROM or of KubeVirt's own claim (TPM, EFI).
     """
-    disks = (volume for volume in volumes if volume.use >= ClaimUse.SHARED)
-    return any(volume.state or volume.node or volume.unread for volume in disks)
+    disks = (volume for volume in volumes if ClaimUse[volume.use.upper()] >= ClaimUse.SHARED)
+    return any(volume.share_manager or volume.node or volume.unread for volume in disks)
 
 
 def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolumeStatus:
@@ -83,16 +93,19 @@ def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolum
         reason = Reason.SHARE_MANAGER_NO_NODE if state == STARTING else Reason.VM_SHARE_MANAGER_POD_GONE
         node, why = None, reason.why(claim=finding.claim, volume=handle, state=state or "absent")
     own = finding.use.is_own_disk
+    if node and not own:
+        why = finding.why_not_required
     return VMVolumeStatus(
         claim=finding.claim,
         volume=handle,
         node=node,
-        state=state,
+        share_manager=state,
         together=None if node is None or not vm_node or not own else node == vm_node,
         since=_serving_since(handle, view) if handle and node else None,
+        reason=why.reason.code,
+        because=why.sentence,
         confined=_confined(finding.persistent_volume),
-        why=finding.why_not_required if node and not own else why,
-        use=finding.use,
+        use=finding.use.name.lower(),
     )
 
 

@@ -137,7 +137,7 @@ class VM(Struct, frozen=True, kw_only=True):
             (not self.known, "its VirtualMachineInstance was not read"),
             (self.deleted, "it is being deleted"),
             (status.phase != "Running", f"its phase is {status.phase or 'not known'}"),
-            (self.row.held, self.row.remedy.sentence if self.row.remedy else ""),
+            (self.row.held, self.row.remedy),
             (
                 leaves and leaves == self.row.node,
                 f"KubeVirt moves it away from {leaves}; without a drain of it: virtctl evacuate-cancel vmi {where}",

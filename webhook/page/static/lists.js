@@ -96,7 +96,7 @@ function line(row, now, model) {
     el("td", { class: "node", role: "cell" }, ...(row.node ? breakable(row.node) : [el("span", { class: "none" }, "no node")]), row.migrating ? el("small", {}, "migrating") : null),
     el("td", { class: "volumes", role: "cell" }, volumes(row)),
     el("td", { class: "since", role: "cell" }, row.since ? el("time", { class: "since", datetime: row.since, title: row.since }, ago(row.since, now)) : el("span", { class: "none" }, "unknown")),
-    el("td", { class: "why", role: "cell" }, row.cause),
+    el("td", { class: "why", role: "cell" }, row.state === "together" ? "" : row.reason),
     opened ? el("td", { class: "details", role: "cell" }, detail(row, { decision: model.decisionOn(row), problems: model.head.nodes, manifests: model.head.manifests, now })) : null,
   );
 }

@@ -65,9 +65,9 @@ export class Model {
     for (const row of this.rows.values()) {
       if (!selects(filter, row)) continue;
       counts[row.state] = (counts[row.state] ?? 0) + 1;
-      if (inTrouble(row)) causes.set(row.cause, (causes.get(row.cause) ?? 0) + 1);
+      if (inTrouble(row)) causes.set(row.reason, (causes.get(row.reason) ?? 0) + 1);
       if (filter.states.size && !filter.states.has(row.state)) continue;
-      if (!filter.causes.size || (inTrouble(row) && filter.causes.has(row.cause))) rows.push(row);
+      if (!filter.causes.size || (inTrouble(row) && filter.causes.has(row.reason))) rows.push(row);
     }
     return { rows, counts, causes: [...causes].sort((a, b) => b[1] - a[1] || byText(a[0], b[0])) };
   }

@@ -10,7 +10,7 @@ from support.fakes.live import put, running
 from support.objects import builders
 
 from webhook.core.observe.past_decision import Decided
-from webhook.core.opt_in import OptedInBy, Policy
+from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.vm_status import VMStarts, VMStatusTracker
@@ -73,7 +73,7 @@ async def test_the_setting_adds_rows(store: ClusterCache, cluster: Cluster) -> N
     everybody = VMStatusTracker(store.caches, Policy(opt_in_all="preferred"))
     async with running(store):
         await put(store, cluster, Kind.VIRT_LAUNCHER_POD, builders.vm_pod("other", node="node-a", opt_in=None))
-        assert {row.name: row.by for row in (await everybody.refresh()).rows}["other"] is OptedInBy.CLUSTER
+        assert {row.name: row.asked_by for row in (await everybody.refresh()).rows}["other"] == "cluster"
         store.caches[Kind.NAMESPACE].synced = False
         assert "other" not in {row.name for row in (await everybody.refresh()).rows}
 

@@ -55,7 +55,7 @@ def test_a_vm_that_is_apart_shows_the_node_for_which_the_webhook_would_ask(value
     objects = [*disk("root"), *served("root", "node-b")]
     pod = annotated(launcher("root", nodeName="node-a"), value)
     row, would = found(pod, objects=objects), start(pod, objects, ["node selector gpu=true"])
-    assert (row.state, row.not_asked is None) == (State.APART, asks)
+    assert (row.state, not row.not_asked) == (State.APART, asks)
     assert (would.nodes, would.followed) == (("node-b",), False)
     assert would.sentence == (
         "would ask for node-b; kube-scheduler and the webhook's rules then check: node selector gpu=true"
@@ -110,7 +110,7 @@ def test_a_node_on_which_no_vm_starts_promises_no_gain() -> None:
         node,
     ]
     start = next_start_of(launcher("root", nodeName="node-a"), cluster(*objects))
-    assert (start.gains, start.cause) == (False, "the node has no NFS client")
+    assert (start.gains, start.reason) == (False, "NfsClientMissing")
     assert start.sentence.startswith("would gain nothing now: ")
 
 
@@ -175,17 +175,17 @@ def test_a_vm_whose_starts_fail_gains_nothing(count: int, *, held: bool) -> None
     described = {**VM, "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine"}
     described["status"] = {"startFailure": {"consecutiveFailCount": count}}
     would = start(stopped("root"), [*disk("root"), *served("root", "node-b"), described])
-    assert (bool(would.held), would.gains) == (held, not held)
+    assert (would.held, would.gains) == (held, not held)
     assert would.sentence.startswith("would gain nothing now: " if held else "would ask for node-b; ")
 
 
 def test_a_vm_gains_if_the_webhook_would_ask_or_its_share_manager_follows() -> None:
     """What stays as it is gains nothing."""
-    shown = NextStart(nodes=(), cause="c", reason="R", because="b", followed=False)
+    shown = NextStart(nodes=(), reason="R", because="b", followed=False)
     assert not shown.gains
     assert replace(shown, followed=True).gains
     assert replace(shown, nodes=("node-a",)).gains
-    assert not replace(shown, nodes=("node-a",), held="h").gains
+    assert not replace(shown, nodes=("node-a",), held=True).gains
 
 
 @pytest.mark.parametrize(

@@ -39,15 +39,14 @@ def row(pod: Pod, at: str = TEN_MINUTES, *, ready: str = "True") -> VMStatus:
 
 def test_a_pod_that_waits_on_its_node_for_ten_minutes_does_not_run() -> None:
     """With the words of the kubelet, if it has any, since when it has its node, and what to do."""
-    assert row(bound()).why.sentence.endswith("does not run: the kubelet reports no container that waits")
+    assert row(bound()).because.endswith("does not run: the kubelet reports no container that waits")
     found = row(bound(containers=[CREATING]))
     assert (found.state, found.since, found.node) == (State.NOT_RUNNING, BOUND, "node-b")
-    assert str(found.why) == (
+    assert found.why == (
         f"VmNotRunning: pod virt-launcher-db01-aaaaa has had node node-b since {BOUND}, and does not run: "
         "ContainerCreating"
     )
-    assert found.remedy is not None
-    assert found.remedy.sentence == (
+    assert found.remedy == (
         "read what node node-b waits for: kubectl describe pod virt-launcher-db01-aaaaa -n vms. If the node can't be "
         "repaired, set kubevirt-scheduler/co-schedule to false in the VM's template, and delete the pod: " + NEW_POD
     )
@@ -57,8 +56,7 @@ def test_a_deleted_pod_on_a_lost_node_needs_more() -> None:
     """It stays until the node is back, or out of service."""
     found = row(bound(deleting=True), ready="Unknown")
     assert found.state is State.NOT_RUNNING
-    assert found.remedy is not None
-    assert found.remedy.sentence.startswith("node node-b is not Ready, so ")
+    assert found.remedy.startswith("node node-b is not Ready, so ")
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from support.objects import builders
 from support.objects.fleets import EARLY, LATER, disk, launcher, scheduled, served, the_row
 
 from webhook.core.observe.remedy import REFUSED, restart_command, restart_without_owner, with_message
-from webhook.core.observe.vm_status import Remedy, State
-from webhook.core.reasons import Reason
+from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.reunite.waits import Rule
 from webhook.objects.kubevirt import VirtualMachine
 
@@ -32,15 +31,13 @@ CONFINED = [
 ]
 
 
-def remedy(start: Mapping[str, str] | None, steering: Mapping[str, str] | None, volume: list[Object]) -> Remedy:
-    """The remedy of a VM with these decisions at its start and for its share-manager's pod."""
+def remedy(start: Mapping[str, str] | None, steering: Mapping[str, str] | None, volume: list[Object]) -> VMStatus:
+    """The row of a VM with these decisions at its start and for its share-manager's pod."""
     manager, pod = served("root", "node-b", LATER if start is None else EARLY)
     if steering is not None:
         pod["metadata"]["annotations"] |= steering
     vm = launcher("root", nodeName="node-a", annotations=start, conditions=[scheduled(LATER)])
-    found = the_row(vm, objects=[*volume, manager, pod]).remedy
-    assert found is not None
-    return found
+    return the_row(vm, objects=[*volume, manager, pod])
 
 
 @pytest.mark.parametrize(
@@ -57,17 +54,17 @@ def test_a_node_that_excludes_the_vm_needs_a_stop_or_is_named(
 
     longhorn/longhorn#7872: where a class confines share-managers, neither a restart nor a migration does it.
     """
-    assert remedy(start, steering, disk("root")).sentence.startswith("stop the VM until Longhorn has stopped")
+    assert remedy(start, steering, disk("root")).remedy.startswith("stop the VM until Longhorn has stopped")
     found = remedy(start, steering, CONFINED)
-    assert "shareManagerNodeSelector is storage:true, and a restart or a migration changes nothing" in found.sentence
-    assert not found.arguments
+    assert "shareManagerNodeSelector is storage:true, and a restart or a migration changes nothing" in found.remedy
+    assert not found.command
 
 
 @pytest.mark.parametrize("volume", [CONFINED, disk("root")], ids=["confined", "not confined"])
 def test_what_can_pass_is_cured_by_a_migration(volume: list[Object]) -> None:
     """A full node does not exclude the VM for good."""
     found = remedy(builders.recorded("preferred", "node-b", because=ROOM), None, volume)
-    assert (found.sentence[:21], bool(found.arguments)) == ("live-migrate the VM t", True)
+    assert (found.remedy[:21], bool(found.command)) == ("live-migrate the VM t", True)
 
 
 @pytest.mark.parametrize(
@@ -83,11 +80,10 @@ def test_no_migration_is_advised_where_a_rule_of_the_vm_excludes_the_node(rules:
     """KubeVirt would make a pod that no node takes."""
     started = builders.recorded("preferred", "node-b", because=ROOM)
     vm = launcher("root", nodeName="node-a", annotations=started, conditions=[scheduled(LATER)], **rules)
-    found = the_row(vm, objects=[*disk("root"), *served("root", "node-b", EARLY), builders.node("node-b")]).remedy
-    assert found is not None
-    assert found.sentence.startswith("the VM can't run on the node of its share-manager: ")
-    assert told in found.sentence
-    assert not found.arguments
+    found = the_row(vm, objects=[*disk("root"), *served("root", "node-b", EARLY), builders.node("node-b")])
+    assert found.remedy.startswith("the VM can't run on the node of its share-manager: ")
+    assert told in found.remedy
+    assert not found.command
 
 
 SAID = "NotPlaceable: node node-b has too little of memory"
@@ -111,10 +107,9 @@ NOT_YET = "do not live-migrate the VM to node node-b before the reason that `reu
 def test_no_migration_is_advised_that_reunite_has_found_impossible(said: str, advised: str) -> None:
     """The page had both sentences, one below the other. The command still shows whether the reason has passed."""
     told = with_message(WEB, said)
-    assert told.said_by_reunite == said
-    assert told.remedy is not None
-    assert told.remedy.sentence.startswith(f"see that the webhook runs (kubectl get {CONFIGURATION}), and {advised}")
-    assert told.remedy.arguments == "reunite db01 -n vms -o yaml --now"
+    assert told.reunite == said
+    assert told.remedy.startswith(f"see that the webhook runs (kubectl get {CONFIGURATION}), and {advised}")
+    assert told.command == "reunite db01 -n vms -o yaml --now"
     assert with_message(told, said) == told
 
 
@@ -134,31 +129,29 @@ def test_no_migration_is_advised_to_one_of_several_nodes() -> None:
     """`reunite` says SeveralNodes: from a third node a migration leads to one share-manager only."""
     objects = [*disk("root"), *disk("data"), *served("root", "node-b"), *served("data", "node-c")]
     found = the_row(launcher("root", "data", nodeName="node-a"), objects=objects)
-    assert found.remedy is not None
-    assert found.remedy.sentence.startswith("stop the VM until Longhorn has stopped its share-managers")
-    assert not found.remedy.arguments
+    assert found.remedy.startswith("stop the VM until Longhorn has stopped its share-managers")
+    assert not found.command
 
 
 HELD = [
-    pytest.param([builders.node("node-a")], False, None, id="Ready"),
-    pytest.param([builders.node("node-a", cordoned=True)], False, None, id="cordoned"),
-    pytest.param([builders.node("node-a", ready="Unknown")], False, Reason.VM_NODE_NOT_READY, id="lost"),
-    pytest.param([builders.node("node-a", ready=None)], False, Reason.VM_NODE_NOT_READY, id="without a condition"),
-    pytest.param([builders.node("node-a", ready="False")], True, Reason.VM_NODE_NOT_READY, id="lost and terminating"),
-    pytest.param([builders.node("node-a")], True, Reason.VM_POD_TERMINATING, id="terminating"),
-    pytest.param([], False, None, id="not described"),
+    pytest.param([builders.node("node-a")], False, "", id="Ready"),
+    pytest.param([builders.node("node-a", cordoned=True)], False, "", id="cordoned"),
+    pytest.param([builders.node("node-a", ready="Unknown")], False, "node node-a is not Ready", id="lost"),
+    pytest.param([builders.node("node-a", ready=None)], False, "node node-a is not Ready", id="without a condition"),
+    pytest.param([builders.node("node-a", ready="False")], True, "node node-a is not Ready", id="lost and terminating"),
+    pytest.param([builders.node("node-a")], True, "is being deleted", id="terminating"),
+    pytest.param([], False, "", id="not described"),
 ]
 
 
 @pytest.mark.parametrize(("nodes", "deleting", "held"), HELD)
-def test_a_vm_on_a_lost_node_can_be_moved_nowhere(nodes: list[Object], held: Reason | None, *, deleting: bool) -> None:
+def test_a_vm_on_a_lost_node_can_be_moved_nowhere(nodes: list[Object], held: str, *, deleting: bool) -> None:
     """The remedy is to free it. Longhorn's state of the node does not count: KubeVirt does not ask Longhorn."""
     objects = [*disk("root"), *served("root", "node-b"), builders.node("node-b"), *nodes]
     found = the_row(launcher("root", nodeName="node-a", deleting=deleting), objects=objects)
     assert found.state is State.APART
-    assert (found.held and found.held.reason) == held
-    assert found.remedy is not None
-    assert ("out-of-service" in found.remedy.sentence, bool(found.remedy.arguments)) == (bool(held), not held)
+    assert (found.held, held in found.remedy) == (bool(held), True)
+    assert ("out-of-service" in found.remedy, bool(found.command)) == (bool(held), not held)
 
 
 RESTART = "virtctl restart db01 -n vms"

@@ -88,14 +88,14 @@ def test_a_vm_on_a_node_is_together_with_its_share_managers_or_apart(
     """Every share-manager on a node counts. Without a node it is starting, or stopped."""
     claims = ["root", "data"] if any(each["metadata"]["name"] == "data" for each in objects) else ["root"]
     found = the_row(launcher(*claims, nodeName="node-a"), objects=objects)
-    assert (found.state, found.why.reason.code) == (state, reason)
+    assert (found.state, found.reason) == (state, reason)
     assert found.node == "node-a"
 
 
 def test_a_vm_without_claims_is_free() -> None:
     """It has no share-manager."""
     found = the_row(launcher(nodeName="node-a"))
-    assert (found.state, found.why.reason, found.volumes) == (State.FREE, Reason.NO_CLAIMS, ())
+    assert (found.state, found.reason, found.volumes) == (State.FREE, Reason.NO_CLAIMS.code, ())
 
 
 def test_the_nodes_of_all_share_managers_are_named_once() -> None:
@@ -137,7 +137,7 @@ def test_a_vm_whose_objects_could_not_be_read_is_unknown(kind: Kind, key: Namesp
     objects = [*disk("root"), *served("root", "node-a")]
     gaps = {ObjectRef(kind, key): NoObject.UNAVAILABLE}
     found = the_row(launcher("root", nodeName="node-a"), objects=objects, gaps=gaps)
-    assert (found.state, found.why.reason.code) == (State.UNKNOWN, reason)
+    assert (found.state, found.reason) == (State.UNKNOWN, reason)
     assert found.volumes[0].claim == "root"
 
 
@@ -174,14 +174,14 @@ def test_a_vm_on_no_node_waits_or_is_stuck(parts: Object, condition: Object | No
     """A pinned VM that kube-scheduler reports as unschedulable is stuck, since the time of the condition."""
     objects = [*disk("root"), *served("root", "node-b")]
     found = the_row(launcher("root", conditions=condition and [condition], **parts), objects=objects)
-    assert (found.state, found.why.reason.code, found.node) == (state, reason, None)
+    assert (found.state, found.reason, found.node) == (state, reason, None)
     assert found.since == (LATER if condition else EARLY)
     assert found.volumes[0].together is None
-    assert found.only == ("node-b" if parts is ONE_NODE else None)
+    assert found.only_node == ("node-b" if parts is ONE_NODE else None)
 
 
 def test_the_schedulers_message_is_shown_and_cut() -> None:
     """It can be long, because it counts the nodes for each filter."""
-    sentence = the_row(launcher(conditions=[unschedulable(LATER, "0/3 nodes" * 100)])).why.sentence
+    sentence = the_row(launcher(conditions=[unschedulable(LATER, "0/3 nodes" * 100)])).because
     assert sentence.startswith("pod virt-launcher-db01-aaaaa is on no node yet: kube-scheduler reports: 0/3 nodes0/3")
     assert len(sentence) < 400

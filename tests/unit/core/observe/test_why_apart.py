@@ -10,7 +10,7 @@ from support.objects import builders
 from support.objects.fleets import EARLY, LATER, disk, launcher, scheduled, served, the_row, unschedulable
 
 from webhook.core.api.pod import Pod
-from webhook.core.observe.vm_status import Remedy, State
+from webhook.core.observe.vm_status import State
 
 Object = dict[str, Any]
 NO_ROOM = "NoRoom: node node-b has too little of memory: 4Gi is requested, 62Gi of 64Gi is taken"
@@ -183,7 +183,7 @@ CAUSES = [
 def test_a_vm_that_is_apart_says_what_made_it_so(pod: Pod, objects: list[Object], why: str) -> None:
     """By evidence only; where the facts do not tell the cause, it says so and names them."""
     found = the_row(pod, objects=objects)
-    assert (found.state, str(found.why)) == (State.APART, why)
+    assert (found.state, found.why) == (State.APART, why)
 
 
 def test_a_stuck_vm_needs_a_new_pod() -> None:
@@ -192,7 +192,7 @@ def test_a_stuck_vm_needs_a_new_pod() -> None:
     found = the_row(pinned, objects=share_manager())
     assert (found.state, found.remedy) == (
         State.STUCK,
-        Remedy(
+        (
             "delete the pod, because the webhook decides again for a new one: kubectl delete pod "
             "virt-launcher-db01-aaaaa -n vms; if the VM's runStrategy is Manual, also: virtctl start db01 -n vms; if "
             "it is Once, instead: kubectl delete virtualmachineinstance db01 -n vms"

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 from support.objects.reunite_vms import ago, kubevirt, move, plan_of, situation, vm
 
 from webhook.core.api.kubevirt import MigrationState
-from webhook.core.observe.vm_status import Remedy, State
-from webhook.core.reasons import Reason
+from webhook.core.observe.vm_status import State
 from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.migration import (
     FIRST_VERSION,
@@ -22,7 +21,6 @@ from webhook.core.reunite.migration import (
 from webhook.core.reunite.waits import NotYet, Rule
 
 KEY = ("ns", "vm")
-HELD = Reason.VM_NODE_NOT_READY.why(node="a")
 
 
 def allowing(**settings: bool) -> KubeVirt:
@@ -59,7 +57,7 @@ def allowing(**settings: bool) -> KubeVirt:
         pytest.param(situation(vm(known=False)), Rule.NOT_MOVABLE, id="its VMI was not read"),
         pytest.param(situation(vm(phase="Scheduled")), Rule.NOT_MOVABLE, id="not running"),
         pytest.param(situation(vm(unmigratable="HostDevice")), Rule.NOT_MOVABLE, id="not migratable"),
-        pytest.param(situation(vm(held=HELD, remedy=Remedy("a is off"))), Rule.NOT_MOVABLE, id="its node is lost"),
+        pytest.param(situation(vm(held=True, remedy="a is off")), Rule.NOT_MOVABLE, id="its node is lost"),
         pytest.param(situation(vm(copying="snapshot s of it runs")), Rule.NOT_MOVABLE, id="busy"),
         pytest.param(situation(vm(), move(10, "Running")), Rule.NOT_MOVABLE, id="a migration runs"),
         pytest.param(situation(vm(migrating=True)), Rule.NOT_MOVABLE, id="two pods on nodes"),

@@ -109,4 +109,4 @@ def test_what_a_migration_added_excludes_no_node_from_the_next_start() -> None:
         moved, objects=[*disk("root"), *served("root", "node-b", EARLY), builders.node("node-b", labels=OWN)]
     )
     assert found.remedy
-    assert found.remedy.sentence == "live-migrate the VM to node node-b, if it can run there"
+    assert found.remedy == "live-migrate the VM to node node-b, if it can run there"
