@@ -123,7 +123,6 @@ def _copying(vm: VirtualMachine | None) -> str:
     return f"{status.restore_in_progress} restores it" if status and status.restore_in_progress else ""
 
 
-_MEDIK8S: Final = "medik8s.io/"  # its operators taint a node that they remediate or take into maintenance
 _SERVES: Final = (None, "running")
 _NOT_READY: Final = ("Ready", "False")  # of a share-manager that starts, or that ends again and again
 
@@ -137,14 +136,14 @@ def why_not_home(vm: VM, cluster: Cluster) -> NotYet | None:
     source = cluster.get(refs.node(vm.row.node or ""))
     pod = vm.pod and target_pod(vm, vm.pod, None if isinstance(source, NoObject) else source)
     if pod is None or vm.pod is None:
-        return Rule.NOT_PLACEABLE.says_no(f"pod {vm.row.pod} is not there any more")
+        return NotYet(Rule.NOT_PLACEABLE, f"pod {vm.row.pod} is not there any more")
     why = next(_against(vm, pod, cluster), "")
     if not why:
         return None
     start = start_pod(vm, vm.pod)
     if not next(_against(vm, start, cluster), ""):
         why += f"; its next start can bring it there: {vm.restart}"
-    return Rule.NOT_PLACEABLE.says_no(why)
+    return NotYet(Rule.NOT_PLACEABLE, why)
 
 
 def hostname_of(name: str, cluster: Cluster) -> str:
@@ -187,5 +186,5 @@ def _not_served(vm: VM, cluster: Cluster) -> Iterator[str]:
 def _tainted(pod: Pod, node: Node) -> Iterator[str]:
     """Yield each taint for which the VM would leave the node again soon, soft ones among them."""
     for taint in node.taints:
-        if _MEDIK8S in (taint.key or "") or not tolerates(pod.spec.tolerations or (), taint):
+        if not tolerates(pod.spec.tolerations or (), taint):
             yield f"node {node.metadata.name} has the taint {taint_text(taint)}, so the VM would be moved again soon"

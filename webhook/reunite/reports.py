@@ -1,4 +1,4 @@
-"""What a run of `reunite` reports of each VM: at a terminal, in a pod's log, as YAML for kubectl, and as Events.
+"""What a run of `reunite` reports of each VM: as a table, as YAML for kubectl, and as Events.
 
 An API server keeps an Event for an hour, and `status` shows the last one. So a run repeats what still holds after half
 an hour. The Events in the cluster say what earlier runs reported.
@@ -16,7 +16,6 @@ from msgspec import Struct
 from webhook.core.observe.events import Event, ReuniteEvent, is_of_reunite
 from webhook.core.observe.vm_status import State, VMStatus, count_states
 from webhook.core.reunite.waits import STARTED, unix_seconds
-from webhook.telemetry.record import LOGGER
 from webhook.terminal import padded, printable, to_yaml
 
 REPEAT_SECONDS: Final = 1_800.0
@@ -38,12 +37,13 @@ class EventReason(Enum):
 
 
 class VMReport(Struct, frozen=True):
-    """What a run did about one VM, or why it did nothing."""
+    """What a run did about one VM, or why it did nothing. `listed`: its migration in a list for kubectl."""
 
     namespace: str
     vm: str
     reason: EventReason
     message: str
+    listed: Mapping[str, Any] | None = None
 
     @property
     def action(self) -> str:
@@ -56,28 +56,15 @@ class VMReport(Struct, frozen=True):
         return self.reason is EventReason.REFUSED
 
 
-class EventsBefore:
-    """The Events of `reunite` that the cluster has.
+def written_at(events: Iterable[ReuniteEvent]) -> Mapping[tuple[str, str, str], float]:
+    """Return when the cluster got its last Event, by the VMI's uid, reason and message.
 
     An Event belongs to one VirtualMachineInstance. That of the VM's next start is another one, of the same name.
     """
-
-    def __init__(self, events: Iterable[ReuniteEvent], now: float) -> None:
-        self._now = now
-        self._at: dict[tuple[str, str, str], float] = {}  # by the VMI's uid, reason and message
-        self._last: dict[str, float] = {}  # by the VMI's uid
-        for event in filter(is_of_reunite, events):
-            uid, at = event.involved_object.uid, unix_seconds(event.last_timestamp or "")
-            self._at[uid, event.reason, event.message] = at
-            self._last[uid] = max(at, self._last.get(uid, 0.0))
-
-    def last(self, event: Event) -> float:
-        """When the VMI got its last Event; 0 for never. So one run that can't write all leaves out nobody."""
-        return self._last.get(event.uid, 0.0)
-
-    def is_new(self, event: Event) -> bool:
-        """Whether the VMI has no Event that says this, or only an old one."""
-        return self._at.get((event.uid, event.reason, event.message), 0.0) <= self._now - REPEAT_SECONDS
+    return {
+        (each.involved_object.uid, each.reason, each.message): unix_seconds(each.last_timestamp or "")
+        for each in sorted(filter(is_of_reunite, events), key=lambda event: event.last_timestamp or "")
+    }
 
 
 def event_of(report: VMReport, uid: str, *, dry_run: str) -> Event:
@@ -104,14 +91,6 @@ _HEADER: Final = (
 _NOBODY: Final = "nothing to do: no VM that asks for co-scheduling was found"
 
 
-def log(reports: Iterable[VMReport], *, dry_run: bool) -> None:
-    """Write a log line for each VM."""
-    for each in reports:
-        fields = {"namespace": each.namespace, "vm": each.vm, "action": each.action, "because": each.message}
-        level = LOGGER.warning if each.failed else LOGGER.info
-        level("would" if dry_run else "reunite", extra={"fields": {**fields, "reason": each.reason.code}})
-
-
 def print_table(reports: Sequence[VMReport], rows: Sequence[VMStatus], stdout: TextIO) -> None:
     """Print a line for each VM: what is or would be done, or the first rule that says no."""
     if not reports:
@@ -124,21 +103,14 @@ def print_table(reports: Sequence[VMReport], rows: Sequence[VMStatus], stdout: T
         stdout.writelines("   ".join(cells).rstrip() + "\n" for cells in shown)
 
 
-def print_list(
-    reports: Sequence[VMReport],
-    migrations: Mapping[tuple[str, str], Mapping[str, Any]],
-    rows: Sequence[VMStatus],
-    origin: str,
-    stdout: TextIO,
-) -> None:
+def print_list(reports: Sequence[VMReport], rows: Sequence[VMStatus], origin: str, stdout: TextIO) -> None:
     """Print the migrations as YAML. Comments say why, for each VM; a VM without a migration has a comment only."""
-    is_empty = all(each.action != "migrate" for each in reports)
-    stdout.writelines(f"# {printable(line)}\n" for line in (origin, *(() if is_empty else _HEADER)))
+    header = _HEADER if any(each.listed for each in reports) else ()
+    stdout.writelines(f"# {printable(line)}\n" for line in (origin, *header))
     for each in reports:
-        migration = migrations.get((each.namespace, each.vm)) if each.action == "migrate" else None
-        stdout.write("---\n" if migration else "\n")
+        stdout.write("---\n" if each.listed else "\n")
         stdout.write(f"# {printable(f'{each.namespace}/{each.vm}: {each.message}')}\n")
-        stdout.write(to_yaml(migration) if migration else "")
+        stdout.write(to_yaml(each.listed) if each.listed else "")
     if not reports:
         stdout.write(f"# {nothing_to_do(rows)}\n")
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 from msgspec.structs import replace
 
 from webhook.component_base.client.api import Api
-from webhook.component_base.client.transport import ApiError
 from webhook.component_base.errors import UserError
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe.vm_status import VMStatus
@@ -22,18 +20,16 @@ from webhook.core.reunite.waits import unix_seconds
 from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
 from webhook.objects.cluster import Cluster
-from webhook.objects.kinds import EVENT, MIGRATION, VIRTUAL_MACHINE_INSTANCE, APIResource
+from webhook.objects.kinds import EVENT, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.unread import require_pods, require_share_managers
 from webhook.objects.vm_rows import asking, vm_rows
 from webhook.reunite import reports
 from webhook.reunite.facts import first_unread, hostname_of, is_terminating, parts, situation_of, why_not_home
-from webhook.reunite.reports import EventReason, EventsBefore, VMReport
+from webhook.reunite.reports import REPEAT_SECONDS, EventReason, VMReport
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Writer, Written
 from webhook.settings import vm_names
-from webhook.telemetry.record import written_log
 
-_EVENTS: Final = 500  # in one run; the next run writes those that are left
 _ROLE: Final = "kubevirt-coschedule-reunite"
 
 
@@ -59,35 +55,15 @@ def run(settings: ReuniteSettings, *, stdout: TextIO) -> int:
 async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: TextIO) -> int:
     writer = Writer(api, dry_run=settings.dry_run == "server")
     writes_events = api.in_pod or settings.dry_run == "none"
-    await _check_rights(writer, origin, settings, events=writes_events)
     objects = await collect_objects(api, origin, parts(), settings.longhorn_namespace)
     cluster = Cluster(objects, longhorn_namespace=settings.longhorn_namespace)
     one = Run(cluster, settings, time.time(), None if settings.dry_run == "client" else writer)
     await one.decide(origin)
-    if api.in_pod:
-        with written_log("info"):
-            reports.log(one.reports, dry_run=settings.dry_run != "none")
-    else:
-        one.show(origin, stdout)
+    one.show(origin, stdout)
     lost = await one.write_events(writer) if writes_events else ""
     if lost:
         raise UserError(f"{origin}: an Event was not written: {lost}")
     return int(any(each.failed for each in one.reports))
-
-
-async def _check_rights(writer: Writer, origin: str, settings: ReuniteSettings, *, events: bool) -> None:
-    """Raise UserError for the first right that is missing to write what the run may write."""
-    needed: list[APIResource[Any]] = [EVENT] if events else []
-    for kind in [*needed, *([MIGRATION] if settings.dry_run != "client" else [])]:
-        try:
-            missing = await writer.missing_right("create", kind)
-        except ApiError as problem:
-            raise UserError(f"{origin}: {problem}; expected to learn which rights the account has") from None
-        if missing:
-            raise UserError(
-                f"{origin}: the account may not create {kind.resource} in all namespaces; the ClusterRole {_ROLE} "
-                "grants it: apply manifests/reunite.yaml"
-            )
 
 
 class Run:
@@ -98,8 +74,7 @@ class Run:
         self.reports: list[VMReport] = []
         self._cluster, self._settings, self._now, self._writer = cluster, settings, now, writer
         self._rows: list[VMStatus] = []
-        self._migrations: dict[tuple[str, str], Mapping[str, Any]] = {}
-        self._before = EventsBefore(cluster.objects.of(EVENT).values(), now)
+        self._written = reports.written_at(cluster.objects.of(EVENT).values())
         self._snapshot = cluster.snapshot()
 
     async def decide(self, origin: str) -> None:
@@ -134,25 +109,23 @@ class Run:
     def show(self, origin: str, stdout: TextIO) -> None:
         """Print what came of the run."""
         if self._settings.output == "yaml":
-            reports.print_list(self.reports, self._migrations, self._rows, origin, stdout)
+            reports.print_list(self.reports, self._rows, origin, stdout)
         else:
             reports.print_table(self.reports, self._rows, stdout)
 
     async def write_events(self, writer: Writer) -> str:
         """Write the Events that the cluster does not have. Returns why the first was not written; empty if all were.
 
-        A VM without an Event for longest comes first. A namespace that is being deleted takes no Events.
+        A namespace that is being deleted takes no Events.
         """
-        new = []
+        lost = ""
         for report in self.reports:
             vmi = self._cluster.objects.get(VIRTUAL_MACHINE_INSTANCE, report.vm, report.namespace)
             event = reports.event_of(report, (vmi.metadata.uid if vmi else None) or "", dry_run=self._settings.dry_run)
-            if event.uid and self._before.is_new(event) and not is_terminating(self._cluster, report.namespace):
-                new.append(event)
-        lost = ""
-        for event in sorted(new, key=self._before.last)[:_EVENTS]:
-            result = await writer.write_event(event, time.time())
-            lost = lost or result.because
+            is_new = self._written.get((event.uid, event.reason, event.message), 0.0) <= self._now - REPEAT_SECONDS
+            if event.uid and is_new and not is_terminating(self._cluster, report.namespace):
+                result = await writer.write_event(event, time.time())
+                lost = lost or result.because
         return lost
 
     def _tell(self, vm: VM, reason: EventReason, message: str) -> None:
@@ -160,27 +133,26 @@ class Run:
 
     async def _migrate(self, vm: VM, decisions: MigrationDecisions, left_out: str) -> None:
         namespace, hostname = vm.row.namespace, hostname_of(vm.home, self._cluster)
-        name = next_name(vm.row.name, decisions.migrations_in(namespace))
         where = f"from node {vm.row.node} to node {vm.home}, that of its share-manager"
-        written = Written(Result.DONE)
+        name = next_name(vm.row.name, decisions.migrations_in(namespace))
+        message, written = f"migration {name}: {where}", Written(Result.DONE)
         if self._writer:
             new = migration_object(namespace, vm.row.name, hostname, name=name)
             written = await self._writer.create(namespace, new)
         if written.result is not Result.REFUSED:  # without an answer it may exist
             decisions.take(vm)
             self._count(vm)
-        self._migrations[vm.key] = migration_object(namespace, vm.row.name, hostname)
-        message = f"migration {name}: {where}"
         if self._settings.output == "yaml":
-            self._tell(vm, EventReason.DRY_RUN, f"{where}{left_out}")
-        elif written.result is Result.DONE and self._settings.dry_run != "none":
-            self._tell(vm, EventReason.DRY_RUN, f"would create {message}")
-        elif written.result is Result.DONE:
-            self._tell(vm, EventReason.STARTED, f"{message}; to forbid it: {vm.forbids}")
+            listed = migration_object(namespace, vm.row.name, hostname)
+            self.reports.append(VMReport(*vm.key, EventReason.DRY_RUN, f"{where}{left_out}", listed))
         elif written.result is Result.EXISTS:
             self._tell(vm, EventReason.WAITING, f"something else was faster: {written.because}")
-        else:
+        elif written.result is not Result.DONE:
             self._tell(vm, EventReason.REFUSED, f"{message}; not done: {written.because}")
+        elif self._settings.dry_run == "none":
+            self._tell(vm, EventReason.STARTED, f"{message}; to forbid it: {vm.forbids}")
+        else:
+            self._tell(vm, EventReason.DRY_RUN, f"would create {message}")
 
     def _count(self, vm: VM) -> None:
         """Count the target pod on the node of the share-managers."""

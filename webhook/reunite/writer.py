@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
-import msgspec
 from msgspec import Struct
 
 from webhook.component_base.client.api import Api, Reply
@@ -18,13 +17,12 @@ from webhook.component_base.client.transport import ApiError
 from webhook.core.observe.events import Event
 from webhook.kube import reader
 from webhook.kube.events import v1_event
-from webhook.objects.kinds import EVENT, MIGRATION, APIResource
+from webhook.objects.kinds import EVENT, MIGRATION
 
 _WRITE_SECONDS: Final = 10.0
 _DONE: Final = (200, 201, 202)
 _CONFLICT: Final = 409
 _SERVER_ERRORS: Final = 500
-_REVIEW: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 class Result(Enum):
@@ -49,24 +47,6 @@ class Writer:
     def __init__(self, api: Api, *, dry_run: bool = False) -> None:
         self._api = api
         self._query = "?fieldValidation=Strict" + ("&dryRun=All" if dry_run else "")
-
-    async def missing_right(self, verb: str, kind: APIResource[Any]) -> bool:
-        """Return whether the account may not do this with the objects of a kind, in any namespace.
-
-        Raises:
-            ApiError: the API server did not tell.
-        """
-        attributes = {"verb": verb, "group": kind.group, "resource": kind.plural}
-        review = {
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": attributes},
-        }
-        reply = await self._api.post(_REVIEW, review, seconds=_WRITE_SECONDS)
-        if reply.status not in _DONE:
-            raise ApiError(reply.failure.sentence)
-        answer = msgspec.json.decode(reply.body, type=dict[str, Any])
-        return not (answer.get("status") or {}).get("allowed", False)
 
     async def create(self, namespace: str, migration: Mapping[str, Any]) -> Written:
         """POST this migration. KubeVirt refuses it while another migration of the VM is not final."""

@@ -145,15 +145,6 @@ def test_a_namespace_that_is_being_deleted_takes_no_event_and_no_migration() -> 
     assert not writer.events
 
 
-def test_a_vm_without_an_event_comes_first() -> None:
-    """One run writes 500 Events; the next one begins with those that are left."""
-    second = json.loads(json.dumps(vm_scenes.moved()).replace("moved", "other").replace("page", "another-page"))
-    writer = Answering()
-    run = went(moved(*second, vmi("other"), event("something", 9)), writer)
-    asyncio.run(run.write_events(writer))
-    assert [each.name for each in writer.events] == ["other", "moved"]
-
-
 def test_what_was_not_chosen_is_not_told() -> None:
     """By name or namespace."""
     assert went(moved(), names=("vm/moved",)).reports

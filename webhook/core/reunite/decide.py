@@ -79,9 +79,10 @@ class MigrationDecisions:
         why = self._why_not_asked(vm) or self._why_not_movable(vm)
         if why or len(vm.row.share_manager_nodes) > 1:
             nodes = " and ".join(vm.row.share_manager_nodes)
-            return why or Rule.SEVERAL_NODES.says_no(
+            return why or NotYet(
+                Rule.SEVERAL_NODES,
                 f"its share-managers are on {nodes}, and a migration leads to one node; a stop and a start can bring "
-                f"them together: {vm.restart}"
+                f"them together: {vm.restart}",
             )
         return None
 
@@ -94,7 +95,7 @@ class MigrationDecisions:
         running, limit = max(self._running[vm.key[0]], self._taken), self._at.limits.at_once
         if running < limit:
             return None
-        return Rule.NOT_ITS_TURN.says_no(f"{running} migrations of reunite come first, and {limit} is the limit")
+        return NotYet(Rule.NOT_ITS_TURN, f"{running} migrations of reunite come first, and {limit} is the limit")
 
     def take(self, vm: VM) -> None:
         """Count a migration of this VM to its share-managers, which starts now."""
@@ -124,38 +125,41 @@ class MigrationDecisions:
         version = minor_version(found.version) if found else None
         if found is None or version is None:
             got = (found.version if found else "") or "none"
-            return Rule.KUBEVIRT_CHANGES.says_no(f"got {got} as KubeVirt's version: expected one that is known")
+            return NotYet(Rule.KUBEVIRT_CHANGES, f"got {got} as KubeVirt's version: expected one that is known")
         if version < FIRST_VERSION:
-            return Rule.KUBEVIRT_TOO_OLD.says_no(f"KubeVirt {found.version} has no addedNodeSelector: expected 1.6.0")
-        return Rule.KUBEVIRT_CHANGES.says_no(f"KubeVirt changes: {found.changes}") if found.changes else None
+            return NotYet(Rule.KUBEVIRT_TOO_OLD, f"KubeVirt {found.version} has no addedNodeSelector: expected 1.6.0")
+        return NotYet(Rule.KUBEVIRT_CHANGES, f"KubeVirt changes: {found.changes}") if found.changes else None
 
     def _why_not_asked(self, vm: VM) -> NotYet | None:
         """Why the VM takes no part."""
         if vm.says_yes or (not vm.answers and self._at.limits.default):
             return None
         said = next((each for each in vm.answers if each != "true"), "not set, and the default is off")
-        return Rule.NOT_ASKED.says_no(f"the VM's annotation kubevirt-scheduler/reunite is {said}")
+        return NotYet(Rule.NOT_ASKED, f"the VM's annotation kubevirt-scheduler/reunite is {said}")
 
     def _why_not_movable(self, vm: VM) -> NotYet | None:
         """Why the VM can't be migrated now, with what goes on and what ends that."""
         where = f"{vm.row.name} -n {vm.row.namespace}"
         if vm.busy:
             by_start = f"; its next start can bring them together: {vm.restart}" if vm.status.unmigratable else ""
-            return Rule.NOT_MOVABLE.says_no(vm.busy + by_start)
+            return NotYet(Rule.NOT_MOVABLE, vm.busy + by_start)
         unfinished = (each for each in self._of_vm.get(vm.key, ()) if not each.is_final)
         running = max(unfinished, key=lambda each: (each.created, each.name), default=None)
         if running and self._is_old(running):
-            return Rule.NOT_MOVABLE.says_no(
+            return NotYet(
+                Rule.NOT_MOVABLE,
                 f"migration {running.name} has not ended: it is {running.phase or 'not begun'} and more than "
-                f"{self._age(running)} min old; KubeVirt refuses another one. To end it: virtctl migrate-cancel {where}"
+                f"{self._age(running)} min old; KubeVirt refuses another one. To end it: "
+                f"virtctl migrate-cancel {where}",
             )
         if running or vm.row.migrating:
-            return Rule.NOT_MOVABLE.says_no(f"migration {running.name} runs" if running else _TWO_PODS)
+            return NotYet(Rule.NOT_MOVABLE, f"migration {running.name} runs" if running else _TWO_PODS)
         disrupts = self._at.kubevirt.disrupts if self._at.kubevirt else ""
         if disrupts and not vm.says_yes:
-            return Rule.NOT_MOVABLE.says_no(
+            return NotYet(
+                Rule.NOT_MOVABLE,
                 f'KubeVirt\'s migrations may end or pause it ({disrupts}): only kubevirt-scheduler/reunite: "true" of '
-                "the VM itself allows that"
+                "the VM itself allows that",
             )
         return None
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from enum import Enum, unique
 from math import inf
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -61,10 +61,6 @@ class Rule(Enum):
     FAILED = "Failed"
     NOT_ITS_TURN = "NotItsTurn"
 
-    def says_no(self, sentence: str, *, ends: bool = False) -> NotYet:
-        """Return the refusal of this rule."""
-        return NotYet(self, sentence, ends)
-
 
 STARTED: Final = "ReuniteStarted"
 _OF_MIGRATION: Final = re.compile(r"migration (\S+):")  # how the message of such an Event begins
@@ -107,28 +103,23 @@ class Past(Struct, frozen=True, kw_only=True):
     oldest_at_home: str = ""
 
 
-@unique
-class Row(Enum):
-    """One row: its code, and what was seen."""
+class Wait(NamedTuple):
+    """One row that holds for the VM, over or not: its code, what was seen, since when, and for how many seconds.
 
-    def __init__(self, rule: Rule, seen: str) -> None:
-        self.rule = rule
-        self.seen = seen
+    `doubles`: whether it is longer after each known return.
+    """
 
-    NAMED = Rule.TARGET_NAMED, "migration {name} named node {node} for it (nodeSelector of pod {pod})"
-    CANCELLED = Rule.CANCELLED, "a migration of it was cancelled at {at} (status.migrationState of its VMI)"
-    DELETED = Rule.CANCELLED, "migration {name}, which began at {at}, was deleted (Event ReuniteStarted)"
-    FROM_ANOTHER = Rule.TOO_SOON, "{name} moved it at {at} from node {source}, which is not that of its share-manager"
-    UPDATED = Rule.TOO_SOON, "{name} moved it at {at}, for a change of the VM or an upgrade of KubeVirt"
-    BEFORE_READY = Rule.NOT_CALM, "{name} moved it at {at}, and its share-manager's node is Ready only since {ready}"
-    DRAINED = Rule.NOT_CALM, "{name} moved it at {at} away from its share-manager's node, as all other VMs there"
-    MOVED = Rule.MOVED_AWAY, "{name} moved it at {at}, and no object says why"
-    APART = Rule.TOO_SOON, "it is apart since {at}"
-    READY = Rule.NOT_CALM, "its share-manager's node is Ready since {at}"
-    HAS_FAILED = Rule.FAILED, "migration {name} failed at {at}{because}"
+    rule: Rule
+    seen: str
+    since: float
+    seconds: float
+    doubles: bool = True
 
-
-_FIXED: Final = (Row.DELETED, Row.UPDATED)  # the others double with each known return
+    def until(self, least: float, times: int) -> float:
+        """Return its end after so many returns. Only a wait that is longer by itself is longer than a week."""
+        seconds = max(self.seconds, least)
+        doubled = min(seconds * 2.0 ** min(times, 32), _WEEK_SECONDS) if self.doubles else 0.0
+        return self.since + max(seconds, doubled)
 
 
 def longest_wait(vm: VM, past: Past, limits: ReuniteLimits, now: float) -> NotYet | None:
@@ -137,81 +128,93 @@ def longest_wait(vm: VM, past: Past, limits: ReuniteLimits, now: float) -> NotYe
     # KubeVirt has no more of them: how often the VM came home is not known, so each wait is a long one.
     forgotten = len(of_start) >= FINAL_MIGRATIONS and not any(each.ours for each in of_start)
     least = limits.rest_seconds if forgotten else 0.0
-    waits = (
-        (since + _length(row, max(seconds, least), times), row, {"at": _text(since), **names})
-        for row, since, seconds, names in _seen(vm, past, limits)
-    )
-    until, row, names = max(waits, key=itemgetter(0))
+    until, wait = max(((each.until(least, times), each) for each in _waits(vm, past, limits)), key=itemgetter(0))
     if until <= now:
         return None
     end = "others move it, or its next start" if until == inf else utc_text(until)
-    sentence = f"{row.seen.format_map(names)}; it stays until {end}"
-    sentence += f", or as long as you forbid it: {vm.forbids}" if row is Row.MOVED else ""
-    return row.rule.says_no(sentence, ends=until < inf)
+    sentence = f"{wait.seen}; it stays until {end}"
+    sentence += f", or as long as you forbid it: {vm.forbids}" if wait.rule is Rule.MOVED_AWAY else ""
+    return NotYet(wait.rule, sentence, ends=until < inf)
 
 
-_Seen = tuple[Row, float, float, dict[str, object]]  # the row, since when, for how many seconds, and names
-
-
-def _seen(vm: VM, past: Past, limits: ReuniteLimits) -> Iterator[_Seen]:
+def _waits(vm: VM, past: Past, limits: ReuniteLimits) -> Iterator[Wait]:
     """Yield each row that holds for the VM, over or not."""
     calm = limits.apart_seconds
     arrived, state = vm.arrived_by, vm.status.migration_state
     host = (vm.pod.spec.node_selector or {}).get(HOSTNAME) if vm.pod else None
     if arrived and host and host != vm.placement.node_selector.get(HOSTNAME) and not is_together(arrived[1]):
-        yield Row.NAMED, 0.0, inf, {"name": arrived[1], "node": host, "pod": vm.row.pod}
+        named = f"migration {arrived[1]} named node {host} for it (nodeSelector of pod {vm.row.pod})"
+        yield Wait(Rule.TARGET_NAMED, named, 0.0, inf)
     if state and state.abort_requested and state.end_timestamp:
-        yield Row.CANCELLED, unix_seconds(state.end_timestamp), _DAY_SECONDS, {}
+        at = unix_seconds(state.end_timestamp)
+        seen = f"a migration of it was cancelled at {_text(at)} (status.migrationState of its VMI)"
+        yield Wait(Rule.CANCELLED, seen, at, _DAY_SECONDS)
     for event in past.events:
         name = _OF_MIGRATION.match(event.message)
-        created = unix_seconds(event.metadata.creation_timestamp or "")
         if event.reason == STARTED and event.involved_object.uid == vm.uid and name and name[1] not in past.names:
-            yield Row.DELETED, created, EVENT_SECONDS, {"name": name[1]}
-    moved = _arrival(vm, past, limits, arrived) if arrived and not is_together(arrived[1]) else None
-    if moved:
-        yield moved
-    since = unix_seconds(vm.row.since or "") or inf
-    if moved is None or moved[1] < since:
-        yield Row.APART, since, calm, {}
+            at = unix_seconds(event.metadata.creation_timestamp or "")
+            seen = f"migration {name[1]}, which began at {_text(at)}, was deleted (Event ReuniteStarted)"
+            yield Wait(Rule.CANCELLED, seen, at, EVENT_SECONDS, doubles=False)
+    since, doubles, by = unix_seconds(vm.row.since or "") or inf, True, ""
+    if arrived and not is_together(arrived[1]):
+        moved = _move(vm, past, arrived)
+        if not moved.explained:
+            yield Wait(Rule.MOVED_AWAY, f"{moved.sentence}, and no object says why", moved.at, limits.rest_seconds)
+        elif moved.at >= since:
+            since, doubles, by = moved.at, not moved.is_update, f": {moved.sentence}"
+    yield Wait(Rule.TOO_SOON, f"it is apart since {_text(since)}{by}", since, calm, doubles)
     if past.home and past.home.ready_since:
-        yield Row.READY, unix_seconds(past.home.ready_since), calm, {}
+        at = unix_seconds(past.home.ready_since)
+        yield Wait(Rule.NOT_CALM, f"its share-manager's node is Ready since {_text(at)}", at, calm)
     last = max(_of_this_start(vm, past), key=lambda each: (each.created, each.name), default=None)
     if last and last.ours and last.failed:
-        because = f": {last.state.failure_reason}" if last.state.failure_reason else ""
-        yield Row.HAS_FAILED, unix_seconds(last.ended), calm, {"name": last.name, "because": because}
+        at, because = unix_seconds(last.ended), last.state.failure_reason
+        seen = f"migration {last.name} failed at {_text(at)}{f': {because}' if because else ''}"
+        yield Wait(Rule.FAILED, seen, at, calm)
 
 
-def _arrival(vm: VM, past: Past, limits: ReuniteLimits, arrived: tuple[str, str]) -> _Seen:
-    """Return the row of the migration by which others brought the VM to its node: the first that it fits."""
+class _Move(NamedTuple):
+    """The migration by which others brought the VM to its node: when it ended, and whether an object says why."""
+
+    at: float
+    sentence: str
+    explained: bool
+    is_update: bool
+
+
+def _move(vm: VM, past: Past, arrived: tuple[str, str]) -> _Move:
+    """Return what is known of the migration of this uid and name.
+
+    Four things explain it: it left another node than home, it is a workload update, home became Ready later, or it was
+    one of a drain of home.
+    """
     uid, name = arrived
     migration = next((each for each in past.migrations if each.metadata.uid == uid or each.name == name), None)
-    state, calm = vm.status.migration_state, limits.apart_seconds
+    state = vm.status.migration_state
     own = state if state and state.migration_uid == uid else None  # a later one that failed writes over it
     kept = migration.state if migration else None
     source = (own and own.source_node) or (kept and kept.source_node) or (migration and migration.evacuates)
     ended = (own and own.end_timestamp) or (migration and migration.ended) or vm.row.since
     at, ready = unix_seconds(ended or ""), unix_seconds((past.home.ready_since if past.home else None) or "")
-    by = f"migration {name}" if name else "a migration"
-    names: dict[str, object] = {"name": by, "source": source, "ready": _text(ready)}
-    if source and source != vm.home:
-        return Row.FROM_ANOTHER, at, calm, names
-    if migration and migration.metadata.annotation(ANNOTATION_WORKLOAD_UPDATE) is not None:
-        return Row.UPDATED, at, calm, names
-    if at and ready > at:
-        return Row.BEFORE_READY, ready, calm, {**names, "at": _text(at)}
-    balances = migration is not None and migration.spec.priority == SYSTEM_MAINTENANCE
-    if migration and migration.evacuates and not balances and not _stayed(past, migration):
-        return Row.DRAINED, at, calm, names
-    return Row.MOVED, at, limits.rest_seconds, names
+    is_update = migration is not None and migration.metadata.annotation(ANNOTATION_WORKLOAD_UPDATE) is not None
+    explained = bool(source and source != vm.home) or is_update or ready > at > 0 or _is_drain(past, migration)
+    where = f" away from node {source}" if source else ""
+    sentence = f"{f'migration {name}' if name else 'a migration'} moved it{where} at {_text(at)}"
+    return _Move(at, sentence, explained, is_update)
+
+
+def _is_drain(past: Past, migration: Migration | None) -> bool:
+    """Whether the migration was one of a drain of home: a drain moves all VMs' pods, a balancer some.
+
+    A descheduler that names itself is none.
+    """
+    if migration is None or not migration.evacuates or migration.spec.priority == SYSTEM_MAINTENANCE:
+        return False
+    return not past.oldest_at_home or past.oldest_at_home >= migration.created
 
 
 def _text(seconds: float) -> str:
     return utc_text(seconds) if 0.0 < seconds < inf else "an unknown time"
-
-
-def _stayed(past: Past, migration: Migration) -> bool:
-    """Whether a VM's pod on home is older than the migration: a drain moves all, a balancer some."""
-    return bool(past.oldest_at_home) and past.oldest_at_home < migration.created
 
 
 def _of_this_start(vm: VM, past: Past) -> list[Migration]:
@@ -224,11 +227,6 @@ def _known_returns(vm: VM, past: Past) -> int:
     newest = highest_number(vm.row.name, (each for each in ours if each.created >= vm.started))
     before = highest_number(vm.row.name, (each for each in ours if each.created < vm.started))
     return max(0, newest - before) if newest else 0
-
-
-def _length(row: Row, seconds: float, times: int) -> float:
-    """Return the wait after so many returns. Only a wait that is longer by itself is longer than a week."""
-    return seconds if row in _FIXED else max(seconds, min(seconds * 2.0 ** min(times, 32), _WEEK_SECONDS))
 
 
 def unix_seconds(text: str) -> float:

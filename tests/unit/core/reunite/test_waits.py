@@ -77,10 +77,10 @@ CANCELLED = MigrationState(abort_requested=True, end_timestamp=ago(0))
         *edge(
             Rule.MOVED_AWAY, REST, vm(**left()), node("b", ready_since=ago(9_999)), name="home was Ready all the time"
         ),
-        *edge(Rule.NOT_CALM, SHORT, vm(**left()), drained(9), name="a drain of home"),
-        *edge(Rule.NOT_CALM, SHORT, vm(pod=target()), drained(0), name="a drain that the VMI forgot"),
+        *edge(Rule.TOO_SOON, SHORT, vm(**left()), drained(9), name="a drain of home"),
+        *edge(Rule.TOO_SOON, SHORT, vm(pod=target()), drained(0), name="a drain that the VMI forgot"),
         *edge(
-            Rule.NOT_CALM,
+            Rule.TOO_SOON,
             SHORT,
             vm(**left()),
             drained(9),
@@ -98,7 +98,7 @@ CANCELLED = MigrationState(abort_requested=True, end_timestamp=ago(0))
             name="a descheduler that names itself",
         ),
         *edge(
-            Rule.NOT_CALM, SHORT, vm(**left()), drained(9, priority="system-critical"), name="a drain with its priority"
+            Rule.TOO_SOON, SHORT, vm(**left()), drained(9, priority="system-critical"), name="a drain with its priority"
         ),
         *edge(
             Rule.MOVED_AWAY,
@@ -158,9 +158,9 @@ def test_the_sentence_names_the_evidence_the_hour_and_the_command() -> None:
     held = vm(**left(), owner="db")
     told = plan_of(situation(held, node("b", ready_since=ago(9)))).waiting[KEY].sentence
     assert told == (
-        "migration kubevirt-migrate-vm-x moved it at 2026-08-05T12:00:00Z, and no object says why; it stays until "
-        "2026-08-05T16:00:00Z, or as long as you forbid it: kubectl annotate virtualmachine db -n ns --overwrite "
-        "kubevirt-scheduler/reunite=false"
+        "migration kubevirt-migrate-vm-x moved it away from node b at 2026-08-05T12:00:00Z, and no object says why; it "
+        "stays until 2026-08-05T16:00:00Z, or as long as you forbid it: kubectl annotate virtualmachine db -n ns "
+        "--overwrite kubevirt-scheduler/reunite=false"
     )
     told = plan_of(situation(vm(pod=NAMED))).waiting[KEY].sentence
     assert told == (
@@ -185,4 +185,6 @@ def test_a_named_target_does_not_end_by_itself() -> None:
     assert plan_of(situation(vm(**left()))).waiting[KEY].ends
     assert not plan_of(situation(vm(pod=NAMED))).waiting[KEY].ends
     nameless = target("")
-    assert "a migration moved it at" in plan_of(situation(vm(**left(pod=nameless)))).waiting[KEY].sentence
+    assert (
+        "a migration moved it away from node b at" in plan_of(situation(vm(**left(pod=nameless)))).waiting[KEY].sentence
+    )
