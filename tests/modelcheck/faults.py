@@ -32,38 +32,9 @@ class _NothingAssumed(Pods):
         return ()
 
 
-class _NeverConfirmed(Pods):
-    def put(self, key: str, old: PodRecord | None, new: PodRecord) -> PodRecord:
-        kept, self._assumed = self._assumed, {}
-        record = super().put(key, old, new)
-        self._assumed = kept
-        return record
-
-    def forget(self, owner: Hashable, only: tuple[PodInfo, ...] | None = None) -> None:
-        if only is None:
-            super().forget(owner)
-
-
-class _NeverExpired(Pods):
-    def forget(self, owner: Hashable, only: tuple[PodInfo, ...] | None = None) -> None:
-        if only is None:
-            super().forget(owner)
-
-
-class _ExpiresTheNext(Pods):
-    def forget(self, owner: Hashable, only: tuple[PodInfo, ...] | None = None) -> None:  # noqa: ARG002 - the fault
-        super().forget(owner)
-
-
 class _Evaluated(Pods):
     def put(self, key: str, old: PodRecord | None, new: PodRecord) -> PodRecord:
         return super().put(key, old, replace(new, counted=()) if old and new.by_record else new)
-
-
-class _NeverDropped(Pods):
-    def drop(self, key: str, old: PodRecord) -> None:
-        if old.virt_launcher is None:
-            super().drop(key, old)
 
 
 def _cache_with(**wrong: Callable[[NodeInfo], object]) -> Callable[..., Pods]:
@@ -87,10 +58,6 @@ def _cache_with(**wrong: Callable[[NodeInfo], object]) -> Callable[..., Pods]:
 FAULTS: Final[Mapping[str, Parts]] = {
     "a share is not divided by the replicas": Parts(snapshot=_WholeNode),
     "an answer is not assumed": Parts(pods=_NothingAssumed),
-    "a pod that a watch shows stays assumed": Parts(pods=_NeverConfirmed),
-    "an answer never expires": Parts(pods=_NeverExpired),
-    "the time of one answer ends the next answer": Parts(pods=_ExpiresTheNext),
-    "a pod that is gone stays counted": Parts(pods=_NeverDropped),
     "pods on the way to the node are not counted as such": Parts(pods=_cache_with(on_the_way=lambda _: NO_REQUESTS)),
     "a pinned pod counts only until kube-scheduler has evaluated it": Parts(pods=_Evaluated),
 }

@@ -1,4 +1,4 @@
-"""The pods of the model, as the API server has them: what a VM asks for, and what the webhook wrote.
+"""The pods of the model, as the API server has them, and what happens to a replica of the webhook.
 
 The webhook's own code writes the patch and reads the pod. Invariant: two pods of one key are equal.
 """
@@ -21,7 +21,7 @@ from webhook.core.patch.decision_patch import Operation
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.kube.records import pods as pod_records
 from webhook.kube.records.pods import PodRecord, WirePod
-from webhook.objects.cluster import Cluster
+from webhook.objects.cluster import Cluster as Facts
 
 NAMESPACE: Final = "vms"
 PLACE_MILLICPU: Final = 100
@@ -50,6 +50,62 @@ class Terms(NamedTuple):
 NO_TERMS: Final = Terms()
 
 
+class Ask(NamedTuple):
+    """The API server asks about the pod of a VM."""
+
+    vm: int
+    shape: Shape
+
+
+class Show(NamedTuple):
+    """A watch, or the list at the start, shows the pod of a VM. The phase: empty, UNSCHEDULABLE, or its node."""
+
+    vm: int
+    shape: Shape
+    terms: Terms
+    phase: str
+
+
+class ShowOther(NamedTuple):
+    """A watch shows a pod on a node that never came to the webhook."""
+
+    name: str
+    node: str
+
+
+class ShowGone(NamedTuple):
+    """A watch shows that the pod of a VM is no more."""
+
+    vm: int
+
+
+class Expire(NamedTuple):
+    """The time of an answer for this VM's pod is over."""
+
+    vm: int
+
+
+Happening = Ask | Show | ShowOther | ShowGone | Expire
+
+
+class Cluster(NamedTuple):
+    """What does not change: the places of each node, the number of replicas, and of nodes on which no VM fits."""
+
+    places: tuple[tuple[str, int], ...]
+    replicas: int
+    full_nodes: int = 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the nodes with places."""
+        return tuple(name for name, _ in self.places)
+
+
+def renumbered(happening: Happening, to: tuple[int, ...]) -> Happening:
+    """Return what happens, if VM 0 had the number to[0], and so on."""
+    return happening if isinstance(happening, ShowOther) else happening._replace(vm=to[happening.vm])
+
+
 def terms_of(decision: Pin | Leave) -> Terms:
     """Return what the decision writes."""
     if isinstance(decision, Leave):
@@ -68,7 +124,7 @@ def vmi_key(vm: int) -> str:
 
 
 @cache
-def facts(nodes: tuple[str, ...], without_places: int) -> Cluster:
+def facts(nodes: tuple[str, ...], without_places: int) -> Facts:
     """Return a cluster in which each of `nodes` has the share-manager of one claim.
 
     `without_places` is the number of further nodes, on which no VM fits: kube-scheduler scores all nodes of a small

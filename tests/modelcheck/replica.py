@@ -11,8 +11,20 @@ from contextvars import Context
 from typing import Any, Final, NamedTuple, cast
 
 from modelcheck import pods as model_pods
-from modelcheck.happenings import Ask, Cluster, Expire, Happening, Show, ShowGone, ShowOther
-from modelcheck.pods import NAMESPACE, Shape, Terms, pod_key, vmi_key
+from modelcheck.pods import (
+    NAMESPACE,
+    Ask,
+    Cluster,
+    Expire,
+    Happening,
+    Shape,
+    Show,
+    ShowGone,
+    ShowOther,
+    Terms,
+    pod_key,
+    vmi_key,
+)
 from msgspec import Struct
 from support.fakes.views import ViewWithGaps
 
@@ -88,14 +100,14 @@ class Picture(NamedTuple):
     assumed: tuple[tuple[int, Hashable], ...]
     shown: tuple[tuple[int, Terms, str], ...]
     others: Hashable
-    timers: tuple[tuple[int, bool], ...]
+    timers: tuple[int, ...]
 
     def renumbered(self, to: Sequence[int]) -> Picture:
         """Return the picture if VM 0 had the number to[0], and so on."""
         return self._replace(
             assumed=tuple(sorted((to[vm], rest) for vm, rest in self.assumed)),
             shown=tuple(sorted((to[vm], *rest) for vm, *rest in self.shown)),
-            timers=tuple((to[vm], rest) for vm, rest in self.timers),
+            timers=tuple(to[vm] for vm in self.timers),
         )
 
 
@@ -171,14 +183,10 @@ class Replica:
     def _put(self, key: str, pod: PodRecord) -> None:
         self._records[key] = self.pods.put(key, self._records.get(key), pod)
 
-    def timers(self, *, stale: bool) -> tuple[tuple[int, bool], ...]:
-        """Return the VM of each answer whose time is not over, and whether the answer still counts.
-
-        With `stale` also those that do not count any more, but could end a later answer by a fault.
-        """
+    def timers(self) -> tuple[int, ...]:
+        """Return the VM of each answer that still counts, and whose time is not over."""
         assumed = [id(handles) for handles in self.pods._assumed.values()]
-        found = [(vm, id(arguments[1]) in assumed) for vm, _, arguments in self._timers if vm not in self._shown]
-        return tuple(each for each in found if stale or each[1])
+        return tuple(vm for vm, _, arguments in self._timers if vm not in self._shown and id(arguments[1]) in assumed)
 
     def promises(self) -> Hashable:
         """Return what the replica counts on each node, and what it has assumed. No pod of the model has rules.
@@ -192,7 +200,7 @@ class Replica:
         )
         return nodes, _counts(cache.shortlisted), len(self.pods._assumed)
 
-    def picture(self, *, stale: bool) -> Picture:
+    def picture(self) -> Picture:
         """Return all on which a later answer can depend."""
         assumed = [(self._vms[owner], counted) for owner, counted in self.pods._assumed.items()]
         return Picture(
@@ -200,7 +208,7 @@ class Replica:
             tuple(sorted((vm, tuple((each.on.node, each.on.pinned) for each in counted)) for vm, counted in assumed)),
             tuple(sorted((vm, *label) for vm, label in self._shown.items())),
             tuple(sorted(self._others.items())),
-            self.timers(stale=stale),
+            self.timers(),
         )
 
 

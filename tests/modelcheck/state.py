@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from modelcheck.happenings import Cluster, Happening, Show, ShowOther
-from modelcheck.pods import NO_TERMS, Shape, Terms
+from modelcheck.pods import NO_TERMS, Cluster, Happening, Shape, Show, ShowOther, Terms
 
 ASKED: Final = "asked"
 PENDING: Final = ""

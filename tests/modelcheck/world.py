@@ -1,19 +1,17 @@
 """The world around the replicas: the order of the API server's events, watches, kube-scheduler, and what goes wrong.
 
-`World.steps` returns all
-that can happen next. A watch is only played up to the next question: between two questions nobody can tell how far it
-is. Invariant: two states with equal futures are equal as far as their order of events can show it.
+`World.steps` returns all that can happen next. A watch is only played up to the next question: between two questions
+nobody can tell how far it is. Invariant: two states with equal futures are equal as far as their order of events can
+show it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from modelcheck.canonical import canonical
-from modelcheck.happenings import Ask, Expire, Happening, ShowGone, ShowOther
-from modelcheck.pods import NO_TERMS, UNSCHEDULABLE
+from modelcheck.pods import NO_TERMS, UNSCHEDULABLE, Ask, Expire, Happening, ShowGone, ShowOther
 from modelcheck.replica import REAL, Parts
-from modelcheck.replicas import Replicas
+from modelcheck.replicas import Replicas, canonical
 from modelcheck.state import (
     ASKED,
     ELSEWHERE,
@@ -40,11 +38,9 @@ Step = tuple[tuple[object, ...], State]
 class World:
     """The states of one setting."""
 
-    def __init__(self, setting: Setting, parts: Parts = REAL, *, keep_replicas: bool = False) -> None:
-        """With `keep_replicas` the replicas stay a part of the state after the last question."""
+    def __init__(self, setting: Setting, parts: Parts = REAL) -> None:
         self.setting = setting
-        self._keep_replicas = keep_replicas
-        self.replicas = Replicas(setting.cluster, parts, stale_timers=setting.budget.repeated > 0)
+        self.replicas = Replicas(setting.cluster, parts)
         self._places = dict(setting.cluster.places)
         # Nodes with equally many places are alike: it is enough that the first VM asks for one of them.
         alike = len(set(self._places.values())) == 1
@@ -76,7 +72,7 @@ class World:
 
     def canonical(self, state: State) -> State:
         """Return one state for all states that have the same future."""
-        return canonical(state, self.replicas, keep_replicas=self._keep_replicas)
+        return canonical(state, self.replicas)
 
     def steps(self, state: State) -> Iterator[Step]:
         """Return whatever may come next."""
@@ -162,10 +158,8 @@ class World:
         return least
 
     def _expiring(self, state: State, number: int) -> Iterator[int]:
-        for vm in dict.fromkeys(vm for vm, _ in self.replicas.timers(number)):
-            first_counts = next(counts for each, counts in self.replicas.timers(number) if each == vm)
-            in_time = self.setting.assumptions.kept_in_time and first_counts
-            if not in_time or state.vms[vm].phase == REFUSED:
+        for vm in dict.fromkeys(self.replicas.timers(number)):
+            if not self.setting.assumptions.kept_in_time or state.vms[vm].phase == REFUSED:
                 yield vm
 
     # The API server.
