@@ -11,7 +11,7 @@ import os
 import secrets
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -21,14 +21,13 @@ from support.drivers.http_calls import Reply, request
 from support.drivers.serving import Client, Pair, Serving, cluster, issue, resident_mib, serving, write_cluster
 from support.objects import builders
 from support.sizes import size
-from support.strategies.fuzzing import Case, cases
+from support.strategies.fuzzing import cases
 
 REVIEWS: Final = size("FUZZ_REVIEWS")
 SEED: Final = int(os.environ.get("FUZZ_SEED", secrets.randbelow(2**32)))
 _WARM_UP: Final = REVIEWS // 2
 _SETTLED: Final = 10_000  # reviews in which the heap settles, as measured; bodies of 8 MiB are among them
 _AGAIN_EVERY: Final = 8  # patched pods: one in so many is sent again
-_HANG_UP_SECONDS: Final = 0.1  # what is wrong as HTTP may ask for more bytes, and none will come
 _GROWTH_MIB: Final = 8.0  # measured: 1 to 5, and none over the next 40,000
 pytestmark = pytest.mark.soak
 
@@ -80,12 +79,12 @@ def test_memory_is_flat(fuzzed: Fuzzed) -> None:
     assert fuzzed.growth_mib < _GROWTH_MIB
 
 
-def drive(server: Serving, pair: Pair, stream: Iterable[Case]) -> Counter[str]:
-    """Send every case and check every answer. Return the number of cases for each result."""
+def drive(server: Serving, pair: Pair, stream: Iterator[bytes]) -> Counter[str]:
+    """Send every review and check every answer. Return the number of reviews for each result."""
     seen: Counter[str] = Counter()
     again: list[bytes] = []
     with Client(server.port, pair.trust) as client:
-        for body, reply in answered(client, bodies(stream, server, pair, seen)):
+        for body, reply in answered(client, stream):
             seen[str(reply.status)] += 1
             patched = check_answer(body, reply)
             if patched is not None:
@@ -97,19 +96,6 @@ def drive(server: Serving, pair: Pair, stream: Iterable[Case]) -> Counter[str]:
     return seen
 
 
-def bodies(stream: Iterable[Case], server: Serving, pair: Pair, seen: Counter[str]) -> Iterator[bytes]:
-    """Yield the bodies to send. A case that is wrong as HTTP is sent at once, on a connection of its own."""
-    for case in stream:
-        if case.raw is None:
-            yield case.body
-            continue
-        seen["as HTTP"] += 1
-        for reply in talk(server, pair, case.raw):
-            seen[f"{reply.status} as HTTP"] += 1
-            assert reply.status < 500, repeat_hint("5xx", case.raw, reply)
-            assert reply.status in (100, 200) or reply.sentence
-
-
 def answered(client: Client, stream: Iterator[bytes]) -> Iterator[tuple[bytes, Reply]]:
     """Yield each body with its answer. The next body is made while the server works."""
     body = next(stream, None)
@@ -118,18 +104,6 @@ def answered(client: Client, stream: Iterator[bytes]) -> Iterator[tuple[bytes, R
         following = next(stream, None)
         yield body, client.reply()
         body = following
-
-
-def talk(server: Serving, pair: Pair, data: bytes) -> Iterator[Reply]:
-    """Send these bytes, and return the answers until the server closes the connection or waits for more."""
-    with Client(server.port, pair.trust) as client:
-        try:
-            client.send(data)
-            client.socket.settimeout(_HANG_UP_SECONDS)
-            while True:
-                yield client.reply()
-        except (OSError, EOFError):
-            return
 
 
 def check_answer(body: bytes, reply: Reply) -> bytes | None:
