@@ -11,11 +11,13 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
+from hypothesis import given
+from hypothesis import strategies as st
 from support.fakes import certs_cluster
-from support.fakes.certs_cluster import DAY, NAMES, NOW
+from support.fakes.certs_cluster import DAY, NAMES, NOW, MemoryCluster, configuration, secret
 
-from certs import pki
-from certs.pki import Pair
+from certs import pki, plan, state
+from certs.pki import NO_PAIR, Flaw, Pair, Servable
 
 MADE = certs_cluster.made()
 ISSUED = certs_cluster.pair(of=MADE)
@@ -67,32 +69,12 @@ def test_no_two_pairs_share_a_number_or_a_key_and_no_two_authorities_a_name() ->
     assert len({pair.key for pair in pairs}) == len(pairs)
 
 
-def test_a_pair_holds_one_key_the_leafs_and_does_not_show_it() -> None:
-    """The private key of the authority is not in the pair."""
-    assert (ISSUED.certificate + ISSUED.key + ISSUED.authority).count(b"PRIVATE KEY-----\n") == 2
-    assert isinstance(pki.examine(ISSUED, NAMES, NOW), pki.Servable)
-    assert "BEGIN" not in repr(ISSUED) + repr(MADE)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_strict_client_takes_it_for_each_name(name: str, tmp_path: Path) -> None:
     """OpenSSL through Python, with all checks of RFC 5280, among twenty other authorities."""
     issued = certs_cluster.pair(at=datetime.now(UTC))
     others = b"".join(certs_cluster.pair().authority for _ in range(20))
     shake_hands(issued, others + issued.authority, name, tmp_path)
-
-
-def test_an_address_can_be_a_name(tmp_path: Path) -> None:
-    """As on a laptop."""
-    issued = certs_cluster.pair(names=["localhost", "127.0.0.1", "::1"], at=datetime.now(UTC))
-    shake_hands(issued, issued.authority, "127.0.0.1", tmp_path)
-
-
-def test_the_longest_names_of_kubernetes_fit() -> None:
-    """A common name has 64 characters; a Service and its namespace can have 63 each."""
-    names = pki.service_names("s" * 63, "n" * 63, "cluster.local")
-    issued = certs_cluster.pair(names=names)
-    assert isinstance(pki.examine(issued, names, NOW), pki.Servable)
 
 
 def test_reading_skips_text_that_is_not_a_certificate() -> None:
@@ -121,3 +103,51 @@ def shake_hands(pair: Pair, trusted: bytes, name: str, directory: Path) -> None:
                 done.add(side)
             except ssl.SSLWantReadError:
                 continue
+
+
+GOOD, OTHER = certs_cluster.pair(), certs_cluster.pair()
+
+
+def test_a_good_pair_can_be_served() -> None:
+    """The authority in ca.crt that verifies it is found at any position."""
+    crowded = Pair(GOOD.certificate, GOOD.key, OTHER.authority + b"garbage" + GOOD.authority)
+    found = pki.examine(crowded, NAMES, NOW)
+    assert found == Servable(pki.read_certificates(GOOD.certificate)[0], pki.read_certificates(GOOD.authority)[0])
+
+
+@pytest.mark.parametrize(
+    ("pair", "sentence"),
+    [
+        (NO_PAIR, "there is no certificate"),
+        (
+            Pair(GOOD.certificate, OTHER.key, GOOD.authority),
+            "tls.key: not the private key of tls.crt; expected the two to be issued together",
+        ),
+        (Pair(GOOD.certificate, GOOD.key, b""), "ca.crt: no authority in it verifies tls.crt"),
+        (Pair(GOOD.certificate, GOOD.key, OTHER.authority), "ca.crt: no authority in it verifies tls.crt"),
+        (
+            certs_cluster.pair(names=NAMES[:2]),
+            f"tls.crt: for {NAMES[0]}, {NAMES[1]}; expected {NAMES[2]} among its subject alternative names",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_wrong_is_said_in_one_sentence(pair: Pair, sentence: str) -> None:
+    """The first problem is named."""
+    assert pki.examine(pair, NAMES, NOW) == Flaw(sentence)
+
+
+@pytest.mark.parametrize("data", [None, {}, {"tls.crt": "", "tls.key": ""}, {"tls.crt": "%%%"}])
+def test_a_secret_without_content_is_empty(data: Any) -> None:
+    """As after an apply of a manifest without data, or a kubectl create from an empty file."""
+    assert state.read_secret({"metadata": {"resourceVersion": "7"}, "data": data}).pair == NO_PAIR
+
+
+@given(bundle=st.binary(max_size=200), content=st.binary(max_size=100))
+def test_any_garbage_has_a_next_step(bundle: bytes, content: bytes) -> None:
+    """No content of the objects stops the controller."""
+    garbage = secret(Pair(content, content, content))
+    for authority in (garbage, secret(certs_cluster.made().pair)):
+        seen = MemoryCluster(garbage, configuration(bundle), authority).state()
+        step = plan.next_step(seen, plan.RotationHistory(), certs_cluster.POLICY, NOW)
+        assert isinstance(step, plan.NewAuthority | plan.Publish)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
 from support.fakes import certs_cluster
@@ -11,7 +11,7 @@ from support.fakes.certs_watched import EXPIRED, FRESH, OLD, OURS, STRANGER, WRO
 
 from certs import pki
 from certs.pki import Pair
-from certs.plan import Issue, NewAuthority, Publish, RotationHistory, RotationStep, WaitUntil
+from certs.plan import Issue, NewAuthority, Publish, RotationStep, WaitUntil
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
 ENDING = certs_cluster.made(at=NOW - POLICY.authority_lifetime + POLICY.lifetime)  # it is replaced now
@@ -126,14 +126,6 @@ def test_a_certificate_is_renewed_at_two_thirds_of_its_life(now: datetime, renew
     assert watched.cluster.bundles == [published(FRESH)]
 
 
-def test_the_first_start_is_three_writes_without_a_wait() -> None:
-    """Nobody serves, so that nothing can be lost."""
-    watched = Watched(None, b"", b"", of=None)
-    taken, wait = watched.until_waiting()
-    assert (taken, wait.until) == ([NewAuthority, Publish, Issue], RENEWAL)
-    assert watched.cluster.bundles == [watched.cluster.served.authority] * 2
-
-
 @pytest.mark.parametrize("served", [FRESH, None], ids=["served", "served from memory"])
 def test_an_authority_is_replaced_in_four_writes_and_two_waits(served: Pair | None) -> None:
     """In the order of the plan's docstring. Not a second early."""
@@ -152,22 +144,6 @@ def test_an_authority_is_replaced_in_four_writes_and_two_waits(served: Pair | No
     assert watched.cluster.bundles == [watched.cluster.served.authority]
 
 
-def test_an_authority_that_issued_the_certificate_stays_until_that_is_replaced() -> None:
-    """Whatever is published beside it, and however long that takes."""
-    watched = Watched(OLD, published(OLD))
-    watched.until_waiting()
-    assert watched.cluster.bundles == [published(OLD, FRESH)]
-
-
-def test_a_controller_that_starts_waits_again() -> None:
-    """It has not seen since when the authority is published."""
-    watched = Watched(OLD, published(OLD, FRESH))
-    watched.until_waiting()
-    watched.history = RotationHistory()
-    later = NOW + POLICY.propagation
-    assert watched.until_waiting(later)[1].until == later + POLICY.propagation
-
-
 @pytest.mark.parametrize("edited", [(b"", b""), (published(OLD), published(OLD, FRESH))], ids=["all", "one of two"])
 def test_a_wait_starts_again_where_the_new_authority_was_taken_out(edited: tuple[bytes, ...]) -> None:
     """An API server may not have seen an authority that one webhook lacks."""
@@ -179,31 +155,9 @@ def test_a_wait_starts_again_where_the_new_authority_was_taken_out(edited: tuple
     assert (taken, wait.until) == ([Publish], later + POLICY.propagation)
 
 
-def test_no_authority_leaves_while_nobody_serves() -> None:
-    """Servers may serve any older pair, from their memory. An hour begins when there is a new pair."""
-    watched = Watched(None, published(FRESH, STRANGER), of=certs_cluster.made())
-    for moment in (NOW, NOW + timedelta(seconds=1)):
-        watched.until_waiting(moment)
-    issued_at = NOW + POLICY.propagation
-    watched.until_waiting(issued_at)
-    assert watched.until_waiting(issued_at + POLICY.retire - SECOND)[0] == []
-    assert watched.until_waiting(issued_at + POLICY.retire)[0] == [Publish]
-
-
 def test_a_certificate_and_its_authority_end_together_at_the_latest() -> None:
     """The last pair of an authority does not outlive it."""
     last = certs_cluster.made(at=ENDING.certificate.not_valid_before_utc + pki.BACKDATED + SECOND)
     watched = Watched(certs_cluster.pair(of=last), last.pair.authority, of=last)
     assert watched.step() == WaitUntil(NOW + SECOND, "the authority is replaced at that time")
     assert isinstance(watched.step(NOW + SECOND), NewAuthority)
-
-
-def test_fields_that_are_not_ours_stay() -> None:
-    """A write of the bundle sends every webhook as it was read."""
-    watched = Watched(FRESH, b"", b"")
-    before = [dict(hook) for hook in watched.cluster.configuration["webhooks"]]
-    watched.until_waiting()
-    for hook, old in zip(watched.cluster.configuration["webhooks"], before, strict=True):
-        assert hook["clientConfig"].pop("caBundle")
-        old["clientConfig"].pop("caBundle", None)
-        assert hook == old

@@ -103,12 +103,6 @@ def test_a_field_is_a_flag_and_a_variable(
     assert SEEN.pop() == PaintSettings(**DEFAULTS | expected)
 
 
-def test_the_fields_of_a_base_class_come_last() -> None:
-    """In the help: a user looks for the command's own options first."""
-    names = [each.name for each in PROGRAM.commands["paint"].params]
-    assert names == ["color", "listen_at", "seconds", "dry", "walls", "owner"]
-
-
 WRONG: Final = {
     "a choice": ("-c Red", "1", "'-c' (env var: 'PAINT_COLOR'): 'Red' is not one of 'red', 'green', 'blue'."),
     "a variable": ("", "soon", "(env var: 'PAINT_SECONDS'): got 'soon', expected a number of seconds"),

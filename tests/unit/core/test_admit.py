@@ -13,12 +13,11 @@ from support.objects.builders import (
 )
 
 from webhook.core import refs
-from webhook.core.admit import Answer, Entry, PodCreation, admit, proven_answer, read, unchanged
+from webhook.core.admit import Answer, Entry, PodCreation, admit, proven_answer, read
 from webhook.core.api.admission_review import BadReview
 from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Policy
-from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Kind, ObjectRef
+from webhook.core.view import ClusterView
 
 Object = dict[str, Any]
 CLUSTER = [
@@ -49,14 +48,6 @@ def response(found: Answer) -> Object:
     return sent
 
 
-def test_an_object_that_is_not_cached_is_needed() -> None:
-    """The caller reads the object and asks again."""
-    ref = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
-    view = ViewWithGaps(cluster(*CLUSTER), {ref: MISSING})
-    admit(json.dumps(review(POD)).encode(), view, Policy())
-    assert list(view.missing) == [ref]
-
-
 OF_NO_EFFECT = {
     "a target": virt_launcher_pod(labels={"kubevirt.io/migrationJobUID": "u"}),
     "of no VM": virt_launcher_pod(labels={"kubevirt.io": "virt-api"}),
@@ -71,14 +62,6 @@ def test_no_vm_is_read_for_a_pod_that_the_entry_is_not_for(pod: Object) -> None:
     assert not view.missing
 
 
-def test_a_pod_that_cannot_be_read_is_a_bad_review() -> None:
-    """Then the failurePolicy of the webhook configuration decides."""
-    with pytest.raises(BadReview):
-        answer(review({"metadata": {}}))
-    with pytest.raises(BadReview):
-        answer(review(None))
-
-
 def test_operations_that_do_not_apply_are_not_sent() -> None:
     """The API server would reject the pod for them. The pod stays unchanged, and the reason says so."""
     found = answer(review(POD))
@@ -88,14 +71,6 @@ def test_operations_that_do_not_apply_are_not_sent() -> None:
     sent = response(proven_answer(creation, found.decision, creation.places, broken))
     assert (sent["allowed"], sent["auditAnnotations"]["reason"]) == (True, "PatchDoesNotApply")
     assert sent.keys().isdisjoint({"patch", "patchType"})
-
-
-def test_a_request_can_be_answered_without_a_decision() -> None:
-    """The server answers like this after an internal error: the pod starts unchanged."""
-    request = answer(review(POD)).request
-    sent = response(unchanged(request, Reason.INTERNAL_ERROR.why(problem="KeyError")))
-    assert (sent["allowed"], sent["auditAnnotations"]["reason"]) == (True, "InternalError")
-    assert "patch" not in sent
 
 
 @pytest.mark.parametrize("depth", [10, 300, 400, 500, 700, 900, 960, 980, 1000, 3000, 100_000])
@@ -123,14 +98,6 @@ def test_deep_nesting_is_answered_or_refused(place: str, depth: int) -> None:
     else:
         assert isinstance(found, Answer)
         assert response(found)["allowed"] is True
-
-
-def test_a_pod_whose_annotations_are_full_is_admitted_unchanged() -> None:
-    """The API server would reject the pod with one more annotation."""
-    pod = virt_launcher_pod(claims=["disk"], annotations={"full": "x" * (256 * 1024 - 256)})
-    answer = admit(json.dumps(review(pod)).encode(), cluster(*CLUSTER), Policy())
-    assert isinstance(answer, Answer)
-    assert (answer.operations, answer.decision.why.reason) == ([], Reason.ANNOTATIONS_FULL)
 
 
 def test_a_field_that_stands_twice_in_a_large_pod_is_read_as_it_stands_last() -> None:

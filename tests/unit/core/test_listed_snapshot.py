@@ -39,14 +39,6 @@ def test_one_unbound_pod_of_a_vm_counts() -> None:
     assert [taken(there.node_info(name))[0] for name in NODES] == [1, 0]
 
 
-def test_a_node_has_its_allocatable_and_the_limits_of_its_drivers() -> None:
-    """A node that is not listed has nothing."""
-    there = snapshot()
-    assert there.node_info("node-a").allocatable["cpu"] == 4000
-    assert [there.node_info(name).csi_drivers for name in NODES] == [{"driver": 3}, None]
-    assert there.node_info("node-z").allocatable == {}
-
-
 def test_pods_that_are_left_out_take_no_room() -> None:
     """Until others are: each time all are counted but those."""
     there = snapshot(*(builders_pods.pod(name, node="node-a", requests=REQUESTS) for name in ("p", "q", "r")))

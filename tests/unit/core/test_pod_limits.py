@@ -13,7 +13,7 @@ from msgspec.json import encode
 from support.fakes.views import cluster
 from support.objects import builders
 
-from webhook.core.admit import Answer, Entry, admit, failed
+from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave
 from webhook.core.opt_in import Policy
@@ -137,19 +137,6 @@ def test_nothing_of_a_long_text_is_stored_or_repeated(entry: Entry, pod: Callabl
     assert len(encode(admission_record(answer, 0))) < 500
 
 
-def test_a_failure_of_ours_stores_no_long_text_either() -> None:
-    """It is answered by the same limits."""
-    answer = failed(review({"metadata": {"name": LONG}, "spec": {}}), Reason.INTERNAL_ERROR.why(problem="x"))
-    assert (answer.decision.why.reason, answer.pod) == (Reason.TEXT_TOO_LONG, None)
-
-
-def test_the_sentence_has_both_lengths() -> None:
-    """So that the reader knows how far off the pod is."""
-    why = why_too_large(convert(pod("tolerations", 70), Pod))
-    assert why is not None
-    assert why.sentence == "the pod has 70 tolerations; the webhook evaluates a pod with at most 64"
-
-
 @pytest.mark.parametrize("path", RENDERED, ids=lambda path: path.stem)
 def test_no_rendered_pod_is_too_large(path: Path) -> None:
     """Nor is any near a fifth of a limit."""
@@ -180,10 +167,3 @@ def test_a_pod_that_is_too_large_is_admitted_unchanged(entry: Entry, body: bytes
     assert isinstance(answer.decision, Leave)
     assert (answer.decision.why.reason, answer.operations) == (Reason.POD_TOO_LARGE, [])
     assert json.loads(answer.body)["response"]["allowed"] is True
-
-
-def test_a_long_review_that_creates_no_pod_says_so() -> None:
-    """The head is enough for that."""
-    answer = admit(review(LONG_POD, operation="UPDATE"), cluster(), Policy())
-    assert isinstance(answer, Answer)
-    assert answer.decision.why.reason is Reason.NOT_A_CREATE

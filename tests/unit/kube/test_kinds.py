@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 from support.fakes.watching import RESOURCES
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
-from webhook.kube.kinds import resources
-from webhook.kube.wire import Decoders
 
 LONGHORN = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
 KUBEVIRT = "/apis/kubevirt.io/v1"
@@ -56,43 +51,12 @@ def test_paths(kind: Kind) -> None:
     assert (resource.collection, resource.item(key)) == PATHS[kind]
 
 
-def test_longhorns_namespace_is_the_operators_choice() -> None:
-    """Longhorn's kinds are read from that namespace only."""
-    elsewhere = {resource.kind: resource.collection for resource in resources("storage")}
-    assert elsewhere[Kind.SHARE_MANAGER] == "/apis/longhorn.io/v1beta2/namespaces/storage/sharemanagers"
-    assert elsewhere[Kind.SHARE_MANAGER_POD] == "/api/v1/namespaces/storage/pods"
-    assert elsewhere[Kind.NODE] == "/api/v1/nodes"
-
-
 def test_a_name_can_not_leave_its_place_in_a_path() -> None:
     """A name with any characters is one segment of the path."""
     assert RESOURCES[Kind.NODE].item(NamespacedName("", "../a?b#c%2f")) == "/api/v1/nodes/..%2Fa%3Fb%23c%252f"
-
-
-@pytest.mark.parametrize("kind", RESOURCES)
-def test_an_object_is_stored_under_the_key_of_its_lookup(kind: Kind) -> None:
-    """Claims, virt-launcher pods and VMs have the namespace in the key. Other kinds are read from one namespace."""
-    resource = RESOURCES[kind]
-    decode = Decoders(resource.wire).object
-
-    def kept(namespace: str) -> str:
-        wire: Any = decode(json.dumps({"metadata": {"name": "disk", "namespace": namespace}}).encode())
-        return str(resource.key_of(wire.metadata))
-
-    assert kept("vms") == resource.key(NamespacedName("vms", "disk"))
-    assert (kept("vms") == kept("other")) is (kind not in IN_ANY_NAMESPACE)
 
 
 def test_every_kind_that_core_reads_is_read_from_somewhere() -> None:
     """Each kind has a resource, except the pods of one node: they are listed as virt-launcher pods."""
     assert set(Kind) - RESOURCES.keys() == {Kind.VIRT_LAUNCHERS_ON_NODE}
     assert [kind for kind, resource in RESOURCES.items() if not resource.watched] == [Kind.VOLUME_ATTACHMENT]
-
-
-def test_pods_are_watched_in_two_lists() -> None:
-    """Those of share-managers, and all pods."""
-    pods = [each for each in resources("longhorn-system") if each.plural == "pods" and each.watched]
-    assert {each.title: each.selector for each in pods} == {
-        "share-manager pods": "longhorn.io/component=share-manager",
-        "pods": "",
-    }

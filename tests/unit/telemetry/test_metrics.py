@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -10,13 +11,14 @@ import pytest
 from msgspec.structs import replace
 from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, told
 from support.objects import records
+from support.objects.metric_table import METRIC_ROWS, MetricRow
 
 from webhook import __version__
-from webhook.component_base.health import expose, new_registry
+from webhook.component_base.health import PREFIX, expose, new_registry
 from webhook.core.view import Kind
 from webhook.kube.cache.caches import CacheState, LookupCounts
 from webhook.kube.informer.connection import Cause
-from webhook.kube.metrics import CacheMetrics
+from webhook.kube.metrics import NAMED_VMS_MAX, CacheMetrics
 from webhook.telemetry.metrics import Admissions, process_families
 from webhook.telemetry.record import AdmissionRecord
 
@@ -76,15 +78,6 @@ def test_what_was_waited_for_is_a_stage_of_its_own() -> None:
     assert found.value("kubevirt_coschedule_admission_reads_bucket", entry="virt-launcher", le="0.0") == 1
 
 
-def test_a_server_without_calls_has_samples_of_zero() -> None:
-    """A server without calls has samples of 0, because Prometheus computes no rate of an absent sample."""
-    found = noted()
-    for entry in ("virt-launcher", "share-manager"):
-        assert found.value("kubevirt_coschedule_admission_duration_seconds_count", entry=entry) == 0
-    assert found.value("kubevirt_coschedule_refused_calls_total", status="400") == 0
-    assert not found.has("kubevirt_coschedule_admissions_total")
-
-
 # Caches.
 
 
@@ -108,13 +101,6 @@ def test_a_cache_has_samples_by_its_name() -> None:
     assert [
         found.value("kubevirt_coschedule_cache_unreadable_objects_total", cache=name) for name in ("nodes", "pods")
     ] == [1, 0]
-
-
-def test_a_cache_that_never_heard_anything_has_no_last_time() -> None:
-    """A time of 0 would be 1970."""
-    found = told(CacheMetrics(lambda: [state(fresh=False, heard_seconds=None)], {}).families)
-    assert not found.has("kubevirt_coschedule_cache_last_event_timestamp_seconds")
-    assert found.value("kubevirt_coschedule_cache_fresh", cache="nodes") == 0
 
 
 def test_a_lookup_is_counted_by_kind_source_and_outcome() -> None:
@@ -146,12 +132,6 @@ def test_the_program_and_its_process_have_metrics() -> None:
     assert {"process_cpu_seconds_total", "process_open_fds", "process_start_time_seconds"} <= found.names
 
 
-def test_two_servers_in_one_process_know_nothing_of_each_other() -> None:
-    """No count is global."""
-    Admissions(new_registry()).count(RECORD)
-    assert not noted().has("kubevirt_coschedule_admissions_total")
-
-
 ACCEPTED: Final = {
     "nothing": ("", False),
     "anything": ("*/*", False),
@@ -174,3 +154,35 @@ def test_a_caller_that_asks_for_openmetrics_gets_it(accept: str, *, is_openmetri
     assert content_type.startswith(OPENMETRICS if is_openmetrics else "text/plain; version=0.0.4")
     assert body.endswith(b"# EOF\n") == is_openmetrics
     assert Scraped.of(content_type, body).value("kubevirt_coschedule_admissions_total", reason="ShareManagerPod") == 1
+
+
+UNBOUNDED = ("namespace", "vm_namespace", "name", "pod", "node", "vm", "volume", "claim", "uid", "path")
+
+each_family = pytest.mark.parametrize("family", METRIC_ROWS, ids=[family.title for family in METRIC_ROWS])
+
+
+@each_family
+def test_a_metric_is_named_by_prometheus_rules(family: MetricRow) -> None:
+    """Snake case with the prefix; `_total` for counters only; times in seconds."""
+    assert re.fullmatch(rf"{PREFIX}[a-z]+(_[a-z]+)*", family.title)
+    assert family.title.endswith("_total") == (family.kind == "counter")
+    if re.search("duration|timestamp", family.title):
+        assert family.title.endswith("_seconds")
+
+
+@each_family
+def test_a_metric_says_what_it_is_in_one_sentence(family: MetricRow) -> None:
+    """/metrics and the table in docs need it: no line break, no bar, and a full stop."""
+    assert family.help.endswith(".")
+    assert not re.search(r"[\n|]", family.help)
+    assert family.help[0].isupper() or family.help[0] == "1"
+
+
+@each_family
+def test_no_label_is_something_that_anybody_can_name(family: MetricRow) -> None:
+    """The name of a VM or a node as a label would make a series for each of them. One metric has a limit instead."""
+    assert all(re.fullmatch("[a-z]+(_[a-z]+)*", label) for label in family.labels)
+    if family.title == f"{PREFIX}vm_in_trouble_timestamp_seconds":
+        assert f"At most {NAMED_VMS_MAX} VMs" in family.help
+        return
+    assert not set(family.labels) & set(UNBOUNDED)

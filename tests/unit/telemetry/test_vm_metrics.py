@@ -101,17 +101,6 @@ def test_starts_are_exposed_as_of_the_scrape(tracked: Tracked) -> None:
     assert found.value("kubevirt_coschedule_vm_starts_total", decision="nothing") == 0
 
 
-def test_the_time_of_vms_is_exposed_as_of_the_scrape(tracked: Tracked) -> None:
-    """Every state has a sample. The time goes on while no row changes."""
-    vms = of(tracked)
-    tracked.become(ROW)
-    for at, seen in enumerate((0, 1, 2)):
-        tracked.seconds.add({State.TOGETHER: 1}, late=False, at=at)
-        found = told(vms.families)
-        states = {state: found.value("kubevirt_coschedule_vm_seconds_total", state=state) for state in State}
-        assert states == {**dict.fromkeys(State, 0), State.TOGETHER: seen}
-
-
 # The VMs that have a sample each.
 
 
@@ -144,16 +133,6 @@ def test_a_vm_in_trouble_has_a_sample_with_its_name(tracked: Tracked) -> None:
     tracked.become(replace(ROW, state=State.APART, since=None))
     assert named(tracked) == []
     assert told(of(tracked).families).value("kubevirt_coschedule_vms_in_trouble_not_named", state="apart") == 1
-
-
-def test_the_sample_ends_when_the_vm_is_together_or_gone(tracked: Tracked) -> None:
-    """An alert about a VM then ends, too."""
-    vms = of(tracked)
-    for rows in ([vm(1), vm(2)], [vm(1, State.TOGETHER)]):
-        tracked.become(*rows)
-        found = told(vms.families)
-    assert "kubevirt_coschedule_vm_in_trouble_timestamp_seconds" not in found.names
-    assert found.value("kubevirt_coschedule_vms_in_trouble_not_named") == 0
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.core.api.longhorn import LonghornNodeStatus, Need
+from webhook.core.api.longhorn import LonghornNodeStatus, Need, near, near_nodes
 from webhook.core.api.meta import Condition
 
 TYPES = ["Ready", "RequiredPackages", "KernelModulesLoaded", "NFSClientInstalled", "Multipathd", None]
@@ -72,3 +74,24 @@ def test_a_node_lacks_the_nfs_client(
     assert [(lack.need, lack.certain) for lack in LonghornNodeStatus(conditions=[condition]).lacks] == (
         [] if expected is None else [(Need.NFS_CLIENT, expected)]
     )
+
+
+_OURS = near("node-a", 100)
+_TERM = _OURS["podAffinityTerm"]
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        pytest.param(None, id="null"),
+        pytest.param("text", id="a text"),
+        pytest.param({}, id="empty"),
+        pytest.param({"podAffinityTerm": _TERM}, id="without a weight"),
+        pytest.param({"weight": 1, "podAffinityTerm": {"topologyKey": "x"}}, id="without a selector"),
+        pytest.param({**_OURS, "podAffinityTerm": {**_TERM, "namespaces": ["vms"]}}, id="of another namespace"),
+        pytest.param({**_OURS, "podAffinityTerm": {**_TERM, "topologyKey": "zone"}}, id="of another topology"),
+    ],
+)
+def test_a_term_of_somebody_else_names_no_node(term: Any) -> None:
+    """The terms after it still count."""
+    assert list(near_nodes([term, near("node-b", 50)])) == ["node-b"]

@@ -99,12 +99,6 @@ def test_any_value_is_read_or_is_more_than_any_node_has(written: object, thousan
     assert amounts({"a": "2", "b": written, "c": 1}) == {"a": 2000, "b": thousandths, "c": 1000}
 
 
-@pytest.mark.parametrize("nothing", [None, {}])
-def test_no_quantities_are_no_amounts(nothing: dict[str, str] | None) -> None:
-    """An absent list and an empty one are the same."""
-    assert amounts(nothing) == {}
-
-
 def test_an_unreadable_amount_stays_unreadable_in_a_sum() -> None:
     """It is larger than any readable amount, in thousandths and in units."""
     assert milli_value(str(INT64_MAX)) < UNREADABLE

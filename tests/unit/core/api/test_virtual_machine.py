@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance, VMClaim, VMISpec
+from webhook.core.api.virtual_machine import VMClaim, VMISpec
 
 VOLUMES: dict[str, tuple[dict[str, Any], VMClaim | None]] = {
     "a claim": ({"persistentVolumeClaim": {"claimName": "disk"}}, VMClaim("disk")),
@@ -48,33 +48,3 @@ def test_a_claim_is_a_cdrom_by_the_disk_of_its_volumes_name(device: dict[str, An
     domain = {"devices": {"disks": [{"name": "tools", **device}], "filesystems": [{"name": "share", "virtiofs": {}}]}}
     spec = convert({"domain": domain, "volumes": volumes}, VMISpec)
     assert spec.claims == (VMClaim("tools-claim", cdrom=cdrom), VMClaim("share-claim"))
-
-
-@pytest.mark.parametrize(
-    ("status", "expected"),
-    [
-        (None, 0),
-        ({}, 0),
-        ({"startFailure": None}, 0),
-        ({"startFailure": {"lastFailedVMIUID": "x"}}, 0),
-        ({"startFailure": {"consecutiveFailCount": 3}}, 3),
-    ],
-)
-def test_the_starts_that_failed_are_kubevirts_count(status: Any, expected: int) -> None:
-    """KubeVirt removes the count once a VirtualMachineInstance runs."""
-    vm = convert({"metadata": {}, "status": status}, VirtualMachine)
-    assert (vm.start_failures, vm.claims) == (expected, ())
-
-
-@pytest.mark.parametrize(
-    ("owners", "expected"),
-    [
-        (None, None),
-        ([{"kind": "VirtualMachineInstanceReplicaSet", "name": "rs"}], None),
-        ([{"kind": "VirtualMachine", "name": "db"}], "db"),
-    ],
-)
-def test_the_virtual_machine_of_an_instance_is_its_owner(owners: Any, expected: str | None) -> None:
-    """An instance can be without one, or be a replica set's."""
-    vmi = convert({"metadata": {"ownerReferences": owners}, "spec": {"domain": None}}, VirtualMachineInstance)
-    assert (vmi.virtual_machine, vmi.claims) == (expected, ())

@@ -96,87 +96,9 @@ def test_what_must_be_read(objects: list[Object], gaps: dict[Ref, Gap], refs: li
     assert missing_after(view, lambda view: find_vms("h", view, Policy())) == refs
 
 
-@pytest.mark.parametrize(
-    "objects",
-    [
-        pytest.param([vm("a", node="n1")], id="a VM that is on a node"),
-        pytest.param([vm("a", node="n1"), vm("b")], id="and another that is on none"),
-        pytest.param([vm("a", pinned_to=["n1"])], id="a VM that may run on one node only"),
-        pytest.param([vm("a", node="n1", deleting=True)], id="a VM that is leaving, and no other is coming"),
-    ],
-)
-def test_no_ticket_is_read_if_a_vms_node_is_known(objects: list[Object]) -> None:
-    """The cache of VMs is enough: an admission in the steady state costs no read."""
-    assert found(*objects, tickets("n2"), gaps={TICKETS: MISSING, pods_on("n2"): MISSING})[0][1] == "n1"
-
-
-@pytest.mark.parametrize(
-    ("objects", "gaps", "reasons"),
-    [
-        pytest.param(
-            [vm("a", node="n1")], {VOLUME_REF: NoObject.UNAVAILABLE}, [Reason.VOLUME_LOOKUP_FAILED], id="the volume"
-        ),
-        pytest.param([], {TICKETS: NoObject.UNAVAILABLE}, [Reason.VOLUME_LOOKUP_FAILED], id="the tickets"),
-        pytest.param(
-            [vm("a")],
-            {TICKETS: NoObject.UNAVAILABLE},
-            [Reason.CONSUMER_ON_NO_NODE, Reason.VOLUME_LOOKUP_FAILED],
-            id="the tickets of a VM that is on no node",
-        ),
-        pytest.param(
-            [tickets("n1")],
-            {pods_on("n1"): NoObject.UNAVAILABLE},
-            [Reason.VOLUME_LOOKUP_FAILED],
-            id="the pods on a ticket's node",
-        ),
-    ],
-)
-def test_the_reason_shows_what_could_not_be_read(
-    objects: list[Object], gaps: dict[Ref, Gap], reasons: list[Reason]
-) -> None:
-    """A missing answer never gives a node."""
-    assert found(*objects, gaps=gaps) == [(reason, None) for reason in reasons]
-
-
 def test_a_lost_answer_for_one_ticket_does_not_hide_the_other() -> None:
     """Two tickets name two nodes. The node whose pods could be read has the VM."""
     expected = found(
         tickets("n1", "n2"), vm("a", node="n2"), gaps={CACHE: NoObject.UNAVAILABLE, pods_on("n1"): NoObject.UNAVAILABLE}
     )
     assert expected == [(Reason.CONSUMER_ON_NODE, "n2"), (Reason.VOLUME_LOOKUP_FAILED, None)]
-
-
-@pytest.mark.parametrize(
-    ("objects", "expected"),
-    [
-        pytest.param([vm("a", node="n1")], [(Reason.CONSUMER_ON_NODE, "n1")], id="a VM"),
-        pytest.param([vm("a", node="n2")], [(Reason.NO_CONSUMER, None)], id="a VM on another node than the ticket's"),
-        pytest.param([vm("a", node="n1", opt_in=None)], [(Reason.CONSUMER_NOT_OPTED_IN, None)], id="not opted in"),
-        pytest.param(
-            [vm("a", vm="x", node="n1", deleting=True), vm("b", vm="x", node="n1")],
-            [(Reason.CONSUMER_ON_NODE, "n1")],
-            id="two pods of one VM",
-        ),
-    ],
-)
-def test_the_pods_on_a_tickets_node_show_its_vm(
-    objects: list[Object], expected: list[tuple[Reason, str | None]]
-) -> None:
-    """While no cache has the VMs, the API server's answer for the ticket's node counts as the cache's would."""
-    assert found(tickets("n1"), *objects, gaps={CACHE: NoObject.UNAVAILABLE}) == expected
-
-
-def test_a_pod_without_an_owner_is_a_vm_of_its_own_name() -> None:
-    """Two such pods are two VMs, and neither has a VirtualMachineInstance."""
-    pods = [vm("a", node="n1"), vm("b", node="n2")]
-    for pod in pods:
-        del pod["metadata"]["ownerReferences"]
-    findings = resolved(*pods)
-    assert isinstance(findings, list)
-    assert [(finding.node, finding.vmi) for finding in findings] == [("n1", None), ("n2", None)]
-    assert "VM virt-launcher-a uses it" in findings[0].why.sentence
-
-
-def test_an_attachment_without_a_spec_has_no_ticket() -> None:
-    """As if the attachment were absent."""
-    assert found({**tickets(), "spec": None}) == [(Reason.NO_CONSUMER, None)]

@@ -43,13 +43,6 @@ def test_the_instance_is_read_first_and_then_the_vm() -> None:
     assert missing_after(ViewWithGaps(there, {VMI: NoObject.NOT_FOUND, VM: MISSING}), used) == [VM]
 
 
-def test_failed_starts_are_read_of_the_vm() -> None:
-    """By way of the instance, which names it."""
-    there = cluster(virtual_machine(start_failures=2), virtual_machine_instance())
-    assert missing_after(ViewWithGaps(there, {VM: MISSING}), lambda view: start_failures(POD, NAMESPACE, view)) == [VM]
-    assert start_failures(POD, NAMESPACE, there) == (Reason.START_FAILURES.why(vm="db01", count=2), "")
-
-
 @pytest.mark.parametrize(("ref", "kind"), [(VM, "VirtualMachine"), (VMI, "VirtualMachineInstance")])
 def test_what_can_not_be_read_of_a_vm_is_not_known(ref: Ref, kind: str) -> None:
     """Neither a failed start, nor a start that went well."""
@@ -67,13 +60,6 @@ def test_hotpluggable_claims_are_read_of_the_instance() -> None:
     assert hotpluggable(there) == ["now"]
     assert hotpluggable(ViewWithGaps(there, {VMI: NoObject.NOT_FOUND})) == ["later"]
     assert hotpluggable(ViewWithGaps(there, {VM: NoObject.UNAVAILABLE, VMI: NoObject.UNAVAILABLE})) == []
-
-
-def test_a_vm_without_objects_says_nothing() -> None:
-    """A claim is a disk of the VM's own, and no start has failed."""
-    there = cluster(virtual_machine("other", ["theirs"]))
-    assert used(there) == DISK
-    assert start_failures(POD, NAMESPACE, there) == (None, "")
 
 
 def test_who_else_uses_a_volume_can_be_unknown() -> None:
@@ -99,13 +85,6 @@ def test_a_pod_without_a_vm_has_no_facts() -> None:
     alone, there = convert(described, Pod), cluster(virtual_machine(start_failures=2))
     assert used(there, alone).others == ("VM db01",)
     assert start_failures(alone, NAMESPACE, there) == (None, "")
-
-
-def test_the_claim_of_the_vms_state_stays_one_if_other_vms_name_it() -> None:
-    """Its name decides, before the VM's objects do."""
-    there = cluster(virtual_machine(), virtual_machine("other"))
-    vm = vm_as_described(POD, NAMESPACE, there)
-    assert with_uses([DISK], {"disk"}, vm, NAMESPACE, there)[0].use is ClaimUse.STATE
 
 
 def test_who_shares_a_claim_is_named_in_the_order_of_the_names() -> None:

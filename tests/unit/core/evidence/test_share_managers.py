@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import MISSING, Gap, ViewWithGaps, cluster
+from support.fakes.views import Gap, ViewWithGaps, cluster
 from support.objects.builders import (
     persistent_volume,
     persistent_volume_claim,
@@ -77,62 +77,3 @@ def test_a_missing_answer_weakens_the_evidence(
     found = finding(*BOUND, RUNNING, ON_N1, gaps=dict.fromkeys(lost, NoObject.UNAVAILABLE))
     assert (found.why.reason, found.node, found.firm, found.volume_nodes_unknown) == (reason, node, firm, nodes_unknown)
     assert ("503 for a test" in found.why.sentence) == (reason is not Reason.SHARE_MANAGER_POD)
-
-
-@pytest.mark.parametrize(
-    ("unread", "refs"),
-    [
-        pytest.param([CLAIM, VOLUME, SHARE_MANAGER, SHARE_MANAGER_POD], (CLAIM,), id="the claim first"),
-        pytest.param([VOLUME, SHARE_MANAGER], (VOLUME,), id="then the volume"),
-        pytest.param(
-            [SHARE_MANAGER, SHARE_MANAGER_POD],
-            (SHARE_MANAGER, SHARE_MANAGER_POD),
-            id="then both of the share-manager's",
-        ),
-        pytest.param([SHARE_MANAGER], (SHARE_MANAGER,), id="the ShareManager alone"),
-        pytest.param([SHARE_MANAGER_POD], (SHARE_MANAGER_POD,), id="the pod alone"),
-    ],
-)
-def test_the_chain_is_read_link_by_link(unread: list[Ref], refs: tuple[Ref, ...]) -> None:
-    """Each object is needed as soon as its name is known; objects are read together if their names are known."""
-    view = ViewWithGaps(cluster(*BOUND, RUNNING), dict.fromkeys(unread, MISSING))
-    find_share_managers(pod("disk"), "vms", view)
-    assert list(view.missing) == list(refs)
-
-
-def test_all_claims_are_asked_for_at_once() -> None:
-    """One round of reads serves all claims."""
-    other = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "state"))
-    view = ViewWithGaps(cluster(*BOUND), {CLAIM: MISSING, other: MISSING})
-    find_share_managers(pod("disk", "absent", "state"), "vms", view)
-    assert list(view.missing) == [CLAIM, other]
-
-
-def test_a_volume_that_two_claims_share_is_asked_for_once() -> None:
-    """It has one share-manager."""
-    twin = {**BOUND_CLAIM, "metadata": {"name": "twin", "namespace": "vms"}}
-    view = ViewWithGaps(cluster(*BOUND, twin, RUNNING), dict.fromkeys([SHARE_MANAGER, SHARE_MANAGER_POD], MISSING))
-    find_share_managers(pod("disk", "twin"), "vms", view)
-    assert list(view.missing) == [SHARE_MANAGER, SHARE_MANAGER_POD]
-
-
-def test_each_claim_has_one_finding() -> None:
-    """Also one without a name, and a generic ephemeral volume, whose claim is not named yet."""
-    nameless = [{"name": "x", "persistentVolumeClaim": {}}]
-    found = find_share_managers(pod("b", "a", "b", ephemeral=["scratch"], volumes=nameless), "vms", cluster())
-    assert isinstance(found, list)
-    assert [(one.claim, one.why.reason) for one in found] == [
-        ("b", Reason.CLAIM_NOT_FOUND),
-        ("a", Reason.CLAIM_NOT_FOUND),
-        ("", Reason.CLAIM_NOT_FOUND),
-        ("scratch", Reason.EPHEMERAL_CLAIM),
-    ]
-
-
-def test_a_volume_is_block_if_either_object_says_so() -> None:
-    """Its claim or its PersistentVolume."""
-    block = {"volume_mode": "Block"}
-    claims = [persistent_volume_claim("disk", volume_name="pv", **parts) for parts in (block, {})]
-    volumes = [persistent_volume("pv", claim="disk", handle="h", **parts) for parts in ({}, block)]
-    for bound in zip(claims, volumes, strict=True):
-        assert finding(*bound).why.reason is Reason.VOLUME_IS_BLOCK

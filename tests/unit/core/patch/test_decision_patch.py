@@ -1,19 +1,26 @@
-import json
+from __future__ import annotations
+
 from copy import deepcopy
 from typing import Any
 
 import jsonpatch
 import pytest
 from msgspec import convert
-from msgspec.structs import replace
-from support.objects.builders import DECISION, WRITTEN, virt_launcher_pod
+from support.objects.builders import DECISION, WRITTEN
 from support.objects.patches import for_decision
 
+from webhook.core.api.affinity import MAX_TERMS
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Leave, Pin, WeightedNode, decision_sentence
+from webhook.core.decision import NODES_SHOWN, Leave, Pin, WeightedNode, decision_sentence
 from webhook.core.evidence.facts import Finding
 from webhook.core.patch.affinity_patch import pinned, reverted
-from webhook.core.reasons import Reason
+from webhook.core.patch.applied_patch import (
+    RECORD_MAX_CHARS,
+    AppliedPatch,
+    from_annotation,
+    to_annotation,
+)
+from webhook.core.reasons import SENTENCE_MAX_CHARS, Reason
 
 Object = dict[str, Any]
 LIMIT = 256 * 1024
@@ -64,22 +71,6 @@ def test_the_annotation_is_left_out_if_it_does_not_fit(annotations: dict[str, st
     assert size <= LIMIT or after == annotations
 
 
-def test_a_long_decision_is_cut() -> None:
-    """Names of 253 characters make long sentences."""
-    names = [f"{index}" + "n" * 250 for index in range(3)]
-    text = patched(virt_launcher_pod(), pin(*names))["metadata"]["annotations"][DECISION]
-    assert len(text) == 1024
-    assert text.startswith(f"required on {names[0]}, ")
-
-
-def test_the_record_of_a_long_decision_is_bounded() -> None:
-    """The names of three nodes, and a sentence that is cut."""
-    names = [f"{index}" + "n" * 250 for index in range(9)]
-    long = replace(pin(**dict.fromkeys(names, 1)), why=Reason.INTERNAL_ERROR.why(problem="p" * 9_999))
-    record = json.loads(patched(virt_launcher_pod(), long)["metadata"]["annotations"][WRITTEN])
-    assert (record["on"], record["more"], len(record["because"])) == (names[:3], 6, 1024)
-
-
 def test_a_field_that_the_webhook_does_not_know_stays_also_in_a_copy_of_its_term() -> None:
     """A later Kubernetes may have it. A copy without it would be wider than the user's term."""
     term = {"matchExpressions": [{"key": "zone", "operator": "Exists"}], "unknown": 0}
@@ -98,3 +89,33 @@ def test_a_field_that_the_webhook_does_not_know_stays_also_in_a_copy_of_its_term
     terms = after["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert [{**each, "matchFields": []} for each in terms if each] == 2 * [{**term, "matchFields": []}]
     assert terms[1] == {}
+
+
+_NAMES = tuple(f"{each:03}" + "n" * 250 for each in range(MAX_TERMS))
+
+
+def test_the_longest_record_is_read() -> None:
+    """With names of 253 characters, and a text of which JSON escapes each character."""
+    longest = AppliedPatch(
+        nodes=_NAMES,
+        narrowed=MAX_TERMS,
+        preferred=tuple((name, 100, 10) for name in _NAMES),
+        near_nodes=tuple((name[:63], 100, 1) for name in _NAMES),
+        no_eviction=True,
+        owner="u" * 36,
+        by="namespace",
+        decided="required",
+        on=_NAMES[:NODES_SHOWN],
+        more=10_000,
+        reason="r" * 40,
+        because=chr(34) * SENTENCE_MAX_CHARS,
+    )
+    written = to_annotation(longest)
+    assert len(written) <= RECORD_MAX_CHARS
+    assert from_annotation(written) == longest
+
+
+@pytest.mark.parametrize("record", [AppliedPatch(nodes=("n",) * 65), AppliedPatch(preferred=(("n", 1, 1),) * 65)])
+def test_a_record_of_more_nodes_is_none(record: AppliedPatch) -> None:
+    """Each of them would be compared with each term of the pod."""
+    assert from_annotation(to_annotation(record)) == AppliedPatch()

@@ -45,27 +45,6 @@ def test_the_operations_make_the_one_of_the_other(old: Places, new: Places) -> N
     assert operations(old, old) == []
 
 
-def test_a_field_is_added_and_the_others_are_not_written() -> None:
-    """So it can lose nothing, also of what the webhook does not know."""
-    terms = [{"preference": {"unknown": 1}, "weight": 1}]
-    old = Places({"a": "b"}, {"nodeAffinity": {PREFERRED: terms}, "podAffinity": None})
-    new = Places({"a": "b", "c/d": ""}, {"nodeAffinity": {PREFERRED: [*terms, {"weight": 2}]}, "podAffinity": {}})
-    assert operations(old, new) == [
-        {"op": "add", "path": f"/spec/affinity/nodeAffinity/{PREFERRED}/-", "value": {"weight": 2}},
-        {"op": "add", "path": "/spec/affinity/podAffinity", "value": {}},
-        {"op": "add", "path": "/metadata/annotations/c~1d", "value": ""},
-    ]
-
-
-def test_a_field_that_is_null_stays_so() -> None:
-    """A null means the same as an absent field, also to the proof."""
-    old = Places(None, {"nodeAffinity": {PREFERRED: [{"weight": 1}]}, "podAffinity": None})
-    new = Places(None, {"other": {}})
-    found = operations(old, new)
-    assert [each["path"] for each in found] == ["/spec/affinity/nodeAffinity", "/spec/affinity/other"]
-    prove(old, new, found)
-
-
 OLD: Final = Places({"a": "b"}, {"x": [1]})
 
 

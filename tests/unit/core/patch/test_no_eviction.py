@@ -7,9 +7,8 @@ from typing import Any, Final
 import jsonpatch
 from msgspec import convert
 from support.objects import patches
-from support.objects.builders import SHARE_MANAGER_UID, on_node, share_manager_pod, virt_launcher_pod
+from support.objects.builders import SHARE_MANAGER_UID, on_node, share_manager_pod
 
-from webhook.core.api.longhorn import near
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin, Steer, WeightedNode
 from webhook.core.evidence.facts import Finding
@@ -35,14 +34,6 @@ def reverted(pod: Any) -> Any:
     return patches.reverted(pod, SHARE_MANAGER_UID)
 
 
-def test_a_steered_share_manager_pod_asks_for_no_eviction() -> None:
-    """The webhook removes the annotation again before it decides again."""
-    pod = share_manager_pod("h", phase=None)
-    after = steered(pod, TO_N1_NEAR)
-    assert after["metadata"]["annotations"][KEY] == ""
-    assert reverted(after)["metadata"]["annotations"] == pod["metadata"]["annotations"]
-
-
 def test_an_annotation_of_others_stays() -> None:
     """The webhook neither rewrites nor removes it."""
     pod = share_manager_pod("h", phase=None)
@@ -63,15 +54,3 @@ def test_beside_terms_of_others_a_share_manager_pod_has_ten_copies_of_its_prefer
     assert reverted(after)["spec"]["affinity"]["nodeAffinity"] == affinity["nodeAffinity"]
     alone = steered(share_manager_pod("h", phase=None), Steer(**TO_N1, near=(WeightedNode("n1", 100),), by_node=True))
     assert alone["spec"]["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] == PREFERRED
-
-
-def test_without_a_preference_of_ours_nothing_is_asked() -> None:
-    """A pod that already prefers the node gets the decision alone, with its record."""
-    affinity = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [near("n1", 100)]}}
-    after = steered(share_manager_pod("h", phase=None, affinity=affinity), TO_N1_NEAR)
-    assert KEY not in after["metadata"]["annotations"]
-
-
-def test_the_pod_of_a_vm_may_be_evicted() -> None:
-    """For a VM an eviction is a live migration, and balancers are for that."""
-    assert KEY not in steered(virt_launcher_pod(), Pin(**TO_N1))["metadata"]["annotations"]

@@ -9,11 +9,8 @@ import pytest
 from support.objects.builders import OWNER_UID, on_node, virt_launcher_pod
 from support.objects.patches import reverted
 
-from webhook.core.decision import Pin, WeightedNode
-from webhook.core.patch import affinity_patch
-from webhook.core.patch.affinity_patch import pinned
 from webhook.core.patch.applied_patch import AppliedPatch, to_annotation
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, Reason
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
 
 LATER: Final = {"matchExpressions": [{"key": "example.com/later", "operator": "DoesNotExist"}]}
 PINNED: Final = {**LATER, **on_node("n1")}
@@ -49,14 +46,6 @@ def test_what_the_record_counts_is_taken_out(terms: list[Any], narrowed: int, le
     assert after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == left
 
 
-def test_what_was_empty_without_the_webhook_stays() -> None:
-    """If others took the webhook's terms out already, nothing else of the affinity goes."""
-    record = AppliedPatch(nodes=("n1",), narrowed=1, preferred=(("n1", 100, 1),), owner=OWNER_UID)
-    pod = virt_launcher_pod(annotations={ANNOTATION_APPLIED_PATCH: to_annotation(record)})
-    pod["spec"]["affinity"] = {"podAffinity": {}, "podAntiAffinity": {}}
-    assert reverted(pod, OWNER_UID)["spec"]["affinity"] == {"podAffinity": {}, "podAntiAffinity": {}}
-
-
 @pytest.mark.parametrize(
     ("owner", "name", "is_ours"),
     [
@@ -76,12 +65,3 @@ def test_only_a_record_of_this_pod_removes_a_term(owner: str, name: str | None, 
     after = reverted(pod, OWNER_UID)
     assert ("matchFields" in after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][0]) is not is_ours
     assert ANNOTATION_APPLIED_PATCH not in after["metadata"]["annotations"]
-
-
-def test_a_selector_that_matches_no_node_stays_beside_a_preference() -> None:
-    """Without it the pod could run anywhere."""
-    own = {"nodeAffinity": {REQUIRED: {}}}
-    decision = Pin(why=Reason.SHARE_MANAGER_POD.why(), preferred=[WeightedNode("n1", 100)])
-    affinity, applied = pinned(own, decision)
-    assert affinity["nodeAffinity"][REQUIRED] == {}
-    assert affinity_patch.reverted(affinity, applied) == own

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec import convert
+from support.fakes.views import ViewWithGaps, cluster
 from support.models.one_node import APART, DB, OneNodeSnapshot, asking, coming, taking, there, verdict
+from support.objects.builders import longhorn_node, node, virt_launcher_pod
 
 from webhook.core.api.affinity import PodAffinityTerm
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
+from webhook.core.decision import NodeFit
+from webhook.core.placement.feasibility import evaluate
 from webhook.core.reasons import Reason
-from webhook.core.scheduler import cycle_state
 from webhook.core.scheduler.cache import SnapshotUnavailable
+from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
 from webhook.core.scheduler.pod_info import anti_affinity
+from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 LAUNCHERS = {"labelSelector": {"matchLabels": {"kubevirt.io": "virt-launcher"}}, "topologyKey": "zone"}
@@ -150,18 +158,36 @@ def test_the_node_s_own_rules_come_first() -> None:
         assert (found.why.reason, found.preferable) == (Reason.NODE_SELECTOR_MISMATCH, preferable)
 
 
-def test_more_terms_than_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of them could exclude the pod. The node is preferred."""
-    monkeypatch.setattr(cycle_state, "TERMS_MAX", 0)
-    found = verdict(there(taking(1, anti_affinity=REPELS)))
-    assert (found.why.reason, found.preferable) == (Reason.TOO_MANY_EXISTING_TERMS, True)
+N1, LONGHORN_N1 = (
+    ObjectRef(Kind.NODE, NamespacedName("", "n1")),
+    ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", "n1")),
+)
 
 
-@pytest.mark.parametrize("replicas", [1, 2, 3, 5])
-@pytest.mark.parametrize("places", [1, 2, 3, 5])
-def test_vms_that_come_one_after_the_other_take_every_place(replicas: int, places: int) -> None:
-    """Each is pinned while there is a place for each replica, and preferred after that: it is bound there, too."""
-    for taken in range(places):
-        node = there(*[taking(100)] * taken, replicas=replicas, has={"pods": 100, "cpu": places * 100})
-        found = verdict(node, asking("100m"))
-        assert (found.feasible, found.preferable) == (places - taken >= replicas, True)
+def pod(**spec: Any) -> Pod:
+    """A launcher pod with fields of its spec."""
+    return convert(virt_launcher_pod(**spec), Pod)
+
+
+def evaluated(candidate: Pod, view: ClusterView, volumes: tuple[ClaimVolume, ...] = ()) -> NodeFit:
+    """What comes out for n1 without other pods."""
+    return evaluate("n1", CycleState(candidate, "vms", view.snapshot(), volumes), view)
+
+
+HEALTHY = node("n1", labels={"zone": "a"})
+PLAIN = pod()
+
+
+@pytest.mark.parametrize(
+    ("lost", "kind"),
+    [
+        pytest.param(N1, "Node", id="the node"),
+        pytest.param(LONGHORN_N1, "Longhorn Node", id="Longhorn's node"),
+    ],
+)
+def test_a_node_that_could_not_be_read_is_preferred_and_not_feasible(lost: Ref, kind: str) -> None:
+    """A lookup that failed says nothing of the node: it must not be required, and may be wished for."""
+    found = evaluated(PLAIN, ViewWithGaps(cluster(HEALTHY, longhorn_node("n1")), {lost: NoObject.UNAVAILABLE}))
+    assert isinstance(found, NodeFit)
+    assert (found.why.reason, found.feasible, found.preferable) == (Reason.NODE_LOOKUP_FAILED, False, True)
+    assert f"its {kind} could not be read (503 for a test)" in found.why.sentence

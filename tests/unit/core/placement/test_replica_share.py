@@ -9,8 +9,7 @@ from msgspec import convert
 from support.objects import builders_pods
 
 from webhook.core.api.pod import Pod
-from webhook.core.placement.replica_share import count_replicas, own_namespace_of, why_not_calm
-from webhook.core.scheduler.cache import SnapshotUnavailable
+from webhook.core.placement.replica_share import count_replicas, own_namespace_of
 
 LABELS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
 
@@ -48,8 +47,3 @@ def test_replicas_are_the_webhooks_own_pods(changed: dict[str, Any], counted: in
 def test_the_configuration_names_the_namespace(configuration: dict[str, Any], namespace: str) -> None:
     """Kustomize's `namespace:` moves the Service, and with it the pods."""
     assert own_namespace_of(configuration) == namespace
-
-
-def test_where_pods_are_not_known_none_is_on_the_way() -> None:
-    """There no node is feasible, and none is required anyway. tests/cases/room.yaml has the rest."""
-    assert why_not_calm(SnapshotUnavailable("not listed yet")) is None

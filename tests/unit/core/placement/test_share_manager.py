@@ -11,8 +11,6 @@ from support.objects.builders import (
     longhorn_node,
     node,
     persistent_volume,
-    persistent_volume_claim,
-    share_manager,
     share_manager_pod,
     vm_pod,
     volume_attachment,
@@ -23,12 +21,10 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Steer
 from webhook.core.opt_in import Policy
-from webhook.core.placement.share_manager import steer_share_manager, why_not_share_manager
+from webhook.core.placement.share_manager import steer_share_manager
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.cache import SnapshotUnavailable
-from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
-from webhook.objects.cluster import Cluster
-from webhook.objects.objects import ObjectStore
+from webhook.core.view import ClusterView, Kind, ObjectRef, Ref
 
 Object = dict[str, Any]
 LONGHORN = "longhorn-system"
@@ -84,57 +80,6 @@ def node_refs(*names: str) -> set[Ref]:
     return {ObjectRef(kind, NamespacedName("", name)) for name in names for kind in (Kind.NODE, Kind.LONGHORN_NODE)}
 
 
-DRAINED = [node("n1", cordoned=True), node("n2"), vm("a", "n1", claims=["disk", "data"])]
-DATA = [
-    persistent_volume_claim("data", volume_name="d"),
-    persistent_volume("d", claim="data"),
-    share_manager("d", state="running", ownerID="n2"),
-    share_manager_pod("d", nodeName="n2"),
-]
-CLAIMS = [persistent_volume_claim("disk", volume_name="h"), *DATA]
-
-
-@pytest.mark.parametrize(
-    "ref",
-    [
-        pytest.param(ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "data")), id="its claim"),
-        pytest.param(ObjectRef(Kind.NODE, NamespacedName("", "n2")), id="its node"),
-        pytest.param(ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", "share-manager-d")), id="its pod"),
-    ],
-)
-def test_what_leads_to_the_other_share_manager_is_read(ref: ObjectRef) -> None:
-    """But only if the VM's own node can't take the pod."""
-    assert read_for(*DRAINED, *CLAIMS, gaps={ref: MISSING}) == [ref]
-    ready = [node("n1"), *DRAINED[1:]]
-    assert steered(*ready, *CLAIMS, gaps={ref: MISSING}).nodes == ("n1",)
-
-
-def test_another_share_manager_that_can_not_be_read_is_not_followed() -> None:
-    """The pod stays as it is."""
-    gaps = {ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", "share-manager-d")): NoObject.UNAVAILABLE}
-    found = decide(*DRAINED, *CLAIMS, gaps=gaps)
-    assert isinstance(found, Leave)
-    assert found.why.reason is Reason.NODE_CORDONED
-
-
-def test_longhorn_can_be_in_another_namespace() -> None:
-    """A share-manager pod is in the namespace that the operator names, and in no other."""
-    view, pod = Cluster(ObjectStore(), longhorn_namespace="storage"), convert(share_manager_pod("h", phase=None), Pod)
-    elsewhere = why_not_share_manager(pod, LONGHORN, view)
-    assert why_not_share_manager(pod, "storage", view) is None
-    assert elsewhere is not None
-    assert elsewhere.reason is Reason.NOT_SHARE_MANAGER
-
-
-def test_every_node_is_asked_for_at_once() -> None:
-    """All at once: the nodes and Longhorn's nodes of all VMs."""
-    unread = dict.fromkeys(node_refs("n1", "n2"), MISSING)
-    nodes = [node("n1"), node("n2"), longhorn_node("n1"), longhorn_node("n2")]
-    asked = read_for(vm("a", "n1"), vm("b", "n2"), *nodes, gaps=unread)
-    assert set(asked) == node_refs("n1", "n2")
-    assert len(asked) == 4
-
-
 @pytest.mark.parametrize(
     ("objects", "caches_know", "rounds"),
     [
@@ -167,15 +112,6 @@ def test_how_often_something_must_be_read(objects: list[Object], caches_know: bo
     assert count == rounds
 
 
-def test_a_node_that_could_not_be_read_is_only_preferred() -> None:
-    """A preference for a missing node does no harm. A short list around an unfit node would."""
-    gaps = {ObjectRef(Kind.NODE, NamespacedName("", "m1")): NoObject.UNAVAILABLE}
-    found = steered(vm("a", "m1"), *MANY, gaps=gaps)
-    assert found.nodes == ("m1",)
-    assert found.shortlist == ()
-    assert found.node_fits[0].why.reason is Reason.NODE_LOOKUP_FAILED
-
-
 def test_a_node_whose_pods_are_not_known_is_only_preferred() -> None:
     """A preference for a full node does no harm."""
 
@@ -193,18 +129,6 @@ def test_a_node_whose_pods_are_not_known_is_only_preferred() -> None:
     assert found.node_fits[0].why.reason is Reason.FREE_RESOURCES_UNKNOWN
 
 
-def test_a_node_whose_longhorn_node_could_not_be_read_is_preferred() -> None:
-    """An object of Longhorn that can't be read does not speak against the node."""
-    gaps = {ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", "n1")): NoObject.UNAVAILABLE}
-    assert steered(vm("a", "n1"), node("n1"), longhorn_node("n1"), gaps=gaps).nodes == ("n1",)
-
-
-def test_stale_evidence_gives_a_preference_and_no_short_list() -> None:
-    """Evidence that can have changed is good enough only for a preference."""
-    assert steered(vm("a", "m1"), *MANY, staleness="Node m1 was as told 40 s ago").shortlist == ()
-    assert len(steered(vm("a", "m1"), *MANY).shortlist) == 64
-
-
 def test_without_short_lists_a_soft_taint_gives_node_affinity_terms() -> None:
     """The operator's choice: the preference alone, and beside a taint by node affinity, too."""
     off = Policy(shortlist=False)
@@ -213,13 +137,3 @@ def test_without_short_lists_a_soft_taint_gives_node_affinity_terms() -> None:
     tainted = [node("m1", taints=SOFT) if each["metadata"]["name"] == "m1" else each for each in MANY]
     found = steered(vm("a", "m1"), *tainted, policy=off)
     assert (found.shortlist, found.near, found.by_node) == ((), found.preferred, True)
-
-
-@pytest.mark.parametrize("source", [{"persistentVolumeClaim": {"claimName": "cache"}}, {"ephemeral": {}}], ids=str)
-def test_a_share_manager_pod_with_claims_of_its_own_gets_no_short_list(source: Object) -> None:
-    """Longhorn gives it none, but another webhook can. Where their volumes can be used is not evaluated."""
-    there = [node("n1"), *MANY, vm("a", "n1")]
-    assert steered(*there).shortlist
-    pod = share_manager_pod("h", phase=None)
-    pod["spec"]["volumes"] = [{"name": "cache", **source}]
-    assert not steered(*there, pod=pod).shortlist

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
 from support.fakes.views import MISSING, ViewWithGaps, cluster
-from support.objects.builders import longhorn_node, node, node_affinity, on_node, share_manager_pod, vm_pod
+from support.objects.builders import node, node_affinity, on_node, share_manager_pod, vm_pod
 from support.objects.builders_kubevirt import virtual_machine_instance
 
 from webhook.core.api.meta import NamespacedName
@@ -110,37 +110,6 @@ def test_nothing_is_read_for_a_list() -> None:
     found = picked(ViewWithGaps(WHOLE, lost))
     assert len(found) == 1 + LOOKED_AT // 4
     assert not {ObjectRef(Kind.NODE, NamespacedName("", name)) for name in found} & set(lost)
-
-
-def test_a_node_whose_longhorn_is_not_known_is_left_out() -> None:
-    """Nor is one on the list of which Longhorn's own object was not read."""
-    ready = [longhorn_node(name) for name in NAMES]
-    lost = {ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", name)): MISSING for name in NAMES[2:900]}
-    found = picked(ViewWithGaps(cluster(*map(node, NAMES), *ready), lost))
-    assert set(found) <= {*NAMES[:2], *NAMES[900:]}
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        pytest.param({"topologySpreadConstraints": [{"topologyKey": "zone"}]}, id="topology spread"),
-        pytest.param({"resourceClaims": [{"name": "gpu"}]}, id="devices"),
-        pytest.param(
-            {
-                "affinity": {
-                    "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
-                }
-            },
-            id="inter-pod affinity",
-        ),
-    ],
-)
-def test_a_pod_whose_rules_are_not_judged_gets_no_list(spec: Object) -> None:
-    """Nodes that we call fit might all be refused by these, and then the pod would be stranded by the list."""
-    pod = convert(share_manager_pod("h", phase=None, **spec), Pod)
-    nodes = [node(name) for name in NAMES[:200]]
-    assert picked(cluster(*nodes), pod=pod) == ()
-    assert len(picked(cluster(*nodes))) == LIST
 
 
 def test_where_pods_are_not_known_there_is_no_list() -> None:

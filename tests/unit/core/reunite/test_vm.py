@@ -3,11 +3,9 @@
 from typing import Any
 
 import pytest
-from support.objects.reunite_vms import target, vm
+from support.objects.reunite_vms import vm
 
-from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
-from webhook.core.api.meta import Condition, ObjectMeta, Present
-from webhook.core.api.pod import Pod, PodSpec
+from webhook.core.api.meta import Condition, Present
 from webhook.core.api.virtual_machine import Backup, ChangedBlockTracking, VMIVolumeStatus
 
 
@@ -30,32 +28,20 @@ def _backup(**status: bool) -> dict[str, Any]:
         pytest.param({}, "", id="nothing"),
         pytest.param({"deleted": True}, "it is being deleted", id="deleted"),
         pytest.param({"eviction_strategy": "None"}, "its evictionStrategy is None", id="evictionStrategy None"),
-        pytest.param({"eviction_strategy": "External"}, "its evictionStrategy is External", id="External"),
-        pytest.param({"eviction_strategy": "LiveMigrate"}, "", id="LiveMigrate"),
         pytest.param({"migrated_volumes": [Present()]}, "its volumes move to other claims", id="storage migration"),
         pytest.param(
             _condition("VolumesChange", "False"), "KubeVirt changes it: condition VolumesChange", id="VolumesChange"
-        ),
-        pytest.param(_condition("HotMemoryChange"), "KubeVirt changes it: condition HotMemoryChange", id="memory"),
-        pytest.param(_condition("HotVCPUChange"), "KubeVirt changes it: condition HotVCPUChange", id="CPU"),
-        pytest.param(
-            _condition("MigrationRequired"), "KubeVirt changes it: condition MigrationRequired", id="MigrationRequired"
         ),
         pytest.param(_condition("AgentConnected"), "", id="another condition"),
         pytest.param(_backup(), "a backup of it runs", id="backup"),
         pytest.param(_backup(completed=True), "", id="backup that is done"),
         pytest.param(_backup(failed=True), "", id="backup that failed"),
-        pytest.param({"changed_block_tracking": ChangedBlockTracking(state="Enabled")}, "", id="no backup"),
         pytest.param({"copying": "snapshot s of it runs"}, "snapshot s of it runs", id="snapshot"),
         pytest.param({"fs_freeze_status": "frozen"}, "its file systems are frozen", id="frozen"),
         pytest.param(_condition("Paused", reason="PausedByUser"), "it is paused: PausedByUser", id="paused"),
         pytest.param(_condition("Paused", "False"), "", id="not paused any more"),
         pytest.param(_volume("Pending", hotplugged=True), "volume disk is Pending", id="volume on its way"),
-        pytest.param(_volume("Ready", hotplugged=True), "", id="volume that was plugged"),
         pytest.param(_volume(None, hotplugged=False), "", id="volume of the start"),
-        pytest.param(
-            _volume("MemoryDumpInProgress", hotplugged=False), "volume disk is MemoryDumpInProgress", id="dump"
-        ),
     ],
 )
 def test_a_vm_is_busy(changes: dict[str, Any], busy: str) -> None:
@@ -77,23 +63,3 @@ def test_a_vm_is_busy(changes: dict[str, Any], busy: str) -> None:
 def test_a_vm_that_must_leave_its_node_is_busy(node: str, busy: str) -> None:
     """With the command that ends it."""
     assert vm(evacuation_node_name=node).busy == busy
-
-
-def test_what_its_user_types_names_the_virtual_machine() -> None:
-    """Or the instance, if nothing owns it."""
-    owned = vm(owner="db", run_strategy="Always")
-    assert owned.restart == "virtctl restart db -n ns"
-    assert owned.forbids == "kubectl annotate virtualmachine db -n ns --overwrite kubevirt-scheduler/reunite=false"
-    assert "kubectl annotate virtualmachineinstance vm -n ns" in vm().forbids
-    assert "no VirtualMachine owns vm" in vm().restart
-
-
-def test_only_a_pod_of_a_migration_has_arrived() -> None:
-    """A pod that was not read, or that a start made, has not."""
-    assert vm().arrived_by is None
-    assert vm(pod=Pod(metadata=ObjectMeta(name="p"), spec=PodSpec())).arrived_by is None
-    assert vm(pod=target("m-1")).arrived_by == ("m", "m-1")
-    assert vm(pod=Pod(metadata=ObjectMeta(labels={LABEL_MIGRATION_JOB_UID: "m"}), spec=PodSpec())).arrived_by == (
-        "m",
-        "",
-    )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector, LabelSelectorRequirement
 from webhook.core.scheduler.cache import NodeInfo, NodeRequests, SchedulerCache
-from webhook.core.scheduler.label_selector import Term
+from webhook.core.scheduler.label_selector import Term, parse_terms
 from webhook.core.scheduler.pod_info import (
     NO_TERMS,
     PARTS_NOT_READ,
@@ -168,3 +168,34 @@ def test_a_term_about_one_value_of_a_label_is_found_by_it_alone() -> None:
     cache = holding(a_pod(terms=anti_affinity(terms, "vms")))
     assert [term for term, _ in cache.existing_terms.near("vms", {"app": "db", "tier": "gold"})] == list(APART.terms)
     assert not list(cache.existing_terms.near("other", LABELS))
+
+
+MANAGER: Final = {"longhorn.io/component": "instance-manager"}
+
+
+@pytest.mark.parametrize(
+    ("on", "labels", "kept"),
+    [
+        pytest.param({"pinned": True}, LABELS, LABELS, id="a pinned pod"),
+        pytest.param({"pinned": True}, None, {}, id="a pinned pod without labels"),
+        pytest.param({"nominated": True, "pinned": True}, LABELS, LABELS, id="a pinned pod that is nominated"),
+        pytest.param({}, LABELS, None, id="any other on the way"),
+        pytest.param({"bound": True}, LABELS, None, id="a bound pod"),
+        pytest.param({"bound": True}, None, None, id="a bound pod without labels"),
+        pytest.param({"bound": True}, MANAGER, MANAGER, id="a bound instance manager"),
+        pytest.param({}, MANAGER, None, id="one that forges an instance manager"),
+    ],
+)
+def test_labels_are_kept_where_somebody_asks_for_them(
+    on: dict[str, bool], labels: dict[str, str] | None, kept: dict[str, str] | None
+) -> None:
+    """Of a VM that is pinned and waits, and of Longhorn's instance managers; of all others they would cost memory."""
+    info = pod_info("vms", Usage(), NO_TERMS, PodNode(node="n1", **on), labels)
+    assert info.labels == kept
+
+
+def test_a_pod_without_terms_has_no_object_of_its_own() -> None:
+    """As most pods are, and those whose terms select no pod."""
+    terms = [PodAffinityTerm(topology_key="zone", label_selector=each) for each in (None, LabelSelector())]
+    assert anti_affinity(terms[:1], "vms") is anti_affinity([], "vms") is NO_TERMS
+    assert anti_affinity(terms, "vms") == AntiAffinity(parse_terms(terms[1:], "vms"))

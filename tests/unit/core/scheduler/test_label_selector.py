@@ -1,4 +1,6 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from msgspec import convert
 from support.control_plane.rendering import selects
 
 from webhook.core.api.affinity import PodAffinityTerm
-from webhook.core.scheduler.label_selector import Selector, Term, parse_terms
+from webhook.core.scheduler.label_selector import Selector, Term, parse_query, parse_terms
 
 Object = dict[str, Any]
 LABELS = {"app": "db", "tier": ""}
@@ -70,20 +72,6 @@ def test_it_agrees_with_the_model(described: Object | None, labels: dict[str, st
     assert any(term.matches("vms", labels) for term in terms(described)) is expected
 
 
-def test_equal_however_written() -> None:
-    """Order, repetition and matchLabels or In make no difference: equal terms are kept once."""
-    one = selector({"matchLabels": {"b": "1"}, **expression("a", "In", "y", "x", "y")})
-    other = selector(
-        {"matchExpressions": [*expression("a", "In", "x", "y")["matchExpressions"], *_one("b", "1"), *_one("b", "1")]}
-    )
-    assert (one, hash(one)) == (other, hash(other))
-
-
-def _one(key: str, value: str) -> list[Object]:
-    found: list[Object] = expression(key, "In", value)["matchExpressions"]
-    return found
-
-
 @pytest.mark.parametrize(
     ("described", "text"),
     [
@@ -124,3 +112,39 @@ def test_the_namespaces_of_a_term(
     """Names and selector are ORed. The labels of namespaces are not known."""
     [term] = terms({}, namespaces=namespaces, namespaceSelector=namespace_selector)
     assert (term.matches("vms", LABELS), term.matches("other", LABELS)) == (at_home, abroad)
+
+
+QUERIED: Final = {"app": "db", "kubevirt.io/domain": "db01", "old": ""}
+QUERIES: Final = {
+    "app=db": True,
+    "app==db": True,
+    "app=web": False,
+    "app!=web": True,
+    "tier!=test": True,
+    "app in (web, db)": True,
+    "app notin (web,db)": False,
+    "tier notin (a)": True,
+    "app": True,
+    "tier": False,
+    "!app": False,
+    "!tier": True,
+    "old=": True,
+    "kubevirt.io/domain=db01,app in (db,web),!tier": True,
+    "app=db, tier": False,
+}
+
+
+@pytest.mark.parametrize(("text", "matches"), QUERIES.items(), ids=QUERIES)
+def test_a_query_matches_as_in_kubectl(text: str, *, matches: bool) -> None:
+    """Also where the label is absent. The text that is sent to the API server has the same meaning."""
+    selector = parse_query(text)
+    assert selector.matches(QUERIED) is matches
+    sent = ",".join(map(str, selector.requirements))
+    assert parse_query(sent) == selector
+
+
+@pytest.mark.parametrize("text", ["", "a b", "a=b=c", "=b", "a in b", "a in ()", "a>1", "a,,b", "-a=b", "a=b c"])
+def test_another_text_is_refused(text: str) -> None:
+    """With examples of what was expected."""
+    with pytest.raises(ValueError, match="expected a label selector such as app=db"):
+        parse_query(text)

@@ -145,13 +145,3 @@ def test_a_plain_pod_has_none_of_the_rules(cycle: CycleState) -> None:
     """What it has is evaluated node by node, or rejects no node."""
     assert why_never_required(cycle) is None
     assert why_never_listed(cycle) is None
-
-
-def test_the_first_rule_of_a_pod_is_the_reason() -> None:
-    """In the order of the rules."""
-    zoned = volume_of(labels={LABELS_OF_ZONES[0]: "a"})
-    cycle = cycle_of(zoned, containers=box(**port(22)), schedulingGates=[{"name": "quota"}])
-    first = why_never_required(cycle)
-    assert first
-    assert first.sentence.startswith("the pod has scheduling gate quota; ")
-    assert why_never_listed(cycle) == first

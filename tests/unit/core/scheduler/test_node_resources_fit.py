@@ -14,8 +14,6 @@ from webhook.core.reasons import Reason
 from webhook.core.scheduler.cache import UNLISTED, NodeInfo, NodeRequests, allocatable
 from webhook.core.scheduler.pod_requests import Usage
 
-HAS: Final = {"pods": 3, "cpu": 4000, "memory": 2**30}
-
 
 def asking(**amounts: int) -> Usage:
     """A pod's usage."""
@@ -28,18 +26,6 @@ def loaded(*pods: Usage) -> NodeRequests:
     for pod in pods:
         load.add(pod)
     return load
-
-
-def test_a_refusal_names_what_is_missing() -> None:
-    """For a sentence about it."""
-    why = why_scarce(asking(cpu=500), NodeInfo(UNLISTED, HAS, loaded(asking(cpu=3800))), 1)
-    assert why
-    assert {name: why.names[name] for name in ("resource", "asked", "used", "allocatable")} == {
-        "resource": "cpu",
-        "asked": "500m",
-        "used": "3800m",
-        "allocatable": "4000m",
-    }
 
 
 RESOURCES: Final = ("cpu", "memory", "example.com/gpu")
@@ -74,18 +60,6 @@ def test_a_pod_fits_if_and_only_if_all_shares_together_do(
     why = why_scarce(asked, node, replicas)
     expected = Reason.NO_ROOM if not enough(asked, there, has) else Reason.REPLICA_SHARE_FULL
     assert (why and why.reason) is (None if enough(asked, [*there, *others], has) else expected)
-
-
-@given(data=st.data(), pods=st.lists(USAGES, max_size=8))
-def test_a_load_is_that_of_the_pods_that_are_left(data: st.DataObject, pods: list[Usage]) -> None:
-    """Whichever went, in whatever order: nothing is left behind, and nothing goes with them."""
-    going = data.draw(st.lists(st.sampled_from(range(len(pods))), unique=True) if pods else st.just([]))
-    load = loaded(*pods)
-    for index in going:
-        load.add(pods[index], -1)
-    fresh = loaded(*data.draw(st.permutations([pod for index, pod in enumerate(pods) if index not in going])))
-    for resource in ("pods", *RESOURCES):
-        assert load.of(resource) == fresh.of(resource)
 
 
 @pytest.mark.parametrize(

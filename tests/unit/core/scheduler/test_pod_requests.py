@@ -1,39 +1,21 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import convert
 from support.objects.workloads import GIB, Object, asks, box
 
-from webhook.core.api.container import UNREADABLE, Workload, units
-from webhook.core.scheduler.pod_requests import Usage, is_counted, is_over, usage
+from webhook.core.api.container import UNREADABLE, units
+from webhook.core.scheduler.pod_requests import is_counted
 
 
 @pytest.mark.parametrize(
     ("spec", "requests"),
     [
         pytest.param({}, {}, id="nothing at all"),
-        pytest.param({"containers": None, "initContainers": None, "overhead": None}, {}, id="nulls"),
-        pytest.param(
-            {"containers": [{"name": "c"}, {"resources": {}}, {"resources": None}]}, {}, id="asks for nothing"
-        ),
-        pytest.param({"containers": [box(cpu="0", memory="0")]}, {}, id="zeros"),
-        pytest.param({"containers": [box(cpu="1", memory="1Gi")]}, {"cpu": 1000, "memory": GIB}, id="one container"),
-        pytest.param({"containers": [box(cpu="1"), box(cpu="500m")]}, {"cpu": 1500}, id="containers add up"),
         pytest.param({"containers": [box(memory="100m"), box(memory="100m")]}, {"memory": 1}, id="rounded up once"),
         pytest.param({"containers": [box(cpu="100u"), box(cpu="100u")]}, {"cpu": 2}, id="but each to thousandths"),
         pytest.param({"containers": [box(limits={"cpu": "2"})]}, {"cpu": 2000}, id="limits stand for requests"),
         pytest.param({"containers": [box(cpu="1", limits={"cpu": "2"})]}, {"cpu": 1000}, id="where there are none"),
         pytest.param({"containers": [box(cpu="0", limits={"cpu": "2"})]}, {}, id="and zero is one"),
-        pytest.param(
-            {"containers": [box(cpu="1")], "initContainers": [box(cpu="3"), box(cpu="2")]},
-            {"cpu": 3000},
-            id="the largest init container",
-        ),
-        pytest.param(
-            {"containers": [box(cpu="4", memory="1Gi")], "initContainers": [box(cpu="3", memory="2Gi")]},
-            {"cpu": 4000, "memory": 2 * GIB},
-            id="resource by resource",
-        ),
         pytest.param(
             {
                 "containers": [
@@ -63,13 +45,6 @@ def test_a_pod_asks_for_what_its_containers_need_together(spec: Object, requests
     assert asks(spec) == requests
 
 
-def test_pods_of_one_shape_have_one_usage() -> None:
-    """So that a cache holds it once: the order of containers and of names does not tell them apart."""
-    one = convert({"containers": [box(cpu="1"), box(memory="1Gi", cpu="500m")]}, Workload)
-    other = convert({"containers": [box(memory="1024Mi", cpu="0.5"), box(cpu="1000m")]}, Workload)
-    assert len({usage(one), usage(other), Usage((("cpu", 1500), ("memory", GIB)))}) == 1
-
-
 @pytest.mark.parametrize(
     ("resource", "counted"),
     [
@@ -81,12 +56,3 @@ def test_pods_of_one_shape_have_one_usage() -> None:
 def test_a_resource_counts_if_the_scheduler_counts_it(resource: str, counted: bool) -> None:  # noqa: FBT001 - a column
     """Others may stand in a node's or a pod's list, and never refuse anybody."""
     assert is_counted(resource) is counted
-
-
-@pytest.mark.parametrize(
-    ("phase", "over"),
-    [("Running", False), ("Pending", False), ("Unknown", False), (None, False), ("Succeeded", True), ("Failed", True)],
-)
-def test_a_pod_that_is_over_counts_nowhere(phase: str | None, over: bool) -> None:  # noqa: FBT001 - a column
-    """What is over runs no more."""
-    assert is_over(phase) is over

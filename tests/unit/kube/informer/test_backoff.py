@@ -44,15 +44,6 @@ def test_a_streaming_list_that_is_always_cut_backs_off() -> None:
     assert driver.waited[-3:] == pytest.approx([0.2, 0.4, 0.8])
 
 
-@pytest.mark.parametrize(("chance", "seconds"), [(0.0, 0.05), (0.5, 0.075), (1.0, 0.1)])
-def test_backoff_has_jitter(chance: float, seconds: float) -> None:
-    """The wait is half to all of the backoff, so that clients that failed together come back one by one."""
-    driver = Driver(random=lambda: chance)
-    driver.play(DOWN)
-    driver.ask()
-    assert driver.waited[-1] == pytest.approx(seconds)
-
-
 @pytest.mark.parametrize(("seconds", "waited"), [(1.9, 1.6), (2.0, 0.1)], ids=["just not", "just"])
 def test_a_watch_that_was_up_for_2_seconds_ends_a_run_of_failures(seconds: float, waited: float) -> None:
     """The next failure begins at the shortest backoff."""

@@ -121,17 +121,6 @@ def test_a_watch_that_is_back_must_settle() -> None:
     assert driver.machine.fresh(driver.now + SETTLE_SECONDS)
 
 
-def test_its_problem_is_over_when_it_has_settled() -> None:
-    """The problem stays until SETTLE_SECONDS after the watch is up, because a status 200 alone proves nothing."""
-    driver = lost()
-    driver.machine.ended(driver.now, "reset")
-    reopened(driver)
-    driver.machine.settle(driver.now + SETTLE_SECONDS - JUST)
-    assert driver.machine.problem == "cut: reset"
-    driver.machine.settle(driver.now + SETTLE_SECONDS)
-    assert driver.machine.problem == ""
-
-
 @pytest.mark.parametrize(
     "says",
     [
@@ -167,36 +156,6 @@ def test_a_watch_that_fails_confirms_nothing(says: Says) -> None:
     assert driver.machine.age(driver.now) == pytest.approx(driver.now - since)
     driver.play(*[says] * 20)
     assert not driver.machine.fresh(driver.now)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [HTML, error_event(410, "Expired"), event("MODIFIED", manager("a", 4, "n9"))],
-    ids=["garbage", "410 as ERROR event", "an event from before"],
-)
-def test_nonsense_after_a_long_watch_counts_from_the_last_event(body: bytes) -> None:
-    """The sender of garbage is not the API server, and may have been there for some time."""
-    driver = lost()
-    reopened(driver)
-    driver.now += 30
-    driver.feed(bookmark(11))
-    driver.now += 7
-    assert not driver.feed(body)
-    driver.machine.ended(driver.now)
-    assert driver.machine.age(driver.now) == pytest.approx(7)
-
-
-def test_an_event_before_it_settled_confirms_nothing() -> None:
-    """The event may be one of the time without a watch."""
-    driver = lost()
-    driver.now += 100
-    reopened(driver)
-    driver.now += 0.5
-    driver.feed(event("MODIFIED", A_MOVED))
-    driver.now += 30
-    assert driver.machine.fresh(driver.now)
-    driver.machine.ended(driver.now, "reset")
-    assert driver.machine.age(driver.now) > 100
 
 
 def test_a_watch_that_no_task_drives_is_not_fresh() -> None:

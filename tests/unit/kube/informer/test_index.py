@@ -15,7 +15,7 @@ from support.objects import builders
 
 from webhook.core.view import Kind
 from webhook.kube.informer.store import Index, Indexer
-from webhook.kube.records.objects import NodeIndex, by_handle
+from webhook.kube.records.objects import NodeIndex
 from webhook.kube.records.virt_launchers import claim_keys
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 from webhook.kube.wire import Decoders
@@ -127,23 +127,6 @@ def test_after_any_changes_an_index_equals_a_new_one(
             made.drop(key, objects.pop(key))
         assert says(made) == of(kind, objects)
     assert isinstance(made, index)
-
-
-def test_a_volume_whose_name_is_its_handle_is_not_indexed() -> None:
-    """Most volumes are so, up to 100,000: the cache key leads to them."""
-    made = Indexer(by_handle)
-    for name, variant in (("a", 0), ("b", 1), ("c", 1), ("without-a-claim", 6), ("of-another-driver", 4)):
-        made.put(name, None, kept(Kind.PERSISTENT_VOLUME, volume(name, variant))[1])
-    assert says(made) == {"h1": ["b", "c", "without-a-claim"]}
-
-
-def test_a_pod_is_found_by_each_of_its_claims() -> None:
-    """The value has namespace and name. A claim that two disks use counts once."""
-    made = Pods()
-    for name, variant in (("a", 0), ("b", 3), ("c", 4)):
-        key, record = kept(Kind.VIRT_LAUNCHER_POD, launcher(name, variant))
-        made.put(key, None, record)
-    assert says(made) == {"vms/x": ["vms/virt-launcher-b", "vms/virt-launcher-c"], "vms/y": ["vms/virt-launcher-b"]}
 
 
 # In a cache.

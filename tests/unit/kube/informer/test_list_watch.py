@@ -10,7 +10,6 @@ from support.models.model_api import bookmark, refusal
 from webhook.core.view import Kind
 from webhook.kube import wire
 from webhook.kube.informer import connection
-from webhook.kube.informer.connection import Cause
 
 MIB = 1024 * 1024
 
@@ -26,27 +25,6 @@ def test_a_streaming_list_asks_for_the_latest_state_and_bookmarks() -> None:
         "resourceVersionMatch": "NotOlderThan",
     }
     assert request.silence_seconds == connection.SILENCE_SECONDS
-
-
-def test_a_watch_asks_from_where_it_was() -> None:
-    """A watch goes on from the resourceVersion of the list."""
-    driver = Driver()
-    driver.play(*WATCHING)
-    assert dict(driver.ask().query) == {
-        "watch": "true",
-        "allowWatchBookmarks": "true",
-        "timeoutSeconds": "70",
-        "resourceVersion": "10",
-    }
-
-
-def test_a_page_asks_for_a_number_of_objects() -> None:
-    """A paged list asks for a page, and for the next one with the server's token."""
-    driver = Driver()
-    driver.play(*NO_STREAMS)
-    assert driver.ask().query == (("limit", "500"),)
-    driver.hear(pages(A, continue_="t2"))
-    assert driver.ask().query == (("limit", "500"), ("continue", "t2"))
 
 
 @pytest.mark.parametrize("before", [(), NO_STREAMS, WATCHING], ids=["list", "page", "watch"])
@@ -69,15 +47,6 @@ def test_watches_end_at_different_times(chance: float, listing: str, watching: s
     assert dict(driver.ask().query)["timeoutSeconds"] == listing
     driver.hear(lists(A))
     assert dict(driver.ask().query)["timeoutSeconds"] == watching
-
-
-def test_a_refused_list_by_watch_is_not_asked_for_again() -> None:
-    """A server without streaming lists is listed by pages from then on, and at once."""
-    driver = Driver()
-    driver.play(*NO_STREAMS, pages(A), refuses(refusal(410, "Expired")), pages(B))
-    assert driver.asked == ["list", "page", "watch 10", "page"]
-    assert driver.waited[:3] == [0.0] * 3
-    assert driver.machine.causes == {Cause.UNSUPPORTED: 1, Cause.EXPIRED: 1}
 
 
 def test_a_list_that_expires_asks_for_larger_pages_until_it_is_whole() -> None:

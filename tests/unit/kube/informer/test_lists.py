@@ -20,15 +20,6 @@ ROWS = (
         problem="unsupported: 400 BadRequest",
     ),
     Row(
-        name="a server that refuses a list by watch with 422",
-        before=(),
-        says=(refuses(refusal(422, "Invalid")),),
-        then="page",
-        shows={},
-        cause=Cause.UNSUPPORTED,
-        problem="unsupported: 422 Invalid",
-    ),
-    Row(
         name="a server that ignores that a list is asked for: a plain bookmark",
         before=(),
         says=(Says(event("ADDED", A) + bookmark(10)),),
@@ -36,23 +27,6 @@ ROWS = (
         shows={},
         cause=Cause.UNSUPPORTED,
         problem="unsupported: no streaming list",
-    ),
-    Row(
-        name="the first of two pages shows nothing yet",
-        before=NO_STREAMS,
-        says=(pages(A, continue_="t2"),),
-        then="page t2",
-        shows={},
-        problem="unsupported",
-    ),
-    Row(
-        name="a continue token that has expired: the list begins again",
-        before=(*NO_STREAMS, pages(A, continue_="t2")),
-        says=(refuses(refusal(410, "Expired")),),
-        then="page",
-        shows={},
-        cause=Cause.EXPIRED,
-        problem="expired: 410 Expired",
     ),
     Row(
         name="a page is asked for again when its answer broke off",
@@ -94,14 +68,6 @@ ROWS = (
         then="list",
         cause=Cause.CUT,
         problem="cut: the answer ended before its end",
-    ),
-    Row(
-        name="a second streaming list that falls silent",
-        before=AGAIN,
-        says=(Says(event("ADDED", A), error="nothing came for 90 s", silent=True, seconds=90),),
-        then="list",
-        cause=Cause.SILENT,
-        problem="silent: nothing came",
     ),
     *(
         Row(

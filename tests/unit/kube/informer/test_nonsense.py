@@ -55,13 +55,6 @@ ROWS = (
         shows={"a": "n1"},
     ),
     Row(
-        name="an unreadable object in a list by watch is left out",
-        before=(),
-        says=(lists(A, ODD, version=12),),
-        then="watch 12",
-        shows={"a": "n1"},
-    ),
-    Row(
         name="an unreadable object in an event is forgotten",
         says=(Says(event("MODIFIED", ODD), seconds=300),),
         then="watch 12",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from support.fakes.watch_rows import BOTH, WATCHING, A, B, Row, error_event, prove
-from support.fakes.watching import CUTS, RESOURCE, Cut, Driver, Says, lists, refuses
+from support.fakes.watch_rows import BOTH, WATCHING, Row, prove
+from support.fakes.watching import CUTS, RESOURCE, Cut, Driver, Says, refuses
 from support.models.model_api import Answer, refusal
 
 from webhook.kube.informer.connection import Cause
@@ -28,12 +28,6 @@ ROWS = (
         )
     ),
     Row(
-        name="429 as ERROR event",
-        says=(Says(error_event(429, "TooManyRequests")),),
-        cause=Cause.THROTTLED,
-        problem="throttled: 429",
-    ),
-    Row(
         name="any other 4xx: the same would be refused again",
         says=(refuses(refusal(422, "Invalid")),),
         then="list",
@@ -50,13 +44,6 @@ ROWS = (
         problem="not installed: 404: 404 page not found",
     ),
     Row(
-        name="not installed, and then it is",
-        before=(Says(b"404 page not found\n", 404),),
-        says=(lists(A, B),),
-        then="watch 10",
-        shows=BOTH,
-    ),
-    Row(
         name="installed no longer",
         says=(refuses(refusal(404, "NotFound")),),
         then="list",
@@ -71,22 +58,10 @@ ROWS = (
         problem="error: 502 : no route",
     ),
     Row(
-        name="an HTTP error without a word",
-        says=(Says(status=500),),
-        cause=Cause.ERROR,
-        problem="error: 500:",
-    ),
-    Row(
         name="an HTTP error with a page of HTML that never ends",
         says=(Says(b"<html>" + b"x" * 70_000, 502),),
         cause=Cause.ERROR,
         problem="error: 502: <html>xxx",
-    ),
-    Row(
-        name="an HTTP error whose body breaks off",
-        says=(Says(b'{"kind":"Status","code"', 500, error="reset"),),
-        cause=Cause.ERROR,
-        problem='error: 500: {"kind":"Status","code"',
     ),
 )
 

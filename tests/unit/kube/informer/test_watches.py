@@ -33,13 +33,6 @@ ROWS = (
         problem="expired: 410 Expired: for a test",
     ),
     Row(
-        name="410 as ERROR event",
-        says=(Says(error_event(410, "Expired")),),
-        then="list",
-        cause=Cause.EXPIRED,
-        problem="expired: 410 Expired: for a test",
-    ),
-    Row(
         name="410 as ERROR event after an event, which counts",
         says=(Says(event("MODIFIED", A_MOVED) + error_event(410, "Expired")),),
         then="list",
@@ -53,13 +46,6 @@ ROWS = (
         then="list",
         cause=Cause.ERROR,
         problem="error: 504 Timeout: Too large resource version",
-    ),
-    Row(
-        name="too large a resource version as ERROR event",
-        says=(Says(error_event(504, "Timeout", causes="ResourceVersionTooLarge")),),
-        then="list",
-        cause=Cause.ERROR,
-        problem="error: 504",
     ),
     Row(
         name="an event from before: the server was restored",
@@ -83,26 +69,12 @@ ROWS = (
         then="watch " + "9" * 5_000,
     ),
     Row(
-        name="no connection",
-        says=(Says(error="can't connect", reached=False),),
-        cause=Cause.CUT,
-        problem="cut: can't connect",
-    ),
-    Row(
         name="cut in the middle of a line",
         says=(Says(event("MODIFIED", A_MOVED) + B_DELETED[:-9], error="reset"),),
         then="watch 11",
         shows={"a": "n3", "b": "n2"},
         cause=Cause.CUT,
         problem="cut: reset",
-    ),
-    Row(
-        name="ended in order in the middle of a line",
-        says=(Says(event("MODIFIED", A_MOVED) + b'{"type":"DEL', seconds=300),),
-        then="watch 11",
-        shows={"a": "n3", "b": "n2"},
-        cause=Cause.CUT,
-        problem="cut: the answer ended before its end",
     ),
     Row(
         name="half-open: nothing for longer than bookmarks allow",

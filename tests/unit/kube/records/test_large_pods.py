@@ -7,15 +7,13 @@ from typing import Any, Final
 
 import msgspec
 import pytest
-from support.fakes.watching import Driver, lists
 from support.models.cached_pods import RESOURCE, made_of, pod, seen, vm
-from support.models.model_api import event, page
+from support.models.model_api import event
 from support.models.one_node import OneNodeSnapshot
 from support.objects import builders
 from support.objects.builders import Object
 from support.objects.hostile_pods import preferring, repelling, with_labels, with_ports
 
-from webhook.core.api.affinity import MAX_TERMS
 from webhook.core.api.node import Node
 from webhook.core.pod_limits import CONTAINERS_MAX, PART_BYTES_MAX, PATCH_BYTES_MAX, why_field_too_long
 from webhook.core.reasons import Reason, Why
@@ -63,28 +61,6 @@ def test_a_long_field_is_left_out_and_named(described: Object, fields: list[str]
     assert {each.namespace for each in read.pod_infos} <= {described["metadata"].get("namespace", "")}
 
 
-def test_a_pod_without_long_fields_is_read_as_a_short_one_is() -> None:
-    """The two steps give what one gives."""
-    described = vm("a", node="n1", affinity=repelling(10) | preferring(3), claims=["disk"])
-    described["spec"] |= {"nodeSelector": {"a": "b"}, "schedulerName": "other", "overhead": {"cpu": "1"}}
-    described["metadata"]["annotations"] = {"x": LONG}
-    short = json.loads(json.dumps(described))
-    del short["metadata"]["annotations"]
-    assert seen(described) == seen(short)
-
-
-def test_a_page_and_an_event_leave_out_the_same() -> None:
-    """A watch is not the only way to a pod."""
-    described = pod("a", node="n1", affinity=repelling(9_000))
-    described["metadata"]["resourceVersion"] = "5"
-    decoders = Decoders(RESOURCE.wire, RESOURCE.large)
-    event_ = decoders.event(event("ADDED", described))
-    listed = decoders.page(page([described], 5))
-    assert isinstance(event_, WatchEvent)
-    assert not isinstance(listed, NotJSON)
-    assert event_.object.not_compared == listed.items[0].not_compared == ["spec.affinity.podAntiAffinity"]
-
-
 @pytest.mark.parametrize("where", ["metadata", "spec"])
 def test_a_long_pod_of_another_form_is_unreadable(where: str) -> None:
     """As a short one is. Its event says which pod it is."""
@@ -96,14 +72,6 @@ def test_a_long_pod_of_another_form_is_unreadable(where: str) -> None:
     assert isinstance(found, WatchEvent)
     assert (found.object, found.meta.name) == (None, "a")
     assert isinstance(decoders.object(json.dumps(described).encode()), NotJSON)
-
-
-def test_a_long_error_ends_a_watch_as_a_short_one_does() -> None:
-    """An ERROR event is no pod."""
-    driver = Driver(resource=RESOURCE)
-    error = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": LONG}
-    driver.play(lists(), lists()._replace(body=event("ERROR", error)))
-    assert driver.machine.problem.startswith("expired")
 
 
 def reasons(snapshot: OneNodeSnapshot) -> list[Reason | None]:
@@ -130,12 +98,6 @@ def test_an_unbound_pod_with_a_long_field_counts_nowhere() -> None:
         assert [each.on.node for each in seen(described).pod_infos] == nodes
 
 
-@pytest.mark.parametrize(("names", "nodes"), [(MAX_TERMS, MAX_TERMS), (MAX_TERMS + 1, 0)])
-def test_an_unbound_pod_counts_on_as_many_nodes_as_the_webhook_names(names: int, nodes: int) -> None:
-    """A pod that prefers more nodes is somebody else's, and each node costs memory."""
-    assert len(seen(vm("a", affinity=preferring(names))).pod_infos) == nodes
-
-
 def test_a_bound_pod_with_a_long_field_takes_its_requests_and_its_node_is_not_required() -> None:
     """What the pod excludes from the node is not known. Another node is as it was."""
     described = with_labels(pod("a", node="n1", cpu="250m"), 9_000)
@@ -143,13 +105,6 @@ def test_a_bound_pod_with_a_long_field_takes_its_requests_and_its_node_is_not_re
     assert found.anti_affinity is PARTS_NOT_READ
     snapshot = snapshot_of(described)
     assert snapshot.node_info("n1").requested.amounts == {"cpu": 250}
-    assert reasons(snapshot) == [Reason.POD_NOT_COMPARED, None]
-
-
-def test_on_a_node_without_a_hostname_a_long_field_excludes_as_well() -> None:
-    """What the pod requests is perhaps not read."""
-    snapshot = snapshot_of(with_labels(pod("a", node="n1"), 9_000))
-    del (snapshot.nodes["n1"].metadata.labels or {})["kubernetes.io/hostname"]
     assert reasons(snapshot) == [Reason.POD_NOT_COMPARED, None]
 
 

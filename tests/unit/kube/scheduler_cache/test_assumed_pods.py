@@ -25,15 +25,6 @@ def test_a_pod_that_is_seen_is_assumed_no_more() -> None:
     assert says(index.scheduler_cache) == says(SchedulerCache())
 
 
-def test_another_vms_pod_confirms_nothing() -> None:
-    """Nor a pod of a VM of the same name in another namespace, nor a pod without a VM."""
-    index = Pods()
-    index.assume(owner_of(vm("a")), [waiting("n1", 250)])
-    for key, other in (("vms/b", vm("b")), ("others/a", vm("a", namespace="others")), ("vms/a", pod("a"))):
-        index.put(key, None, seen(other))
-    assert on(index.scheduler_cache, "n1") == (1, 1, 250, False)
-
-
 def test_an_owner_has_one_assumed_pod() -> None:
     """A pod that is asked about again counts where it was drawn to last, until that is forgotten; twice is nothing."""
     index = Pods()

@@ -70,12 +70,6 @@ def test_a_pod_whose_volumes_are_too_long_can_have_any_claim_of_its_namespace(
     assert (index.claim_users, index.by_claim._keys) == ({}, {})
 
 
-def test_a_pod_that_has_no_claim_costs_nothing() -> None:
-    """As most pods: their record is as large as without this index."""
-    index = index_of(builders_pods.pod("web", node="n1"))
-    assert (index.claim_users, index.by_claim._keys) == ({}, {})
-
-
 _VARIANTS: Final = {
     "gone": None,
     "without claims": builders_pods.pod("a", node="n1"),

@@ -104,19 +104,3 @@ def test_the_labels_of_a_pinned_vm_count() -> None:
         for labels in ([("a", "1"), ("b", "2")], [("b", "2"), ("a", "1")], [("a", "1"), ("b", "3")])
     )
     assert [first == other for other in others] == [True, False]
-
-
-def test_a_vm_that_changes_is_another() -> None:
-    """What a launcher's record says is compared too, where it counts the same."""
-    index = Pods()
-    record = index.put("a", None, seen(vm("a", node="n1")))
-    assert record != seen(vm("a", node="n1", claims=["disk"]))
-
-
-def test_only_pods_of_vms_are_stored_as_pods() -> None:
-    """Nobody asks for any other pod one by one."""
-    index = Pods()
-    assert index.put("vms/a", None, seen(pod("a", node="n1"))).virt_launcher is None
-    found = index.put("vms/b", None, seen(vm("b", node="n1"))).virt_launcher
-    assert found is not None
-    assert (found.metadata.name, found.spec.node_name) == ("b", "n1")
