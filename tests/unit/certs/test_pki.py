@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import DAY, NAMES, NOW, MemoryCluster, configuration, secret
 
-from certs import pki, plan, state
+from certs import pki, plan
 from certs.pki import NO_PAIR, Flaw, Pair, Servable
 
 MADE = certs_cluster.made()
@@ -135,12 +135,6 @@ def test_a_good_pair_can_be_served() -> None:
 def test_what_is_wrong_is_said_in_one_sentence(pair: Pair, sentence: str) -> None:
     """The first problem is named."""
     assert pki.examine(pair, NAMES, NOW) == Flaw(sentence)
-
-
-@pytest.mark.parametrize("data", [None, {}, {"tls.crt": "", "tls.key": ""}, {"tls.crt": "%%%"}])
-def test_a_secret_without_content_is_empty(data: Any) -> None:
-    """As after an apply of a manifest without data, or a kubectl create from an empty file."""
-    assert state.read_secret({"metadata": {"resourceVersion": "7"}, "data": data}).pair == NO_PAIR
 
 
 @given(bundle=st.binary(max_size=200), content=st.binary(max_size=100))

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 from support.fakes import certs_cluster
-from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, configuration, secret
+from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, secret
 from support.fakes.certs_watched import EXPIRED, FRESH, OLD, OURS, STRANGER, WRONG_KEY, Watched, published
 
 from certs import pki
@@ -142,22 +142,3 @@ def test_an_authority_is_replaced_in_four_writes_and_two_waits(served: Pair | No
     assert watched.until_waiting(issued_at + POLICY.retire - SECOND)[0] == []
     assert watched.until_waiting(issued_at + POLICY.retire)[0] == [Publish]
     assert watched.cluster.bundles == [watched.cluster.served.authority]
-
-
-@pytest.mark.parametrize("edited", [(b"", b""), (published(OLD), published(OLD, FRESH))], ids=["all", "one of two"])
-def test_a_wait_starts_again_where_the_new_authority_was_taken_out(edited: tuple[bytes, ...]) -> None:
-    """An API server may not have seen an authority that one webhook lacks."""
-    watched = Watched(OLD, *[published(OLD, FRESH)] * 2)
-    watched.until_waiting()
-    watched.cluster.edit_configuration(configuration(*edited))
-    later = NOW + POLICY.propagation
-    taken, wait = watched.until_waiting(later)
-    assert (taken, wait.until) == ([Publish], later + POLICY.propagation)
-
-
-def test_a_certificate_and_its_authority_end_together_at_the_latest() -> None:
-    """The last pair of an authority does not outlive it."""
-    last = certs_cluster.made(at=ENDING.certificate.not_valid_before_utc + pki.BACKDATED + SECOND)
-    watched = Watched(certs_cluster.pair(of=last), last.pair.authority, of=last)
-    assert watched.step() == WaitUntil(NOW + SECOND, "the authority is replaced at that time")
-    assert isinstance(watched.step(NOW + SECOND), NewAuthority)

@@ -17,6 +17,7 @@ from webhook.core.admit import Answer, Entry, PodCreation, admit, proven_answer,
 from webhook.core.api.admission_review import BadReview
 from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Policy
+from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView
 
 Object = dict[str, Any]
@@ -109,3 +110,11 @@ def test_a_field_that_stands_twice_in_a_large_pod_is_read_as_it_stands_last() ->
     found = read(body.encode(), Entry.VIRT_LAUNCHER)
     assert not isinstance(found, Answer)
     assert found.pod.spec.affinity is None
+
+
+def test_a_pod_whose_annotations_are_full_is_admitted_unchanged() -> None:
+    """The API server would reject the pod with one more annotation."""
+    pod = virt_launcher_pod(claims=["disk"], annotations={"full": "x" * (256 * 1024 - 256)})
+    answer = admit(json.dumps(review(pod)).encode(), cluster(*CLUSTER), Policy())
+    assert isinstance(answer, Answer)
+    assert (answer.operations, answer.decision.why.reason) == ([], Reason.ANNOTATIONS_FULL)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -13,16 +12,15 @@ from msgspec.json import encode
 from support.fakes.views import cluster
 from support.objects import builders
 
-from webhook.core.admit import Answer, Entry, admit
+from webhook.core.admit import Answer, Entry, admit, failed
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave
 from webhook.core.opt_in import Policy
-from webhook.core.pod_limits import _LIMITS, WHOLE_BYTES_MAX, _lengths, why_too_large
+from webhook.core.pod_limits import _LIMITS, WHOLE_BYTES_MAX, why_too_large
 from webhook.core.reasons import Reason, Why
 from webhook.telemetry.record import admission_record
 
 Object = dict[str, Any]
-RENDERED: Final = sorted((Path(__file__).parents[2] / "cases/pods").glob("*.json"))
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -137,13 +135,6 @@ def test_nothing_of_a_long_text_is_stored_or_repeated(entry: Entry, pod: Callabl
     assert len(encode(admission_record(answer, 0))) < 500
 
 
-@pytest.mark.parametrize("path", RENDERED, ids=lambda path: path.stem)
-def test_no_rendered_pod_is_too_large(path: Path) -> None:
-    """Nor is any near a fifth of a limit."""
-    rendered = convert(json.loads(path.read_bytes()), Pod)
-    assert all(length <= _LIMITS[what] / 5 for what, length in _lengths(rendered).items())
-
-
 def review(pod: Object, **request: Any) -> bytes:
     """A review of a pod."""
     return json.dumps(builders.review(pod, **request)).encode()
@@ -167,3 +158,9 @@ def test_a_pod_that_is_too_large_is_admitted_unchanged(entry: Entry, body: bytes
     assert isinstance(answer.decision, Leave)
     assert (answer.decision.why.reason, answer.operations) == (Reason.POD_TOO_LARGE, [])
     assert json.loads(answer.body)["response"]["allowed"] is True
+
+
+def test_a_failure_of_ours_stores_no_long_text_either() -> None:
+    """It is answered by the same limits."""
+    answer = failed(review({"metadata": {"name": LONG}, "spec": {}}), Reason.INTERNAL_ERROR.why(problem="x"))
+    assert (answer.decision.why.reason, answer.pod) == (Reason.TEXT_TOO_LONG, None)

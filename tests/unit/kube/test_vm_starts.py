@@ -12,7 +12,7 @@ from support.objects import builders
 
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State
-from webhook.core.opt_in import Mode, Policy
+from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
 from webhook.kube.vm_status import VMSeconds, VMStarts
 
@@ -149,13 +149,6 @@ def test_another_pod_is_no_start(pod: Object) -> None:
     driver = Starting()
     driver.play(lists(), added(pod))
     assert driver.counted() == {}
-
-
-def test_while_the_cluster_s_mode_is_off_true_asks_for_nothing() -> None:
-    """As such a VM has no row in `status`."""
-    driver = Starting(Policy(Mode.OFF))
-    driver.play(lists(), added(launcher("a"), launcher("b", version=12, opt_in="required")))
-    assert driver.counted() == {Decided.REQUIRED: 1}
 
 
 NOBODY: Final = dict.fromkeys(State, 0)

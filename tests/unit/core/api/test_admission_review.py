@@ -82,3 +82,9 @@ def test_another_body_is_rejected_with_the_field_and_the_reason(text: bytes, wor
 def test_the_uid_is_found_in_a_body_without_an_answer(text: bytes, uid: str | None) -> None:
     """If the body has a uid, the log shows it, so that the operator can find the call."""
     assert uid_of(text) == uid
+
+
+def test_a_create_without_an_object_has_no_pod() -> None:
+    """The request can be decoded. Only `pod()` raises."""
+    with pytest.raises(BadReview, match=r"request\.object: .*expected a v1 Pod"):
+        decode(json.dumps(review(None)).encode()).pod()

@@ -23,34 +23,19 @@ VOLUME = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv"))
 SHARE_MANAGER = ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", "h"))
 SHARE_MANAGER_POD = ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", "share-manager-h"))
 
-BOUND_CLAIM = persistent_volume_claim("disk", volume_name="pv")
-BOUND_VOLUME = persistent_volume("pv", claim="disk", handle="h")
-BOUND = [BOUND_CLAIM, BOUND_VOLUME]
-RUNNING = share_manager("h", state="running", ownerID="n1")
-ON_N1 = share_manager_pod("h", nodeName="n1")
-
-
-def pod(*claims: str, **parts: Any) -> Pod:
-    """A launcher pod with these claims."""
-    return convert(virt_launcher_pod(claims=claims, **parts), Pod)
+BOUND = [persistent_volume_claim("disk", volume_name="pv"), persistent_volume("pv", claim="disk", handle="h")]
 
 
 def finding(*objects: dict[str, Any], gaps: dict[Ref, Gap] | None = None) -> Finding:
     """What the claim `disk` leads to in a cluster of these objects."""
-    found = find_share_managers(pod("disk"), "vms", ViewWithGaps(cluster(*objects), gaps or {}))
-    assert isinstance(found, list)
-    (only,) = found
-    return only
-
-
-def share_manager_with(**status: Any) -> list[dict[str, Any]]:
-    """The bound claim and a ShareManager with this status."""
-    return [*BOUND, share_manager("h", **status)]
+    pod = convert(virt_launcher_pod(claims=["disk"]), Pod)
+    (found,) = find_share_managers(pod, "vms", ViewWithGaps(cluster(*BOUND, *objects), gaps or {}))
+    return found
 
 
 def test_a_hostile_node_name_is_shown_short_and_in_ascii() -> None:
     """The name gets into logs and annotations."""
-    sentence = finding(*share_manager_with(ownerID="é\n" * 1000)).why.sentence
+    sentence = finding(share_manager("h", ownerID="é\n" * 1000)).why.sentence
     assert len(sentence) < 400
     assert sentence.isascii()
     assert sentence.isprintable()
@@ -74,6 +59,7 @@ def test_a_missing_answer_weakens_the_evidence(
     lost: list[Ref], reason: Reason, node: str | None, *, firm: bool, nodes_unknown: bool
 ) -> None:
     """A missing answer never counts as a missing object."""
-    found = finding(*BOUND, RUNNING, ON_N1, gaps=dict.fromkeys(lost, NoObject.UNAVAILABLE))
+    there = share_manager("h", state="running", ownerID="n1"), share_manager_pod("h", nodeName="n1")
+    found = finding(*there, gaps=dict.fromkeys(lost, NoObject.UNAVAILABLE))
     assert (found.why.reason, found.node, found.firm, found.volume_nodes_unknown) == (reason, node, firm, nodes_unknown)
     assert ("503 for a test" in found.why.sentence) == (reason is not Reason.SHARE_MANAGER_POD)

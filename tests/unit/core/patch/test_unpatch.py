@@ -5,12 +5,18 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, Final
 
+import jsonpatch
 import pytest
-from support.objects.builders import OWNER_UID, on_node, virt_launcher_pod
+from msgspec import convert
+from support.objects import patches
+from support.objects.builders import OWNER_UID, SHARE_MANAGER_UID, on_node, share_manager_pod, virt_launcher_pod
 from support.objects.patches import reverted
 
+from webhook.core.api.pod import Pod
+from webhook.core.decision import Pin, Steer, WeightedNode
+from webhook.core.evidence.facts import Finding
 from webhook.core.patch.applied_patch import AppliedPatch, to_annotation
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, Reason
 
 LATER: Final = {"matchExpressions": [{"key": "example.com/later", "operator": "DoesNotExist"}]}
 PINNED: Final = {**LATER, **on_node("n1")}
@@ -23,8 +29,6 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 @pytest.mark.parametrize(
     ("terms", "narrowed", "left"),
     [
-        pytest.param([PINNED], 1, [LATER], id="the-one-that-was-written"),
-        pytest.param([PINNED, PINNED], 2, [LATER, LATER], id="two-equal-ones"),
         pytest.param([PINNED, {**LATER, **on_node("n0")}], 2, [LATER], id="a-copy-for-a-further-node"),
         pytest.param([{**LATER, **on_node("n0")}, PINNED], 2, [LATER], id="a-copy-that-comes-first"),
         pytest.param([{**LATER, **on_node("n0")}], 2, [LATER], id="a-copy-alone"),
@@ -33,8 +37,6 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
         pytest.param([CHANGED, PINNED], 1, [CHANGED, PINNED], id="one-more-than-written"),
         pytest.param([TWICE], 1, [TWICE], id="once-more-in-a-term"),
         pytest.param([TWICE], 2, [PINNED], id="one-is-taken-out-of-each"),
-        pytest.param([PINNED, on_node("n2")], 1, [LATER, on_node("n2")], id="another-node"),
-        pytest.param([on_node("n1"), LATER], 1, [LATER], id="nothing-else-in-it"),
     ],
 )
 def test_what_the_record_counts_is_taken_out(terms: list[Any], narrowed: int, left: list[Any]) -> None:
@@ -65,3 +67,40 @@ def test_only_a_record_of_this_pod_removes_a_term(owner: str, name: str | None, 
     after = reverted(pod, OWNER_UID)
     assert ("matchFields" in after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][0]) is not is_ours
     assert ANNOTATION_APPLIED_PATCH not in after["metadata"]["annotations"]
+
+
+KEY: Final = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
+TO_N1: Final[dict[str, Any]] = {
+    "why": Reason.NO_CLAIMS.why(),
+    "preferred": (WeightedNode("n1", 100),),
+    "findings": [Finding(claim="c", why=Reason.NODE_NOT_FOUND.why(node="n1"), node="n1")],
+}
+TO_N1_NEAR: Final = Steer(**TO_N1, near=(WeightedNode("n1", 100),))
+PREFERRED: Final = [{"weight": 100, "preference": on_node("n1")}]
+
+
+def steered(pod: Any, decision: Pin) -> Any:
+    """The pod with the decision's operations applied."""
+    return jsonpatch.apply_patch(pod, patches.for_decision(convert(pod, Pod), decision))
+
+
+def test_an_annotation_of_others_stays() -> None:
+    """The webhook neither rewrites nor removes it."""
+    pod = share_manager_pod("h", phase=None)
+    pod["metadata"]["annotations"][KEY] = "theirs"
+    after = steered(pod, TO_N1_NEAR)
+    assert after["metadata"]["annotations"][KEY] == "theirs"
+    assert reverted(after, SHARE_MANAGER_UID)["metadata"]["annotations"][KEY] == "theirs"
+
+
+def test_beside_terms_of_others_a_share_manager_pod_has_ten_copies_of_its_preference() -> None:
+    """One copy beside Longhorn's term against a delinquent node has half its weight. All copies go again."""
+    theirs = {"weight": 100, "preference": {"matchExpressions": [{"key": "delinquent", "operator": "DoesNotExist"}]}}
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [theirs]}}
+    pod = share_manager_pod("h", phase=None, affinity=affinity)
+    after = steered(pod, Steer(**TO_N1, near=(WeightedNode("n1", 100),), by_node=True))
+    found = after["spec"]["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert found == [theirs, *PREFERRED * 10]
+    assert reverted(after, SHARE_MANAGER_UID)["spec"]["affinity"]["nodeAffinity"] == affinity["nodeAffinity"]
+    alone = steered(share_manager_pod("h", phase=None), Steer(**TO_N1, near=(WeightedNode("n1", 100),), by_node=True))
+    assert alone["spec"]["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] == PREFERRED

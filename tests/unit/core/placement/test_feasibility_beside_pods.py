@@ -6,20 +6,14 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.fakes.views import ViewWithGaps, cluster
 from support.models.one_node import APART, DB, OneNodeSnapshot, asking, coming, taking, there, verdict
-from support.objects.builders import longhorn_node, node, virt_launcher_pod
+from support.objects.builders import virt_launcher_pod
 
 from webhook.core.api.affinity import PodAffinityTerm
-from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.decision import NodeFit
-from webhook.core.placement.feasibility import evaluate
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.cache import SnapshotUnavailable
-from webhook.core.scheduler.cycle_state import ClaimVolume, CycleState
+from webhook.core.scheduler import cycle_state
 from webhook.core.scheduler.pod_info import anti_affinity
-from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 LAUNCHERS = {"labelSelector": {"matchLabels": {"kubevirt.io": "virt-launcher"}}, "topologyKey": "zone"}
@@ -37,15 +31,12 @@ def pinned(*, queued: bool = True, **labels: str) -> OneNodeSnapshot:
 
 
 VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
-    "full of one that is bound": (there(taking(501)), asking(), (Reason.NO_ROOM, True)),
-    "full of one that comes": (there(coming(501)), asking(), (Reason.NODE_MAY_FILL_UP, False)),
     "full, and a VM that may go nowhere else waits": (
         there(taking(501), taking(1000, bound=False, pinned=True)),
         asking(),
         (Reason.NODE_MAY_FILL_UP, False),
     ),
     "partly of one that comes": (there(taking(400), coming(101)), asking(), (Reason.NODE_MAY_FILL_UP, False)),
-    "one comes, and there is room for both": (there(coming(500)), asking(), (Reason.PODS_ON_THE_WAY, True)),
     "room for each of two replicas": (there(replicas=2), asking("500m"), (Reason.NODE_FEASIBLE, True)),
     "room for one of two replicas": (there(replicas=2), asking("501m"), (Reason.REPLICA_SHARE_FULL, True)),
     "room for one of two replicas, and one comes": (
@@ -71,16 +62,6 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
         asking("300m"),
         (Reason.PODS_ON_THE_WAY, True),
     ),
-    "one that it avoids comes": (
-        there(coming(1, labels={"app": "db"})),
-        asking(affinity=APART),
-        (Reason.PODS_ON_THE_WAY, True),
-    ),
-    "one that it avoids comes, and may go nowhere else": (
-        pinned(app="db"),
-        asking(affinity=APART),
-        (Reason.PINNED_VM_WAITS, False),
-    ),
     "or its second term avoids it": (
         pinned(app="db"),
         asking(affinity=apart(LAUNCHERS, DB)),
@@ -90,11 +71,6 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
         pinned(app="db"),
         asking(affinity=apart({**DB, "namespaceSelector": {"matchLabels": {"team": "a"}}})),
         (Reason.PINNED_VM_WAITS, False),
-    ),
-    "it avoids others than the one that may go nowhere else": (
-        pinned(app="web"),
-        asking(affinity=APART),
-        (Reason.PODS_ON_THE_WAY, True),
     ),
     "it avoids pods of another namespace": (
         pinned(app="db"),
@@ -106,7 +82,6 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
         asking(affinity=apart({**DB, "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}})),
         (Reason.PINNED_VM_WAITS, False),
     ),
-    "one that may go nowhere else, and there is enough": (pinned(app="db"), asking(), (Reason.PODS_ON_THE_WAY, True)),
     "one that may go nowhere else, and that kube-scheduler has tried": (
         pinned(queued=False),
         asking(),
@@ -117,23 +92,12 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
         asking(affinity=APART),
         (Reason.PINNED_VM_WAITS, False),
     ),
-    "full of one that kube-scheduler has tried, and that may go elsewhere": (
-        there(taking(501, bound=False)),
-        asking(),
-        (Reason.NO_ROOM, True),
-    ),
-    "a bound one that avoids it": (there(taking(1, anti_affinity=REPELS)), asking(), (Reason.EXCLUDED_BY_POD, True)),
     "one that avoids it, and can be bound first": (
         there(coming(1, anti_affinity=REPELS)),
         asking(),
         (Reason.EXCLUDED_BY_POD, True),
     ),
     "a node that was not listed": (there(nodes={}), asking(), (Reason.FREE_RESOURCES_UNKNOWN, True)),
-    "a node that was not listed has no resources yet": (
-        there(nodes={}, has={}),
-        asking(),
-        (Reason.FREE_RESOURCES_UNKNOWN, True),
-    ),
 }
 
 
@@ -144,13 +108,6 @@ def test_what_the_others_have_left(snapshot: OneNodeSnapshot, pod: Pod, expected
     assert (found.why.reason, found.preferable) == expected
 
 
-def test_pods_that_are_not_known() -> None:
-    """The sentence has the problem, and the node is preferred."""
-    found = verdict(SnapshotUnavailable("pods: not listed yet"))
-    assert (found.why.reason, found.preferable) == (Reason.FREE_RESOURCES_UNKNOWN, True)
-    assert "not listed yet" in found.why.sentence
-
-
 def test_the_node_s_own_rules_come_first() -> None:
     """They need no other pod. Yet a pod that is pinned there keeps its place."""
     for snapshot, preferable in ((there(taking(501)), True), (there(coming(501)), False)):
@@ -158,36 +115,13 @@ def test_the_node_s_own_rules_come_first() -> None:
         assert (found.why.reason, found.preferable) == (Reason.NODE_SELECTOR_MISMATCH, preferable)
 
 
-N1, LONGHORN_N1 = (
-    ObjectRef(Kind.NODE, NamespacedName("", "n1")),
-    ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", "n1")),
-)
-
-
 def pod(**spec: Any) -> Pod:
     """A launcher pod with fields of its spec."""
     return convert(virt_launcher_pod(**spec), Pod)
 
 
-def evaluated(candidate: Pod, view: ClusterView, volumes: tuple[ClaimVolume, ...] = ()) -> NodeFit:
-    """What comes out for n1 without other pods."""
-    return evaluate("n1", CycleState(candidate, "vms", view.snapshot(), volumes), view)
-
-
-HEALTHY = node("n1", labels={"zone": "a"})
-PLAIN = pod()
-
-
-@pytest.mark.parametrize(
-    ("lost", "kind"),
-    [
-        pytest.param(N1, "Node", id="the node"),
-        pytest.param(LONGHORN_N1, "Longhorn Node", id="Longhorn's node"),
-    ],
-)
-def test_a_node_that_could_not_be_read_is_preferred_and_not_feasible(lost: Ref, kind: str) -> None:
-    """A lookup that failed says nothing of the node: it must not be required, and may be wished for."""
-    found = evaluated(PLAIN, ViewWithGaps(cluster(HEALTHY, longhorn_node("n1")), {lost: NoObject.UNAVAILABLE}))
-    assert isinstance(found, NodeFit)
-    assert (found.why.reason, found.feasible, found.preferable) == (Reason.NODE_LOOKUP_FAILED, False, True)
-    assert f"its {kind} could not be read (503 for a test)" in found.why.sentence
+def test_more_terms_than_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them could exclude the pod. The node is preferred."""
+    monkeypatch.setattr(cycle_state, "TERMS_MAX", 0)
+    found = verdict(there(taking(1, anti_affinity=REPELS)))
+    assert (found.why.reason, found.preferable) == (Reason.TOO_MANY_EXISTING_TERMS, True)

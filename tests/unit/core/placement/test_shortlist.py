@@ -16,7 +16,6 @@ from support.objects.builders_kubevirt import virtual_machine_instance
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.placement.shortlist import _spread, pick
-from webhook.core.scheduler.cache import SnapshotUnavailable
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, ObjectT
 from webhook.objects.cluster import Cluster
@@ -43,14 +42,6 @@ class Counting(ViewWithGaps):
         return super().get(ref)
 
 
-class Uncounted(ViewWithGaps):
-    """A view that can't tell what is on the nodes."""
-
-    def snapshot(self) -> SnapshotUnavailable:
-        """Return why there is no snapshot."""
-        return SnapshotUnavailable("pods were not listed yet")
-
-
 def picked(
     view: ClusterView = WHOLE,
     *,
@@ -62,14 +53,6 @@ def picked(
     """The list for a share-manager pod that is drawn to these nodes."""
     cycle = CycleState(pod, "longhorn-system", view.snapshot())
     return pick(cycle, wished, view, seed=seed, least_taints=least_taints)
-
-
-def test_a_list_begins_with_the_preferred_nodes_and_names_each_node_once() -> None:
-    """The order is the wish's: best first."""
-    found = picked(wished=("m0500", "m0001"))
-    assert found[:2] == ("m0500", "m0001")
-    assert len(set(found)) == len(found) == LIST
-    assert set(found) <= set(NAMES)
 
 
 def test_a_list_is_spread_over_the_cluster() -> None:
@@ -110,11 +93,6 @@ def test_nothing_is_read_for_a_list() -> None:
     found = picked(ViewWithGaps(WHOLE, lost))
     assert len(found) == 1 + LOOKED_AT // 4
     assert not {ObjectRef(Kind.NODE, NamespacedName("", name)) for name in found} & set(lost)
-
-
-def test_where_pods_are_not_known_there_is_no_list() -> None:
-    """Each node might be full."""
-    assert picked(Uncounted(WHOLE, {})) == ()
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,6 @@ def test_a_pod_with_one_of_the_rules_is_never_required(plugin: str, what: str, c
 PREFERS: Final = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": TERM}]}
 PLAIN: Final = {
     "a launcher pod": cycle_of(volume_of()),
-    "nulls": cycle_of(containers=None, initContainers=None, affinity=None),
     "what restricts nodes one by one": cycle_of(
         nodeSelector={"disk": "nvme"},
         affinity=builders.node_affinity(required=[BY_LABEL], preferred={"n1": 1}),
@@ -128,13 +127,9 @@ PLAIN: Final = {
         topologySpreadConstraints=[SOFT], affinity={"podAffinity": PREFERS, "podAntiAffinity": PREFERS}
     ),
     "ports of the pod": cycle_of(containers=[{"name": "a", **port(None)}, {"name": "b", **port(0)}]),
-    "the node's network": cycle_of(hostNetwork=True),
-    "users of its own": cycle_of(hostUsers=False),
     "the node's network and users": cycle_of(hostNetwork=True, hostUsers=True),
     "a mount without options": cycle_of(containers=box(**mount())),
-    "empty lists": cycle_of(resourceClaims=[], schedulingGates=[], topologySpreadConstraints=[]),
     "an inline volume that pods share": cycle_of(volumes=[{"name": "v", "nfs": {}}, {"name": "w", "configMap": {}}]),
-    "a volume of no driver": cycle_of(volume_of(driver=None)),
     "a volume with a node affinity and a label": cycle_of(volume_of(terms=[BY_LABEL], labels={"zone": "a"})),
     "a volume that tells nothing": cycle_of(NO_SPEC),
 }

@@ -1,10 +1,169 @@
+"""The estimate of what a pod takes, against what versions of kube-scheduler count."""
+
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
 import pytest
-from support.objects.workloads import GIB, Object, asks, box
+from hypothesis import given
+from hypothesis import strategies as st
+from support.objects.workloads import GIB, Object, asks, box, resize
 
 from webhook.core.api.container import UNREADABLE, units
 from webhook.core.scheduler.pod_requests import is_counted
+
+Amounts = Counter[str]
+Read = Callable[[Object, Object, bool], Amounts]
+"""What counts of one container: by the container, its status, and whether the node refuses the pod's resize."""
+
+PAGES: Final = "hugepages-2Mi"
+RESOURCES: Final = ("cpu", "memory", PAGES, "example.com/x")
+
+
+def amounts(quantities: Any) -> Amounts:
+    """A ResourceList, of whole numbers."""
+    return Counter({name: int(amount) for name, amount in (quantities or {}).items()})
+
+
+def requests_of(described: Object | None) -> Any:
+    """The requests of something with resources."""
+    return ((described or {}).get("resources") or {}).get("requests")
+
+
+# component-helpers v0.37.2 resource/helpers.go. The first is also what 1.30 counts, and any version of a new pod.
+def spec(container: Object, _: Object, __: bool) -> Amounts:  # noqa: FBT001 - one of several
+    """As containerSpecRequests counts it."""
+    return amounts(requests_of(container))
+
+
+def allocated(container: Object, status: Object, refused: bool) -> Amounts:  # noqa: FBT001 - one of several
+    """As containerAllocatedRequests counts it."""
+    if status.get("allocatedResources") is not None:
+        return amounts(status["allocatedResources"])
+    return amounts(None if refused else requests_of(container))
+
+
+def actuated(container: Object, status: Object, refused: bool) -> Amounts:  # noqa: FBT001 - one of several
+    """As containerActuatedRequests counts it."""
+    if requests_of(status) is not None:
+        return amounts(requests_of(status))
+    return allocated(container, status, refused)
+
+
+def older(container: Object, status: Object, refused: bool) -> Amounts:  # noqa: FBT001 - one of several
+    """As determineContainerReqs of 1.33 to 1.36 counts it, of a container or a sidecar."""
+    if status.get("resources") is None:
+        return spec(container, status, refused)
+    has = amounts(requests_of(status)) | amounts(status.get("allocatedResources"))
+    return has if refused else has | spec(container, status, refused)
+
+
+def together(pod: Object, read: Read, *, refused: bool) -> Amounts:
+    """As aggregateContainerResourcesByFn adds containers up."""
+    both = pod["status"]["containerStatuses"] + pod["status"]["initContainerStatuses"]
+    statuses = {each["name"]: each for each in both}
+    total, sidecars, initial = Amounts(), Amounts(), Amounts()
+    for container in pod["spec"]["containers"]:
+        total += read(container, statuses.get(container["name"], {}), refused)
+    for container in pod["spec"]["initContainers"]:
+        runs_on = container.get("restartPolicy") == "Always"
+        reported = statuses.get(container["name"], {}) if runs_on or read is not older else {}
+        asked = read(container, reported, refused)
+        if runs_on:
+            total += asked
+            sidecars += asked
+            asked = sidecars
+        else:
+            asked += sidecars
+        initial |= asked
+    return total | initial
+
+
+def counted(pod: Object) -> list[Amounts]:
+    """What kube-scheduler counts: PodRequests, by its version and feature gates."""
+    status, own = pod["status"], amounts(requests_of(pod["spec"]))
+    refused = any(each["reason"] == "Infeasible" for each in status["conditions"][1:])
+    shares = sum((amounts(each["resources"]) for each in status["nodeAllocatableResourceClaimStatuses"]), Amounts())
+    has, promised = amounts(requests_of(status)), amounts(status.get("allocatedResources"))
+    in_use = [has | promised]
+    if requests_of(status) is None or status.get("allocatedResources") is None:
+        in_use = []
+    in_use.append(together(pod, allocated, refused=refused) + shares | together(pod, actuated, refused=refused))
+    asked = together(pod, spec, refused=False) + shares
+    found = [asked, together(pod, older, refused=refused) + shares]
+    found += [each if refused else asked | each for each in in_use]
+    overrules = [own, has | promised if refused else own | has | promised] if status.get("resources") else [own]
+    pod_level = {"cpu", "memory", PAGES}
+    found += [
+        Amounts({**each, **{name: amount for name, amount in by.items() if name in pod_level}})
+        for each in found
+        for by in (overrules if own else [])
+    ]
+    return [each + amounts(pod["spec"]["overhead"]) for each in found]
+
+
+QUANTITY: Final = st.integers(0, 6).map(str)
+QUANTITIES: Final = st.dictionaries(st.sampled_from(RESOURCES), QUANTITY, max_size=3)
+ACTUATED: Final = st.none() | st.fixed_dictionaries({}, optional={"requests": QUANTITIES})
+REPORTED: Final = st.fixed_dictionaries({}, optional={"resources": ACTUATED, "allocatedResources": QUANTITIES})
+
+
+@st.composite
+def containers(draw: st.DrawFn, prefix: str) -> tuple[list[Object], list[Object]]:
+    """Containers, and the statuses of some of them."""
+    made = [
+        box(f"{prefix}{index}", always=prefix == "i" and draw(st.booleans()), **draw(QUANTITIES))
+        for index in range(draw(st.integers(0, 3)))
+    ]
+    return made, [{"name": each["name"], **draw(REPORTED)} for each in made if draw(st.booleans())]
+
+
+@st.composite
+def pods(draw: st.DrawFn) -> Object:
+    """A pod on a node, with everything that changes what it takes."""
+    main, statuses = draw(containers("c"))
+    initial, initial_statuses = draw(containers("i"))
+    own = draw(st.sampled_from([{}, {"resources": {"requests": draw(QUANTITIES)}}]))
+    shares = draw(st.lists(st.dictionaries(st.sampled_from(["cpu", "memory"]), QUANTITY, min_size=1), max_size=2))
+    status = {
+        "containerStatuses": statuses,
+        "initContainerStatuses": initial_statuses,
+        "conditions": draw(st.sampled_from([[], resize("Infeasible"), resize("Deferred")])),
+        "nodeAllocatableResourceClaimStatuses": [{"resources": each} for each in shares],
+        **draw(REPORTED),
+    }
+    parts = {"containers": main, "initContainers": initial, "overhead": draw(QUANTITIES)}
+    return {"spec": {**parts, **own}, "status": status}
+
+
+def estimate(pod: Object, *, is_new: bool = False) -> dict[str, int]:
+    """Return the estimate of the webhook."""
+    return asks(pod["spec"], None if is_new else pod["status"])
+
+
+def in_units(counts: Amounts) -> dict[str, int]:
+    """The model's amounts, written as the webhook's."""
+    return {name: amount * (1000 if name == "cpu" else 1) for name, amount in counts.items() if amount}
+
+
+@given(pod=pods())
+def test_no_version_counts_more(pod: Object) -> None:
+    """Of any resource."""
+    most = estimate(pod)
+    for counts in counted(pod):
+        assert all(amount <= most.get(name, 0) for name, amount in in_units(counts).items()), (counts, most)
+
+
+@given(pod=pods())
+def test_a_new_pod_without_sidecars_and_requests_of_its_own_is_counted_exactly(pod: Object) -> None:
+    """As virt-launcher pods are. So the estimate is no more than it must be."""
+    pod["spec"].pop("resources", None)
+    for container in pod["spec"]["initContainers"]:
+        container.pop("restartPolicy", None)
+    expected = together(pod, spec, refused=False) + amounts(pod["spec"]["overhead"])
+    assert estimate(pod, is_new=True) == in_units(expected)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from support.objects.builders import taint
 from webhook.core.api.node import Node, Taint
 from webhook.core.api.pod import Toleration
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.node_rules import count_prefer_no_schedule, tolerates, why_perhaps_drained, why_repelled
+from webhook.core.scheduler.node_rules import count_prefer_no_schedule, tolerates, why_repelled
 
 KEY_A = [{"key": "a", "operator": "Exists"}]
 EVERYTHING = [{"operator": "Exists"}]
@@ -44,41 +44,6 @@ def test_a_node_that_is_being_drained_is_rejected_whatever_the_pod_tolerates(key
     leaving = Reason.NODE_LEAVING.why(node="n1", taint=taint)
     assert why_repelled(read(EVERYTHING), node("x:NoSchedule", taint)) == leaving
     assert why_repelled([], node("x:NoSchedule", taint)) == leaving
-
-
-@pytest.mark.parametrize(
-    ("tolerations", "taints", "reason", "named"),
-    [
-        pytest.param([], [], None, None, id="no taints"),
-        pytest.param([], ["b:PreferNoSchedule"], None, None, id="one that only prefers"),
-        pytest.param(KEY_A, ["a=x:NoExecute"], None, None, id="tolerated by its key"),
-        pytest.param(
-            KEY_A, ["a:NoSchedule", "b=x:NoExecute"], Reason.TAINT_NOT_TOLERATED, "b=x:NoExecute", id="not tolerated"
-        ),
-        pytest.param(
-            EVERYTHING,
-            ["b:PreferNoSchedule", "b:NoSchedule"],
-            Reason.TAINT_TOLERATED_WITHOUT_KEY,
-            "b:NoSchedule",
-            id="tolerated without a key",
-        ),
-        pytest.param([*EVERYTHING, *KEY_A], ["a:NoSchedule"], None, None, id="tolerated both ways"),
-    ],
-)
-def test_a_taint_must_be_tolerated_by_its_key(
-    tolerations: list[Any], taints: list[str], reason: Reason | None, named: str | None
-) -> None:
-    """A toleration without a key covers the taint of any drain, so that it makes a node doubtful."""
-    expected = None if reason is None else reason.why(node="n1", taint=named)
-    read_ = read(tolerations)
-    assert (why_repelled(read_, node(*taints)) or why_perhaps_drained(read_, node(*taints))) == expected
-
-
-def test_a_node_without_a_spec_has_no_taints() -> None:
-    """As one that was just made."""
-    bare = convert({**builders.node("n1"), "spec": None}, Node)
-    assert why_repelled([], bare) is why_perhaps_drained([], bare) is None
-    assert count_prefer_no_schedule(bare, []) == 0
 
 
 @pytest.mark.parametrize(
@@ -126,10 +91,3 @@ def test_a_toleration_is_read_as_the_scheduler_reads_it(
     """Each row is what toleration.go does; the oracle is held to the same rows."""
     assert tolerates([convert(toleration, Toleration)], convert(taint(text), Taint)) is tolerated
     assert oracle.tolerates(toleration, taint(text)) is tolerated
-
-
-def test_no_toleration_tolerates_nothing() -> None:
-    """One of several is enough, none is not."""
-    dedicated = convert(taint("a:NoSchedule"), Taint)
-    assert not tolerates([], dedicated)
-    assert tolerates([Toleration(key="b", operator="Exists"), Toleration(key="a", operator="Exists")], dedicated)

@@ -97,18 +97,6 @@ def test_a_broken_connection_counts_from_its_last_event() -> None:
     assert not driver.machine.fresh(driver.now)
 
 
-def test_half_a_line_does_not_count_as_an_event() -> None:
-    """Only a whole event counts, because its first bytes may have been delayed on the way."""
-    driver = lost()
-    reopened(driver)
-    driver.now += 20
-    driver.feed(bookmark(11))
-    driver.now += 30
-    driver.feed(event("MODIFIED", A_MOVED)[:-1])
-    driver.machine.ended(driver.now, "reset")
-    assert driver.machine.age(driver.now) == pytest.approx(30)
-
-
 def test_a_watch_that_is_back_must_settle() -> None:
     """Events of the time without a watch come within SETTLE_SECONDS. Until then the old age counts on."""
     driver = lost()
@@ -191,11 +179,3 @@ def test_a_kind_that_is_not_installed_is_known_to_be_empty() -> None:
     assert driver.machine.synced
     assert driver.machine.fresh(driver.now + STALE_AFTER_SECONDS)
     assert not driver.machine.fresh(driver.now + STALE_AFTER_SECONDS + JUST)
-
-
-def test_the_time_since_the_last_event() -> None:
-    """Bookmarks count, and bytes that are not an event do not."""
-    driver = lost()
-    reopened(driver, bookmark(11))
-    driver.feed(b'{"type":')
-    assert driver.machine.heard(driver.now + 3) == 3

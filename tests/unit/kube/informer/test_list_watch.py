@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.fakes.watch_rows import BOTH, NO_STREAMS, WATCHING, A, B
-from support.fakes.watching import RESOURCES, Driver, Says, lists, pages, refuses
+from support.fakes.watching import RESOURCES, Driver, Says, pages, refuses
 from support.models.model_api import bookmark, refusal
 
 from webhook.core.view import Kind
@@ -38,15 +38,6 @@ def test_the_selector_is_in_every_request(before: tuple[Says, ...]) -> None:
         driver.now += says.seconds
         driver.machine.ended(driver.now)
     assert ("labelSelector", "longhorn.io/component=share-manager") in driver.ask().query
-
-
-@pytest.mark.parametrize(("chance", "listing", "watching"), [(0.0, "300", "60"), (0.999, "599", "79")])
-def test_watches_end_at_different_times(chance: float, listing: str, watching: str) -> None:
-    """By chance, so that clients that began together do not come back together."""
-    driver = Driver(random=lambda: chance)
-    assert dict(driver.ask().query)["timeoutSeconds"] == listing
-    driver.hear(lists(A))
-    assert dict(driver.ask().query)["timeoutSeconds"] == watching
 
 
 def test_a_list_that_expires_asks_for_larger_pages_until_it_is_whole() -> None:

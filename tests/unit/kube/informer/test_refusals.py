@@ -1,12 +1,15 @@
-"""Each way an API server, or a proxy before it, can refuse, as a row. Each is fed whole and byte by byte."""
+"""Each way to refuse, bytes that no API server sends, and objects that can't be decoded, as rows.
+
+Each row is fed whole and byte by byte.
+"""
 
 from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from support.fakes.watch_rows import BOTH, WATCHING, Row, prove
-from support.fakes.watching import CUTS, RESOURCE, Cut, Driver, Says, refuses
-from support.models.model_api import Answer, refusal
+from support.fakes.watch_rows import A_MOVED, BOTH, HTML, NO_STREAMS, WATCHING, A, Row, prove
+from support.fakes.watching import CUTS, RESOURCE, Cut, Driver, Says, manager, pages, refuses
+from support.models.model_api import Answer, event, refusal
 
 from webhook.kube.informer.connection import Cause
 
@@ -66,13 +69,6 @@ ROWS = (
 )
 
 
-@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_refusal(row: Row, cut: Cut) -> None:
-    """The objects after each piece, the next request and the words are the row's, however the bytes came."""
-    prove(row, cut)
-
-
 def test_a_404_of_a_kind_that_every_cluster_has_empties_nothing() -> None:
     """PersistentVolumeClaims are always installed. The 404 is that of a proxy, so the objects stay."""
     driver = Driver(resource=replace(RESOURCE, prefix="/api/v1"))
@@ -80,3 +76,70 @@ def test_a_404_of_a_kind_that_every_cluster_has_empties_nothing() -> None:
     assert driver.shown == BOTH
     driver.ask()
     assert driver.asked[-1] == "list"
+
+
+ODD = manager("b", 12, 5)
+DEEP = b'{"type":"ADDED","object":{"metadata":{"resourceVersion":"11"},"x":' + b"[" * 100_000
+
+NONSENSE = (
+    Row(
+        name="garbage bytes",
+        says=(Says(event("MODIFIED", A_MOVED) + b"\x00\xff\xfe{}\n" + event("DELETED", manager("b", 12, "n2"))),),
+        then="watch 11",
+        shows={"a": "n3", "b": "n2"},
+        cause=Cause.GARBAGE,
+        problem="garbage: an event that can't be read: JSON is malformed",
+    ),
+    *(
+        Row(
+            name=name, says=(Says(body),), cause=Cause.GARBAGE, problem=f"garbage: an event that can't be read{problem}"
+        )
+        for name, body, problem in (
+            ("HTML with status 200", HTML, ": JSON is malformed"),
+            ("JSON that is not an event", b"[]\n", ": Expected `object`"),
+            ("an event of nothing", b'{"type":"ADDED","object":null}\n', ""),
+            (
+                "an ERROR event that is not a Status",
+                b'{"type":"ERROR","object":{"metadata":{},"code":"410"}}\n',
+                ": Expected `int`, got `str`",
+            ),
+            (
+                "a Status that is not UTF-8",
+                b'{"type":"ERROR","object":{"code":410,"message":"\xff"}}\n',
+                ": 'utf-8' codec",
+            ),
+            (
+                "a name that is not UTF-8",
+                b'{"type":"ADDED","object":{"metadata":{"name":"\xff","resourceVersion":"11"}}}\n',
+                ": 'utf-8' codec",
+            ),
+            ("JSON deeper than can be read", DEEP + b"\n", ": maximum recursion depth"),
+        )
+    ),
+    Row(
+        name="an unreadable object in a page is left out",
+        before=NO_STREAMS,
+        says=(pages(A, ODD),),
+        then="watch 10",
+        shows={"a": "n1"},
+    ),
+    Row(
+        name="an unreadable object in an event is forgotten",
+        says=(Says(event("MODIFIED", ODD), seconds=300),),
+        then="watch 12",
+        shows={"a": "n1"},
+    ),
+    Row(
+        name="an object that can be read again is back",
+        before=(*WATCHING, Says(event("MODIFIED", ODD), seconds=300)),
+        says=(Says(event("MODIFIED", manager("b", 13, "n2")), seconds=300),),
+        then="watch 13",
+    ),
+)
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize("row", [*ROWS, *NONSENSE], ids=lambda row: row.name)
+def test_refusal(row: Row, cut: Cut) -> None:
+    """The objects after each piece, the next request and the words are the row's, however the bytes came."""
+    prove(row, cut)

@@ -14,6 +14,7 @@ from support.objects import builders
 from support.objects.builders import Object
 from support.objects.hostile_pods import preferring, repelling, with_labels, with_ports
 
+from webhook.core.api.affinity import MAX_TERMS
 from webhook.core.api.node import Node
 from webhook.core.pod_limits import CONTAINERS_MAX, PART_BYTES_MAX, PATCH_BYTES_MAX, why_field_too_long
 from webhook.core.reasons import Reason, Why
@@ -89,15 +90,6 @@ def snapshot_of(*described: Object) -> OneNodeSnapshot:
     return OneNodeSnapshot(scheduler_cache=made_of(pods, {}), nodes=nodes)
 
 
-def test_an_unbound_pod_with_a_long_field_counts_nowhere() -> None:
-    """Neither by a preference nor by a requirement. With shorter fields it counts on each node."""
-    pinned = builders.node_affinity(required=[builders.on_node("n1")])["nodeAffinity"]
-    for long, nodes in ((False, ["n1"]), (True, [])):
-        labels = 9_000 if long else 1
-        described = with_labels(vm("a", affinity={"nodeAffinity": pinned}), labels)
-        assert [each.on.node for each in seen(described).pod_infos] == nodes
-
-
 def test_a_bound_pod_with_a_long_field_takes_its_requests_and_its_node_is_not_required() -> None:
     """What the pod excludes from the node is not known. Another node is as it was."""
     described = with_labels(pod("a", node="n1", cpu="250m"), 9_000)
@@ -133,16 +125,6 @@ def test_a_pod_for_which_a_node_was_required_is_read_whole() -> None:
         assert (left_out(json.loads(body)) == ["spec.affinity.nodeAffinity"]) != watched
 
 
-def test_the_reason_of_an_asked_pod_names_the_field() -> None:
-    """And its length, not what is in it."""
-    described = json.dumps(with_labels(pod("a"), 9_000)).encode()
-    why = why_field_too_long(described)
-    assert why is not None
-    assert why.reason is Reason.POD_TOO_LARGE
-    assert "bytes in metadata.labels" in why.sentence
-    assert why_field_too_long(json.dumps({**pod("a"), "status": {"message": LONG}}).encode()) is None
-
-
 @pytest.mark.parametrize("node", ["node-a", None])
 def test_what_is_read_of_a_short_pod_is_read_of_a_long_one(node: str | None) -> None:
     """Bytes in a field that nothing reads change nothing of what is stored."""
@@ -162,3 +144,9 @@ def test_what_is_read_of_a_short_pod_is_read_of_a_long_one(node: str | None) -> 
     short, long = (seen({**described, "spec": {**described["spec"], "hostname": text}}) for text in ("", LONG))
     assert short.pod_infos
     assert long == short
+
+
+@pytest.mark.parametrize(("names", "nodes"), [(MAX_TERMS, MAX_TERMS), (MAX_TERMS + 1, 0)])
+def test_an_unbound_pod_counts_on_as_many_nodes_as_the_webhook_names(names: int, nodes: int) -> None:
+    """A pod that prefers more nodes is somebody else's, and each node costs memory."""
+    assert len(seen(vm("a", affinity=preferring(names))).pod_infos) == nodes

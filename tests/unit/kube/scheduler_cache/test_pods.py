@@ -32,11 +32,8 @@ def gated(described: Object) -> Object:
 NOTHING: Final = (0, 0, 0, False)
 PLACES: Final[dict[str, tuple[Object, tuple[int, int, int, bool]]]] = {
     "bound": (pod("a", node="n1"), (1, 0, 250, False)),
-    "bound, not running yet": (pod("a", node="n1", phase="Pending"), (1, 0, 250, False)),
     "terminating: until it is gone": (pod("a", node="n1", deleting=True), (1, 0, 250, False)),
-    "succeeded": (pod("a", node="n1", phase="Succeeded"), NOTHING),
     "failed": (pod("a", node="n1", phase="Failed"), NOTHING),
-    "elsewhere": (pod("a", node="n0"), NOTHING),
     "a VM that is pinned": (vm("a", affinity=PIN), (1, 1, 250, True)),
     "one that kube-scheduler found no room for": (vm("a", affinity=PIN) | REFUSED, (1, 0, 250, True)),
     "one that others tell something of": (vm("a", affinity=PIN) | TOLD_BY_OTHERS, (1, 1, 250, True)),
@@ -47,7 +44,6 @@ PLACES: Final[dict[str, tuple[Object, tuple[int, int, int, bool]]]] = {
     "one that is larger than the node": (vm("a", affinity=PIN, cpu="9"), (1, 1, 9000, True)),
     "preferring": (vm("a", affinity=LIKES), (1, 1, 250, False)),
     "preferring, and refused": (vm("a", affinity=LIKES) | REFUSED, NOTHING),
-    "preferring, and no VM": (pod("a", affinity=LIKES), NOTHING),
     "preferring by more than the name": (vm("a", affinity=LIKES_A_ZONE), NOTHING),
     "pinned to either of two, and preferring neither": (vm("a", pinned_to=NODES), NOTHING),
     "pinned to either of two that it prefers": (
@@ -58,11 +54,9 @@ PLACES: Final[dict[str, tuple[Object, tuple[int, int, int, bool]]]] = {
         (1, 1, 250, True),
     ),
     "nominated": (pod("a") | NOMINATED, (1, 0, 250, False)),
-    "nominated where it is pinned": (vm("a", affinity=PIN) | NOMINATED, (1, 0, 250, True)),
     "nominated, and the webhook did not pin it": (unrecorded_vm("a", affinity=PIN) | NOMINATED, (1, 0, 250, False)),
     "gated": (gated(vm("a", affinity=PIN)), NOTHING),
     "pinned here, and on another node": (vm("a", affinity=PIN, node="n0"), NOTHING),
-    "nowhere yet": (vm("a"), NOTHING),
     "a node of no name": (pod("a", node=""), NOTHING),
 }
 
@@ -95,12 +89,3 @@ def test_only_what_counts_makes_a_pod_another(change: Object, same: bool) -> Non
     new = seen(pod("a", **{**BASE, **change}))
     assert (record == new) is same
     assert (index.put("a", record, new) is record) is same
-
-
-def test_the_labels_of_a_pinned_vm_count() -> None:
-    """Anti-affinity of others can be about them before the VM is bound. Their order tells nothing."""
-    first, *others = (
-        seen(vm("a", affinity=PIN, labels=dict(labels)))
-        for labels in ([("a", "1"), ("b", "2")], [("b", "2"), ("a", "1")], [("a", "1"), ("b", "3")])
-    )
-    assert [first == other for other in others] == [True, False]
