@@ -15,7 +15,8 @@ from support.drivers.command_lines import values
 from certs import cli as certs_cli
 from webhook import cli
 
-ARGUMENTS: Final = "spec.template.spec.containers.0.args"
+CONTAINER: Final = "spec.template.spec.containers.0"
+ARGUMENTS: Final = f"{CONTAINER}.args"
 
 each_install = pytest.mark.parametrize("install", INSTALLS)
 
@@ -35,6 +36,7 @@ def test_the_programs_take_every_option(tmp_path: Path) -> None:
         "webhook: {mode: off, shortlist: off, page: false,\n"
         "  drainSeconds: 40, logLevel: warning, extraArgs: [--tls-min-version=VersionTLS13]}\n"
         "optInAll: {enabled: true, mode: preferred}\n"
+        "clientVerification: {enabled: true, clientName: kube-apiserver}\n"
         "reunite: {enabled: true, dryRun: none, extraArgs: [--at-once=1]}\n"
         "certificates: {controller: {lifetime: 12h, renewAt: 1/2, extraArgs: [--retire-seconds=60]}}\n",
         encoding="utf-8",
@@ -42,8 +44,11 @@ def test_the_programs_take_every_option(tmp_path: Path) -> None:
     objects = render("-f", str(own))
     webhook = the("Deployment", objects)
     chosen = values(cli.COMMANDS, *at(ARGUMENTS, webhook))
-    told = ("mode", "shortlist", "page", "drain_seconds", "log_level", "tls_min_version")
-    assert [chosen[name] for name in told] == ["off", "off", False, 40, "warning", "VersionTLS13"]
+    told = ("mode", "shortlist", "page", "drain_seconds", "log_level", "client_name", "tls_min_version")
+    assert [chosen[name] for name in told] == ["off", "off", False, 40, "warning", "kube-apiserver", "VersionTLS13"]
+    mount, volume = at(f"{CONTAINER}.volumeMounts.1", webhook), at("spec.template.spec.volumes.1", webhook)
+    assert chosen["client_ca_file"] == Path(mount["mountPath"]) / "ca.crt"
+    assert volume == {"name": mount["name"], "configMap": {"name": f"{NAME}-client-ca"}}
     reunite = values(cli.COMMANDS, *at(f"spec.jobTemplate.{ARGUMENTS}", the("CronJob", objects, f"{NAME}-reunite")))
     assert (reunite["dry_run"], reunite["at_once"]) == ("none", 1)
     annotations = the("MutatingWebhookConfiguration", objects)["metadata"]["annotations"]

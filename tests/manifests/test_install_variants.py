@@ -12,13 +12,11 @@ from support.control_plane.rendering import (
     AUTHORITY,
     CERT_MANAGER,
     CERTS,
-    CLIENT_VERIFICATION,
     DEFAULT,
     INSTALLS,
     NAME,
     TLS,
     at,
-    copied,
     identity,
     installed,
     the,
@@ -28,7 +26,7 @@ from support.drivers.command_lines import values
 
 from certs import cli as certs_cli
 from certs.settings import ControllerSettings
-from webhook import __version__, cli
+from webhook import __version__
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
 CONTAINER: Final = "spec.template.spec.containers.0"
@@ -132,42 +130,6 @@ def hours(spec: Mapping[str, Any]) -> int:
 
 
 @each_install
-def test_client_verification_changes_the_webhooks_deployment_alone(install: str, tmp_path: Path) -> None:
-    """Two options, and the ConfigMap that the first of them reads; the program takes them."""
-    before, after = changed(install, tmp_path, CLIENT_VERIFICATION)
-    arguments = f"{CONTAINER}.args"
-    added = at(arguments, after)[len(at(arguments, before)) :]
-    found = values(cli.COMMANDS, *at(arguments, after))
-    mount, volume = at(f"{CONTAINER}.volumeMounts.1", after), at("spec.template.spec.volumes.1", after)
-    assert [word.partition("=")[0] for word in added] == ["--client-ca-file", "--client-name"]
-    assert found["client_ca_file"] == Path(mount["mountPath"]) / "ca.crt"
-    assert found["client_name"] == "kube-apiserver"
-    assert mount["readOnly"]
-    assert volume == {"name": mount["name"], "configMap": {"name": f"{NAME}-client-ca"}}
-
-
-def changed(install: str, directory: Path, *options: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The webhook's Deployment without and with options, which change no other object of the install."""
-    before = by_identity(install)
-    after = {identity(item): item for item in kustomize(with_options(directory, *options, install=install))}
-    deployment = ("Deployment", NAME, NAME)
-    assert {key for key in before if before[key] != after[key]} == {deployment}
-    return before[deployment], after[deployment]
-
-
-def test_the_right_to_create_events_is_the_webhook_s() -> None:
-    """And no other one; a policy confines it."""
-    objects = {identity(item)[::2]: item for item in installed("events.yaml")}
-    name = f"{NAME}-events"
-    assert set(objects) == {(kind, name) for kind in ("ClusterRole", "ClusterRoleBinding", *POLICY)}
-    assert objects["ClusterRole", name]["rules"] == [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
-    assert objects["ClusterRoleBinding", name]["roleRef"]["name"] == name
-    assert objects["ClusterRoleBinding", name]["subjects"] == [
-        {"kind": "ServiceAccount", "name": NAME, "namespace": NAME}
-    ]
-
-
-@each_install
 def test_the_image_is_this_version_and_set_in_one_place(install: str, tmp_path: Path) -> None:
     """A user who edits the one line of the kustomization has the image in every Deployment of every install."""
     assert images(installed(install)) == {f"{NAME}:{__version__}"}
@@ -176,23 +138,7 @@ def test_the_image_is_this_version_and_set_in_one_place(install: str, tmp_path: 
     text = kustomization.read_text(encoding="utf-8")
     assert text.count(f"newName: {NAME} ") == 1
     kustomization.write_text(text.replace(f"newName: {NAME} ", "newName: example.test/team/webhook "), encoding="utf-8")
-    rendered = kustomize(folder)
-    assert images(rendered) == {f"example.test/team/webhook:{__version__}"}
-    assert set(map(identity, rendered)) == set(by_identity(install))
-
-
-def test_an_install_can_be_the_base_of_another(tmp_path: Path) -> None:
-    """A user's kustomization that names the folder sets the image of every Deployment, and adds a component."""
-    copied(tmp_path)
-    (tmp_path / "kustomization.yaml").write_text(
-        "resources: [manifests]\n"
-        "components: [manifests/components/client-verification]\n"
-        f"images: [{{name: {NAME}, newName: example.test/team/webhook}}]\n",
-        encoding="utf-8",
-    )
-    rendered = kustomize(tmp_path)
-    assert images(rendered) == {f"example.test/team/webhook:{__version__}"}
-    assert "--client-name=kube-apiserver" in at(f"{CONTAINER}.args", the("Deployment", rendered))
+    assert images(kustomize(folder)) == {f"example.test/team/webhook:{__version__}"}
 
 
 def images(objects: Any) -> set[str]:

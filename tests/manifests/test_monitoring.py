@@ -1,17 +1,15 @@
-"""The monitoring component: what it adds to an install, that the operator takes it, and where it leads."""
+"""The monitoring component: what it adds to an install, and where it leads."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
-from controlplane import build
-from support.control_plane.custom_schemas import custom_schema_errors
 from support.control_plane.rendering import (
     CERTS,
     DEFAULT,
@@ -29,7 +27,6 @@ from support.objects.metric_table import METRIC_ROWS
 
 from webhook.core.observe.vm_status import State
 
-GROUP: Final = "monitoring.coreos.com/"
 METRICS: Final = f"{NAME}-metrics"
 DASHBOARD: Final = f"{NAME}-dashboard"
 ADDED: Final = {
@@ -57,35 +54,6 @@ def test_what_is_added_is_ours_by_labels(install: str) -> None:
     added = [item["metadata"]["labels"] for item in monitored(install) if identity(item) in ADDED]
     assert {labels["app.kubernetes.io/name"] for labels in added} == {NAME}
     assert the("ConfigMap", monitored(install), DASHBOARD)["metadata"]["labels"]["grafana_dashboard"] == "1"
-
-
-# The operator takes it.
-
-
-def operator_errors(spoil: Callable[[Any], None] = lambda _: None) -> list[str]:
-    """What the Prometheus operator's schemas find wrong in its objects of our install, each of them spoilt first."""
-    objects = [item for item in monitored(DEFAULT) if item["apiVersion"].startswith(GROUP)]
-    return custom_schema_errors(build.prometheus_operator_crds(), objects, spoil)
-
-
-def test_every_object_of_the_operators_fits_its_schema() -> None:
-    """By the CustomResourceDefinitions that are made from the operator's own API."""
-    assert operator_errors() == []
-
-
-SPOILERS: Final = {
-    "a field that is misspelt": lambda spec: spec.update(endpoint=[]),
-    "a value of the wrong type": lambda spec: spec.update(endpoints="metrics", groups="all"),
-    "a time that is none": lambda spec: [
-        each.update(interval="30 s") for each in spec.get("endpoints", spec.get("groups"))
-    ],
-}
-
-
-@pytest.mark.parametrize("spoil", SPOILERS.values(), ids=SPOILERS)
-def test_a_spoilt_object_of_the_operators_does_not_fit(spoil: Callable[[Any], None]) -> None:
-    """Else the test above would be satisfied with anything."""
-    assert len(operator_errors(spoil)) >= 2
 
 
 # It leads to the metrics.

@@ -6,12 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import (
-    INSTALLS,
     OPT_IN_ALL,
-    REUNITE,
     at,
     identity,
     installed,
@@ -29,11 +26,10 @@ def webhooks_of(objects: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, A
     return found
 
 
-@pytest.mark.parametrize("install", INSTALLS)
-def test_opt_in_all_is_a_flag_and_an_entry(install: str, tmp_path: Path) -> None:
+def test_opt_in_all_is_a_flag_and_an_entry(tmp_path: Path) -> None:
     """The other entries stay as they are. The new one is that of the annotation, for Namespaces without the label."""
-    before = {identity(item): item for item in installed(install)}
-    after = {identity(item): item for item in kustomize(with_options(tmp_path, OPT_IN_ALL, install=install))}
+    before = {identity(item): item for item in installed()}
+    after = {identity(item): item for item in kustomize(with_options(tmp_path, OPT_IN_ALL))}
     assert after.keys() == before.keys()
     changed = {key[0]: key for key in before if before[key] != after[key]}
     assert sorted(changed) == ["Deployment", "MutatingWebhookConfiguration"]
@@ -55,10 +51,3 @@ def test_the_entries_of_the_label_and_of_the_annotation_differ_in_whom_they_are_
     assert {key: labeled[key] for key in labeled.keys() - rest} == {
         key: annotated[key] for key in annotated.keys() - rest
     }
-
-
-def test_reunite_gets_the_option_too(tmp_path: Path) -> None:
-    """It then moves the same VMs that the webhook places."""
-    cron_job = the("CronJob", kustomize(with_options(tmp_path, REUNITE, OPT_IN_ALL)), "kubevirt-coschedule-reunite")
-    words = at("spec.jobTemplate.spec.template.spec.containers.0.args", cron_job)
-    assert values(cli.COMMANDS, *words)["opt_in_all"] == "true"

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
-from support.control_plane.chart import render, switch
 from support.control_plane.rendering import (
     NAME,
     at,
@@ -79,23 +78,16 @@ def test_a_new_install_only_says_what_it_would_do(rendered: list[Mapping[str, An
     assert found.longhorn_namespace == LONGHORN_NAMESPACE
 
 
-def by_both_ways(rendered: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The CronJob of the manifests, and that of the chart."""
-    return [the("CronJob", objects, PROGRAM) for objects in (rendered, render(switch("reunite")))]
-
-
 def test_one_run_at_a_time_and_none_for_long(rendered: list[Mapping[str, Any]]) -> None:
-    """A run that hangs ends before the next one, and one that fails is not tried again: the next one looks again."""
-    for cron_job in by_both_ways(rendered):
-        job = cron_job["spec"]["jobTemplate"]["spec"]
-        assert cron_job["spec"]["schedule"] == "*/10 * * * *"
-        assert (job["activeDeadlineSeconds"], job["backoffLimit"]) == (300, 0)
-        assert at(f"{POD}.restartPolicy", cron_job) == "Never"
+    """A run that hangs ends before the next one, and one that fails is not tried again: the next one looks again.
 
-
-def test_a_run_on_a_lost_node_does_not_stop_the_next_ones(rendered: list[Mapping[str, Any]]) -> None:
-    """Its pod stays Terminating, and so its Job never ends. Only `Replace` starts a run beside such a Job."""
-    assert [each["spec"]["concurrencyPolicy"] for each in by_both_ways(rendered)] == ["Replace", "Replace"]
+    The pod of a run on a lost node stays Terminating, and so its Job never ends. Only `Replace` starts a run beside it.
+    """
+    cron_job = the("CronJob", rendered, PROGRAM)
+    job = cron_job["spec"]["jobTemplate"]["spec"]
+    assert (cron_job["spec"]["schedule"], cron_job["spec"]["concurrencyPolicy"]) == ("*/10 * * * *", "Replace")
+    assert (job["activeDeadlineSeconds"], job["backoffLimit"]) == (300, 0)
+    assert at(f"{POD}.restartPolicy", cron_job) == "Never"
 
 
 @pytest.mark.parametrize("path", SAME_AS_THE_WEBHOOK_S)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 import pytest
-import yaml
-from support.drivers.prometheus import promtool, write_rules
+from support.drivers.prometheus import against, write_rules
 
 WINDOWS: Final = ("1d", "7d", "30d")
 
 
 class Case(NamedTuple):
-    """Series of VM-seconds by minutes, when the ratio is asked for, and the ratio; None if there must be none."""
+    """Series of VM-seconds by minutes, when the ratio is asked for, and the ratio, or that of each window.
+
+    None if there must be none.
+    """
 
     series: dict[str, str]
     at: str
-    ratio: float | None
+    ratio: float | Mapping[str, float] | None
 
 
 def of(state: str, pod: str = "a") -> str:
@@ -60,52 +62,45 @@ CASES: Final = {
         {of("together"): "0x60", of("apart"): "0x60", of("free"): "0+60x60"}, "1h", None
     ),
     "no webhook": Case({}, "1h", None),
+    "two days together, then two apart": Case(
+        {of("together"): "0+60x2880 172800x2880", of("apart"): "0x2880 0+60x2880"},
+        "96h",
+        {"1d": 0, "7d": 0.5, "30d": 0.5},
+    ),
 }
 
 
-def evaluated(case: Case, directory: Path) -> str:
-    """Return what promtool says against the case; nothing if the ratios are as expected."""
-    write_rules(directory)
-    expected = [] if case.ratio is None else [{"labels": "{}", "value": 1}]
-    queries = [
-        f"abs(kubevirt_coschedule:vm_together:ratio_{window} - {case.ratio or 0}) <bool 0.02" for window in WINDOWS
-    ]
-    test = {
+WRONG: Final = "a wrong ratio"  # otherwise the test would accept anything
+
+
+def as_read(case: Case) -> dict[str, Any]:
+    """Return the case as promtool reads it: the ratio of each window."""
+    ratios = case.ratio if isinstance(case.ratio, Mapping) else dict.fromkeys(WINDOWS, case.ratio)
+    expected = {
+        f"abs(kubevirt_coschedule:vm_together:ratio_{window} - {ratio or 0}) <bool 0.02": []
+        if ratio is None
+        else [{"labels": "{}", "value": 1}]
+        for window, ratio in ratios.items()
+    }
+    return {
         "interval": "1m",
         "input_series": [{"series": series, "values": values} for series, values in case.series.items()],
-        "promql_expr_test": [{"expr": query, "eval_time": case.at, "exp_samples": expected} for query in queries],
-    }
-    file = directory / "tests.yaml"
-    file.write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": [test]}))
-    code, said = promtool("test", "rules", file)
-    return said if code else ""
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_the_ratio_is_that_of_the_vm_hours_that_count(case: Case, tmp_path: Path) -> None:
-    """In each window, as the rules record it."""
-    assert evaluated(case, tmp_path) == ""
-
-
-def test_a_wrong_ratio_is_seen(tmp_path: Path) -> None:
-    """Otherwise the test above would accept anything."""
-    assert "got" in evaluated(CASES["three of four"]._replace(ratio=0.5), tmp_path)
-
-
-@pytest.mark.parametrize(("window", "ratio"), [("1d", 0), ("7d", 0.5), ("30d", 0.5)])
-def test_a_window_ends_where_its_name_says(window: str, ratio: float, tmp_path: Path) -> None:
-    """VMs were together for two days, then apart for two days: the last day knows only the latter."""
-    write_rules(tmp_path)
-    query = f"abs(kubevirt_coschedule:vm_together:ratio_{window} - {ratio}) <bool 0.02"
-    series = {of("together"): "0+60x2880 172800x2880", of("apart"): "0x2880 0+60x2880"}
-    test = {
-        "interval": "1m",
-        "input_series": [{"series": name, "values": values} for name, values in series.items()],
         "promql_expr_test": [
-            {"expr": query, "eval_time": "96h", "exp_samples": [{"labels": "{}", "value": 1}]},
+            {"expr": query, "eval_time": case.at, "exp_samples": samples} for query, samples in expected.items()
         ],
     }
-    file = tmp_path / "tests.yaml"
-    file.write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [test]}))
-    code, said = promtool("test", "rules", file)
-    assert code == 0, said
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What promtool says against each case; nothing if its ratios are as expected."""
+    directory = tmp_path_factory.mktemp("hours")
+    write_rules(directory)
+    cases = {**CASES, WRONG: CASES["three of four"]._replace(ratio=0.5)}
+    return against({name: as_read(case) for name, case in cases.items()}, directory, every="30m")
+
+
+@pytest.mark.parametrize("name", [*CASES, WRONG])
+def test_the_ratio_is_that_of_the_vm_hours_that_count(name: str, told: dict[str, str]) -> None:
+    """In each window, as the rules record it."""
+    assert bool(told[name]) is (name == WRONG), told[name]

@@ -43,14 +43,15 @@ def promtool(*words: str | Path, standard_input: bytes = b"") -> tuple[int, str]
     return asked.returncode, asked.stdout.decode()
 
 
-def against(tests: Mapping[str, Mapping[str, Any]], directory: Path) -> dict[str, str]:
+def against(tests: Mapping[str, Mapping[str, Any]], directory: Path, every: str = "1m") -> dict[str, str]:
     """Return what promtool says against each test of the rules in this directory; nothing about one that passes.
 
-    One process runs all tests. Each is a file of its own, because promtool reports by file.
+    One process runs all tests, and evaluates the rules `every` so often. Each is a file of its own, because promtool
+    reports by file.
     """
     files = {name: directory / f"test-{number}.yaml" for number, name in enumerate(tests)}
     for name, test in tests.items():
-        rules = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": [test]}
+        rules = {"rule_files": ["rules.yaml"], "evaluation_interval": every, "tests": [test]}
         files[name].write_text(json.dumps(rules), encoding="utf-8")  # YAML, too
     report = directory / "report.xml"
     code, said = promtool("test", "rules", f"--junit={report}", *files.values())
