@@ -7,12 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from webhook.core.api.kubevirt import is_finished
-from webhook.core.api.pod import Pod
 from webhook.core.decision import WeightedNode
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.observe.vm_volumes import UNREAD
-from webhook.core.reasons import ANNOTATION_DECISION
 
 
 class Subject(Struct, rename="camel", frozen=True, kw_only=True):
@@ -24,29 +21,6 @@ class Subject(Struct, rename="camel", frozen=True, kw_only=True):
     source: str
 
 
-class RunningPod(Struct, rename="camel", frozen=True, kw_only=True):
-    """A pod that the object is, or has. `decision` is the annotation that the webhook wrote at the pod's creation."""
-
-    name: str
-    phase: str | None
-    node: str | None
-    decision: str | None
-
-
-def running_pods(pods: Sequence[Pod]) -> list[RunningPod]:
-    """Return the unfinished pods of these, as they are shown."""
-    return [
-        RunningPod(
-            name=pod.metadata.name or "",
-            phase=pod.status.phase if pod.status else None,
-            node=pod.spec.node_name,
-            decision=pod.metadata.annotation(ANNOTATION_DECISION),
-        )
-        for pod in pods
-        if not is_finished(pod)
-    ]
-
-
 class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
     """What both kinds have. Each key is always present; a key that does not apply is null or empty.
 
@@ -56,8 +30,6 @@ class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
         settings: those of the webhook, and which of them are assumed.
         notes: what could not be read.
         hints: what the user can do.
-        running: the pods that the object has now.
-        vm: the VM as `status` and `candidates` have it; None if a pod has none that is known.
     """
 
     object: Subject
@@ -65,8 +37,6 @@ class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
     settings: str
     notes: Sequence[str]
     hints: Sequence[str]
-    running: Sequence[RunningPod]
-    vm: VMStatus | None
 
 
 class Evidence(Struct, rename="camel", frozen=True, kw_only=True):
@@ -146,7 +116,10 @@ class PodExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
 
 
 class VMExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
-    """What decides about the next start of a VM. The pod does not exist yet, so nothing says where it can run."""
+    """What decides about the next start of a VM. The pod does not exist yet, so nothing says where it can run.
+
+    `vm` is the VM as `status` and `candidates` have it.
+    """
 
     vm: VMStatus
 

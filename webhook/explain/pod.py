@@ -6,12 +6,11 @@ Invariant: no rule is here, so that explain can't decide otherwise than the webh
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeGuard, TypeVar
 
 import jsonpatch
-import msgspec
 from msgspec import Struct
 
 from webhook.core import admit, refs
@@ -25,14 +24,12 @@ from webhook.core.decision import Decision, Leave
 from webhook.core.evidence import consumers, share_managers
 from webhook.core.evidence.facts import Finding
 from webhook.core.listed_snapshot import ListedSnapshot
-from webhook.core.observe.vm_state import vm_status_of
-from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy, asked_value, label_of
 from webhook.core.placement import share_manager
 from webhook.core.placement.shortlist import SCORED_WHOLE_NODES
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
-from webhook.core.view import ClusterView, Kind, NoObject
-from webhook.explain.explanation import AffinityChange, Evidence, NodeResult, PodExplanation, running_pods
+from webhook.core.view import ClusterView, Kind
+from webhook.explain.explanation import AffinityChange, Evidence, NodeResult, PodExplanation
 from webhook.explain.subjects import PodRequest
 from webhook.invocation import Invocation
 from webhook.objects.cluster import Cluster
@@ -43,6 +40,7 @@ from webhook.objects.kinds import (
     LONGHORN_NODE,
     NODE,
     PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
     UNFINISHED_POD,
     VIRT_LAUNCHER_POD,
     VIRTUAL_MACHINE,
@@ -53,6 +51,13 @@ from webhook.objects.unread import WebhookSettings
 _T = TypeVar("_T")
 _AS_CREATED: Final = (
     "explained as if the pod were created now: in the cluster as it is, without the pod's node and earlier decision"
+)
+_OF_VOLUMES: Final = (
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    VIRT_LAUNCHER_POD,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
 )
 _NEXT_START: Final = "this pod has its node already; explain its VM to see what decides about the next start"
 _ASSUMED: Final = "the {kind} that owns the pod is assumed to exist: these files describe none"
@@ -89,7 +94,7 @@ def explain_pod(request: PodRequest, context: Context) -> PodExplanation:
     """
     cluster, settings = context.cluster, context.webhook
     subject, entry = request.subject, entry_of(request.review)
-    notes = [] if request.existing is None else [_AS_CREATED]
+    notes = [] if request.existing is None else [_AS_CREATED, *_written(request.existing)]
     try:
         body = json.dumps(request.review, default=str).encode()
         answer, unread = _answer(body, entry, subject.namespace, context)
@@ -109,8 +114,6 @@ def explain_pod(request: PodRequest, context: Context) -> PodExplanation:
         settings=settings.sentence,
         notes=[*settings.notes, *notes, *(_NOT_READ.format(problem=problem) for problem in unread)],
         hints=[_NEXT_START] if decision.why.reason is Reason.NODE_ALREADY_SET else [],
-        running=running_pods([request.existing] if request.existing else []),
-        vm=_vm(request.existing, context),
         asked=_asked(answer, subject.namespace, context),
         opted_in=_opted_in(decision) if _is_of_vm(answer.pod) else None,
         entry=entry.title,
@@ -141,29 +144,30 @@ def explain_pod(request: PodRequest, context: Context) -> PodExplanation:
 
 
 def _answer(body: bytes, entry: Entry, namespace: str, context: Context) -> tuple[Answer, list[str]]:
-    """Return the answer of core, and a sentence for each list that it lacks. Raises as admit does.
-
-    Only for a pod that opted in are the pods of the cluster listed: there can be many.
-    """
+    """Return the answer of core, and a sentence for each list that it lacks. Raises as admit does."""
     cluster = context.cluster
 
     def ask(view: ClusterView, policy: Policy) -> Answer:
         return admit.admit(body, view, policy, entry)
 
-    unread = _share_manager_lists(body, cluster) if entry is Entry.SHARE_MANAGER else []
-    answer = context.ask(ask)
+    answer, lists = context.ask(ask), dict[str, str]()
+    if entry is Entry.SHARE_MANAGER:
+        lists["who uses the volume"] = cluster.unread(*_OF_VOLUMES)
     if answer.pod is None or not _opted_in(answer.decision):
-        return answer, unread
-    lists = {
-        "pods and nodes": cluster.want(NODE, LONGHORN_NODE, UNFINISHED_POD, CSI_NODE, VIRTUAL_MACHINE_INSTANCE),
-        "who else uses the volumes": "" if entry is Entry.SHARE_MANAGER else cluster.want_users(namespace),
-    }
+        return answer, _named(lists)
+    lists["pods and nodes"] = cluster.unread(NODE, LONGHORN_NODE, UNFINISHED_POD, CSI_NODE, VIRTUAL_MACHINE_INSTANCE)
+    if entry is not Entry.SHARE_MANAGER:
+        lists["who else uses the volumes"] = cluster.users_unread()
     if context.webhook.policy.shortlist and len(cluster.node_names()) > SCORED_WHOLE_NODES:
-        lists["whether cluster-autoscaler runs"] = cluster.want(CONFIG_MAP)
+        lists["whether cluster-autoscaler runs"] = cluster.unread(CONFIG_MAP)
     snapshot = cluster.snapshot()
     if isinstance(snapshot, ListedSnapshot):
         snapshot.leave_out(_gone_before(answer.pod, namespace))
-    return context.ask(ask), [*unread, *(f"{what} ({problem})" for what, problem in lists.items() if problem)]
+    return context.ask(ask), _named(lists)
+
+
+def _named(lists: Mapping[str, str]) -> list[str]:
+    return [f"{what} ({problem})" for what, problem in lists.items() if problem]
 
 
 def _evidence(answer: Answer, entry: Entry, namespace: str, context: Context) -> Sequence[Finding]:
@@ -191,36 +195,9 @@ def _gone_before(incoming: Pod, namespace: str) -> Callable[[Pod], bool]:
     return is_gone
 
 
-def _share_manager_lists(body: bytes, cluster: Cluster) -> list[str]:
-    """Have the claims and VMs that use the volume, which core never asks to read, because the webhook follows them.
-
-    Returns a sentence for each list that can't be read.
-    """
-    try:
-        volume = share_manager.volume_of(msgspec.convert(json.loads(body)["request"]["object"], Pod))
-    except (KeyError, TypeError, msgspec.ValidationError):
-        return []  # core reports what is wrong with the request
-    cluster.want(NODE, LONGHORN_NODE)
-
-    def claims() -> Sequence[Any]:
-        found = cluster.ask(lambda view: view.volume_claims(volume))
-        return () if isinstance(found, NoObject) else found
-
-    if not claims():  # the PersistentVolume of a restored volume has another name
-        unlisted = cluster.want(PERSISTENT_VOLUME)
-        if unlisted:
-            return [f"a PersistentVolume with another name than {volume} ({unlisted})"]
-    kinds = (VIRT_LAUNCHER_POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
-    problems = [(where, cluster.want(*kinds, namespace=where)) for where in sorted({key.namespace for key in claims()})]
-    return [f"the VMs of namespace {where} ({problem})" for where, problem in problems if problem]
-
-
-def _vm(pod: Pod | None, context: Context) -> VMStatus | None:
-    """Return where the VM of this existing pod is, if it asks for co-scheduling; None for any other pod."""
-    if not _is_of_vm(pod):
-        return None
-    row = context.ask(lambda view, policy: vm_status_of([pod], view, policy, context.cluster.objects.at))
-    return row.shown_by(context.invocation.line) if row else None
+def _written(existing: Pod) -> list[str]:
+    decision = existing.metadata.annotation(ANNOTATION_DECISION)
+    return [f"at its creation the webhook wrote: {decision}"] if decision else []
 
 
 def _is_of_vm(pod: Pod | None) -> TypeGuard[Pod]:

@@ -13,15 +13,18 @@ from typing import Any, Final, TextIO
 from webhook.component_base.errors import UserError
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
+from webhook.core.observe.events import latest
+from webhook.core.observe.remedy import with_message
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.view import ClusterView
-from webhook.explain.explanation import PodExplanation, Subject, VMExplanation, running_pods
+from webhook.explain.explanation import PodExplanation, Subject, VMExplanation
 from webhook.explain.pod import Context, explain_pod
 from webhook.explain.subjects import (
     EXPECTED,
     REVIEW_KIND,
     V1_POD,
     Named,
+    namespace_of,
     parse,
     read_subjects,
     request_for_existing,
@@ -32,8 +35,17 @@ from webhook.explain.text import render_explanation
 from webhook.invocation import Invocation
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument, Document
-from webhook.objects.kinds import POD, VIRT_LAUNCHER_POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
+from webhook.objects.kinds import (
+    CONFIG_MAP,
+    EVENT,
+    POD,
+    VIRT_LAUNCHER_POD,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    APIResource,
+)
 from webhook.objects.kubevirt import AnyVM
+from webhook.objects.parts import Part, parts_of_nodes, parts_of_rows
 from webhook.objects.unread import webhook_settings
 from webhook.objects.vm_rows import pods_of_vms, vm_row
 from webhook.settings import ExplainSettings, opt_in_all_unknown
@@ -68,9 +80,11 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
     Raises:
         UserError: an object can't be read, or there is nothing to explain. The others were printed to `stdout`.
     """
-    found = webhook_settings(cluster)
-    context = Context(cluster, settings.namespace or cluster.namespace, found, Invocation.of(settings))
     asked, left_out = (parse(settings.names), "") if settings.names else read_subjects(settings.filename or "", stdin)
+    namespace = settings.namespace or cluster.namespace
+    cluster.collect(_parts(asked, namespace, cluster.longhorn_namespace))
+    found = webhook_settings(cluster)
+    context = Context(cluster, namespace, found, Invocation.of(settings))
     explanations: list[AnyExplanation] = []
     problems: list[str] = []
     for each in asked:
@@ -94,6 +108,17 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
     )
 
 
+def _parts(asked: Sequence[Document | Named], namespace: str, longhorn_namespace: str) -> list[Part]:
+    """Return what is read of a live cluster: of the VMs' namespace, and for a pod also what its nodes are judged by.
+
+    VMs in several namespaces, or in any, can use the volume of a share-manager.
+    """
+    found = {namespace if isinstance(each, Named) else namespace_of(each, namespace) for each in asked}
+    rows = parts_of_rows(found.pop() if len(found) == 1 and longhorn_namespace not in found else "")
+    kinds = {each.kind.kind if isinstance(each, Named) else each.kind for each in asked}
+    return [*rows, *parts_of_nodes(), Part(kind=CONFIG_MAP)] if kinds & {POD.kind, REVIEW_KIND[1]} else rows
+
+
 def _explain(asked: Document | Named, context: Context) -> AnyExplanation:
     if isinstance(asked, Named):
         found = context.cluster.find(asked.kind, asked.name, context.namespace, str(asked))
@@ -115,13 +140,13 @@ def explain_vm(vm: AnyVM, kind: APIResource[Any], source: str, context: Context)
         raise BadDocument(f"{source}: {kind.kind}: metadata.name: got nothing, expected a name")
     cluster, settings = context.cluster, context.webhook
     key = NamespacedName(vm.metadata.namespace or context.namespace, vm.metadata.name)
-    unlisted = cluster.want(VIRT_LAUNCHER_POD, namespace=key.namespace)
-    users = cluster.want_users(key.namespace)
+    unlisted, users = cluster.unread(VIRT_LAUNCHER_POD), cluster.users_unread()
+    message = latest(cluster.objects.of(EVENT).values()).get(key, "")
     pods = [] if unlisted else pods_of_vms(cluster).get(key, [])
 
     def look(view: ClusterView) -> VMStatus:
         row = vm_row(key, pods, vm, cluster, settings.policy)
-        return with_next_start(row, view).shown_by(context.invocation.line)
+        return with_message(with_next_start(row, view), message).shown_by(context.invocation.line)
 
     item = cluster.ask(look)
     unread = item.next_start.unread if item.next_start else ()
@@ -136,7 +161,6 @@ def explain_vm(vm: AnyVM, kind: APIResource[Any], source: str, context: Context)
             *unread,
         ],
         hints=item.hints,
-        running=running_pods(pods),
         vm=item,
     )
 

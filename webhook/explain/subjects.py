@@ -109,6 +109,13 @@ def _read(source: str, stdin: TextIO) -> list[Document]:
     return list(read_documents(text, "stdin"))
 
 
+def namespace_of(document: Document, namespace: str) -> str:
+    """Return the namespace of an object: its own, or this one. A review names that of the request."""
+    request = field_at(document.value, "request")
+    stated = field_at(request, "namespace") or field_at(request, "object", "metadata", "namespace")
+    return str(stated or field_at(document.value, "metadata", "namespace") or namespace)
+
+
 class PodRequest(Struct, frozen=True, kw_only=True):
     """The AdmissionReview that the API server would send for `subject`. `existing`: the pod, if it exists."""
 
@@ -141,7 +148,7 @@ def request_for_review(document: Document, namespace: str) -> PodRequest:
     """Return the review as it is. The API server always names the namespace; a review that a user wrote can lack it."""
     review, request = document.value, field_at(document.value, "request")
     meta, stated = field_at(request, "object", "metadata"), field_at(request, "namespace")
-    where = str(stated or field_at(meta, "namespace") or namespace)
+    where = namespace_of(document, namespace)
     if isinstance(request, dict) and not stated:
         review = {**review, "request": {**request, "namespace": where}}
     name = field_at(meta, "name") or field_at(request, "name") or field_at(meta, "generateName") or ""

@@ -24,7 +24,7 @@ _OUTCOME_COLOR: Final = {Mode.REQUIRED.value: GREEN, Mode.PREFERRED.value: YELLO
 def render_explanation(explained: PodExplanation | VMExplanation, *, color: bool) -> str:
     """Return the text of one explanation, with a line break at the end. `color`: with ANSI colors."""
     sections = _vm(explained) if isinstance(explained, VMExplanation) else _pod(explained, color=color)
-    lines = [*map(printable, _header(explained)), *_common(explained), *sections]
+    lines = [*map(printable, _header(explained)), *sections]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -37,17 +37,6 @@ def _header(explained: Explanation) -> Iterator[str]:
     yield from (f"{_INDENT}Note: {note}" for note in explained.notes)
 
 
-def _common(explained: Explanation) -> Iterator[str]:
-    if explained.running:
-        rows = [
-            (pod.name, pod.phase or "-", pod.node or "-", pod.decision or f"no annotation {ANNOTATION_DECISION}")
-            for pod in explained.running
-        ]
-        yield from _section("Pods now", columns([("POD", "PHASE", "NODE", "DECISION AT CREATION"), *rows]))
-    if explained.vm and explained.vm.pod:
-        yield from _section("VM now", _now(explained.vm))
-
-
 def _section(title: str, lines: Iterable[str], colors: Mapping[str, str] | None = None) -> Iterator[str]:
     """A title and its lines. A line that starts with a key of `colors` gets that color."""
     yield ""
@@ -58,7 +47,12 @@ def _section(title: str, lines: Iterable[str], colors: Mapping[str, str] | None 
 
 
 def _now(vm: VMStatus) -> list[str]:
-    rows = [("State:", str(vm.state)), ("Since:", vm.since or "-"), ("Because:", vm.why)]
+    rows = [
+        ("Pod:", f"{vm.pod}, on {f'node {vm.node}' if vm.node else 'no node'}"),
+        ("Decided:", f"{vm.decided} at the pod's creation"),
+        ("State:", f"{vm.state}{f' since {vm.since}' if vm.since else ''}"),
+        ("Because:", vm.why),
+    ]
     return columns([*rows, ("To do:", vm.to_do)] if vm.remedy else rows)
 
 
@@ -68,6 +62,8 @@ def _who(vm: VMStatus) -> str:
 
 def _vm(explained: VMExplanation) -> Iterator[str]:
     vm = explained.vm
+    if vm.pod:
+        yield from _section("VM now", _now(vm))
     yield from _section("Opt-in", [f"no: {vm.not_asked}" if vm.not_asked else f"yes: {_who(vm)} is {vm.asked}"])
     rows = [
         (each.claim, each.volume or "-", each.share_manager or "-", each.node or "-", f"{each.reason}: {each.because}")

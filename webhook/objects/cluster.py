@@ -1,7 +1,7 @@
 """Cluster: what was collected of a cluster, and what could not be read. Commands ask it, and core sees it as its view.
 
 Invariant: nothing is ever missing here. An object that was not read is absent, unless it is known of its kind that it
-could not be listed. webhook.kube.live_cluster is a cluster that reads on where something is missing.
+could not be listed. webhook.kube.live_cluster is a cluster that reads on where a kind could not be listed.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from webhook.objects.files import load_objects
 from webhook.objects.indexes import UserIndex, count_pods, index_users, nodes_max
 from webhook.objects.kinds import OF_CORE, APIResource
 from webhook.objects.objects import ObjectStore
+from webhook.objects.parts import Part
 
 _T = TypeVar("_T")
 
@@ -64,29 +65,19 @@ class Cluster:
         """Return the answer to a question about what was read."""
         return question(self)
 
-    # What was not read. A live cluster reads it.
+    def collect(self, parts: Sequence[Part]) -> None:
+        """Have these parts: all that was described is there."""
 
-    def _unread(self, kind: APIResource[Any], namespace: str = "") -> str:  # noqa: ARG002 - for a live cluster
-        """Why the objects of a kind were not all read; empty if they were."""
-        return self.objects.unread(kind)
+    # What was not read.
 
-    def _vms_unread(self, kind: APIResource[Any], namespace: str) -> str:  # noqa: ARG002 - for a live cluster
-        """Why it is unknown which objects of this kind of KubeVirt's exist; empty if it is known."""
-        return self.objects.problem(kind)
+    def unread(self, *wanted: APIResource[Any]) -> str:
+        """Return why the objects of these kinds were not all read; empty if they were."""
+        return next(filter(None, map(self.objects.unread, wanted)), "")
 
-    def want(self, *wanted: APIResource[Any], namespace: str = "") -> str:
-        """Have all objects of these kinds. Returns why they can't be had; empty if they are there."""
-        return next((problem for kind in wanted if (problem := self._unread(kind, namespace))), "")
-
-    def want_users(self, namespace: str) -> str:
-        """Have who uses the volumes of a namespace's claims. Returns as `want` does."""
-        pods = (kinds.UNFINISHED_POD,) if self._unread(kinds.UNFINISHED_POD) else ()
+    def users_unread(self) -> str:
+        """Return why it is unknown who uses the volumes; as `unread`."""
         vms = kinds.VIRTUAL_MACHINE, kinds.VIRTUAL_MACHINE_INSTANCE
-        return self.want(*vms, *pods, namespace=namespace) or self.want(kinds.PERSISTENT_VOLUME)
-
-    def why_unread(self, kind: APIResource[Any], name: str) -> str:  # noqa: ARG002 - for a live cluster
-        """Have a cluster-wide object. Returns why it could not be read; empty if it was, or if there is none."""
-        return self.objects.unread(kind)
+        return self.unread(*vms, kinds.PERSISTENT_VOLUME, kinds.OTHER_POD, kinds.VIRT_LAUNCHER_POD)
 
     def find(self, kind: APIResource[_T], name: str, namespace: str, named: str) -> _T:
         """Return the object of that name. `named`: as the user called it.
@@ -116,7 +107,7 @@ class Cluster:
             kind = OF_CORE[ref.kind]
             found = self.objects.get(kind, ref.name, self._namespace(kind, ref))
             if found is None:
-                found = self._absent(ref, kind)
+                found = self._absent(ref)
         known: ObjectT | NoObject = found
         return known
 
@@ -124,20 +115,20 @@ class Cluster:
         return self.longhorn_namespace if kind.of_longhorn else ref.key.namespace
 
     def _virt_launchers_on(self, ref: Ref) -> Sequence[Pod] | NoObject:
-        if self._unread(kinds.VIRT_LAUNCHER_POD):
+        if self.unread(kinds.VIRT_LAUNCHER_POD):
             return NoObject.UNAVAILABLE
         namespace, node = ref.key
         pods = self.all_virt_launchers()
         return [pod for pod in pods if pod.metadata.namespace == namespace and pod.spec.node_name == node]
 
-    def _absent(self, ref: Ref, kind: APIResource[Any]) -> NoObject:  # noqa: ARG002 - for a live cluster
+    def _absent(self, ref: Ref) -> NoObject:
         """Why this object is not there."""
         return NoObject.UNAVAILABLE if self.read_error(ref) else NoObject.NOT_FOUND
 
     def read_error(self, ref: Ref) -> str:
         """Return why the objects of this kind could not be listed."""
         kind = OF_CORE[ref.kind]
-        return self._vms_unread(kind, "") if ref.kind in KINDS_OF_VMS else self._unread(kind)
+        return self.objects.problem(kind) if ref.kind in KINDS_OF_VMS else self.objects.unread(kind)
 
     def why_no_owner(self, ref: Ref, uid: str) -> NoObject | None:
         """Return None if this object has this uid, or if the files do not say which objects of its kind exist."""
@@ -158,12 +149,12 @@ class Cluster:
     def has_longhorn_nodes(self) -> bool:
         """Return whether any nodes.longhorn.io exist in Longhorn's namespace, or may exist."""
         found = self.objects.within(kinds.LONGHORN_NODE, self.longhorn_namespace)
-        return bool(found or self._unread(kinds.LONGHORN_NODE))
+        return bool(found or self.unread(kinds.LONGHORN_NODE))
 
     def all_longhorn_nodes_lack(self, need: Need) -> bool:
         """Return whether each nodes.longhorn.io says so; False if they could not all be read."""
         nodes = self.objects.within(kinds.LONGHORN_NODE, self.longhorn_namespace).values()
-        return not self._unread(kinds.LONGHORN_NODE) and all(node.certainly_lacks(need) for node in nodes)
+        return not self.unread(kinds.LONGHORN_NODE) and all(node.certainly_lacks(need) for node in nodes)
 
     def node_names(self) -> list[str]:
         """Return the names of all nodes, sorted."""
@@ -176,13 +167,12 @@ class Cluster:
     def has_autoscaler(self) -> bool:
         """Return whether Karpenter made any of the nodes, or cluster-autoscaler writes its status or may do so."""
         from_karpenter = any(node.from_karpenter for node in self.objects.of(kinds.NODE).values())
-        return from_karpenter or bool(self.objects.of(kinds.CONFIG_MAP) or self._unread(kinds.CONFIG_MAP))
+        return from_karpenter or bool(self.objects.of(kinds.CONFIG_MAP) or self.unread(kinds.CONFIG_MAP))
 
     def snapshot(self) -> ListedSnapshot | SnapshotUnavailable:
         """Return the snapshot of pods and nodes; SnapshotUnavailable if no node has status.allocatable."""
         if self._snapshot is None:
-            counted: tuple[APIResource[Any], ...] = (kinds.NODE, kinds.POD, kinds.CSI_NODE)
-            unread = next(filter(None, map(self._unread, counted)), "")
+            unread = self.unread(kinds.NODE, kinds.POD, kinds.CSI_NODE)
             rule = partial(nodes_max, self, self.longhorn_namespace)
             self._snapshot = SnapshotUnavailable(unread) if unread else count_pods(self.objects, rule)
         return self._snapshot
@@ -199,8 +189,9 @@ class Cluster:
             self._users = index_users(self.objects)
         return self._users
 
-    def forget_indexes(self) -> None:
-        """Make the indexes again at the next question, because objects were added."""
+    def add(self, kind: APIResource[Any], found: Any) -> None:
+        """Add an object, and make the indexes again at the next question."""
+        self.objects.add(kind, found)
         self._virt_launchers = self._users = None
 
     def volume_claims(self, volume: str) -> list[NamespacedName] | NoObject:
@@ -212,19 +203,15 @@ class Cluster:
 
     def virt_launchers(self, claim: NamespacedName) -> list[Pod] | NoObject:
         """Return the virt-launcher pods that use this claim."""
-        if self._unread(kinds.VIRT_LAUNCHER_POD, claim.namespace):
+        if self.unread(kinds.VIRT_LAUNCHER_POD):
             return NoObject.UNAVAILABLE
         pods = self.all_virt_launchers()
         return [pod for pod in pods if pod.metadata.namespace == claim.namespace and uses(pod, claim.name)]
 
     def users_of(self, volume: str, claim: NamespacedName) -> VolumeUsers:
         """Return who uses this volume by way of the claim, of what was read."""
-        vms = (
-            self._vms_unread(kind, claim.namespace) for kind in (kinds.VIRTUAL_MACHINE, kinds.VIRTUAL_MACHINE_INSTANCE)
-        )
-        volumes, pods = self._unread(kinds.PERSISTENT_VOLUME), self._unread(kinds.POD, claim.namespace)
-        unknown = next(filter(None, vms), "") or volumes or pods
-        return self._index().users_of(volume, claim, unknown)
+        described = self.objects.problem(kinds.VIRTUAL_MACHINE)  # that of both kinds of VMs, for files
+        return self._index().users_of(volume, claim, described or self.users_unread())
 
     # What `serve` asks.
 

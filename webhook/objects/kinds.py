@@ -101,7 +101,9 @@ NODE: Final = APIResource("Node", "nodes", node.Node, namespaced=False)
 POD: Final = APIResource("Pod", "pods", Pod)
 _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"  # as kube-scheduler: other pods use no node
 UNFINISHED_POD: Final = APIResource("Pod", "pods", Pod, fields=_UNFINISHED)
-OTHER_POD: Final = APIResource("Pod", "pods", Pod, selector=f"{LABEL_APP}!={VIRT_LAUNCHER}", fields=_UNFINISHED)
+OTHER_POD: Final = APIResource(
+    "Pod", "pods", Pod, selector=f"{LABEL_APP}!={VIRT_LAUNCHER}", fields=_UNFINISHED, part="pods of no VM"
+)
 VIRT_LAUNCHER_POD: Final = _pods("virt-launcher pods", Pod, {LABEL_APP: VIRT_LAUNCHER}, fields=_UNFINISHED)
 SHARE_MANAGER_POD: Final = _pods(
     "share-manager pods", Pod, {LABEL_LONGHORN_COMPONENT: longhorn.SHARE_MANAGER}, of_longhorn=True

@@ -22,7 +22,7 @@ from webhook.core.reasons import ANNOTATION_OPT_IN_ALL
 from webhook.core.reunite.migration import minor_version
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument
-from webhook.objects.installed import CONFIGURATION, LONGHORN_VERSION, UNKNOWN, VALUES
+from webhook.objects.installed import LONGHORN_VERSION, UNKNOWN, VALUES
 from webhook.objects.kinds import (
     NAMESPACE,
     PERSISTENT_VOLUME,
@@ -144,11 +144,11 @@ class WebhookSettings(Struct, frozen=True, kw_only=True):
 
 def webhook_settings(cluster: Cluster) -> WebhookSettings:
     """Return the settings of the cluster's webhook."""
-    pods = () if cluster.want(WEBHOOK_POD) else cluster.objects.of(WEBHOOK_POD).values()
+    pods = () if cluster.unread(WEBHOOK_POD) else cluster.objects.of(WEBHOOK_POD).values()
     stated = [options for pod in pods for options in pod.stated]
     known = {name: _agreed({each[name] for each in stated}) for name in VALUES}
     notes = [f"the webhook's pods differ in --{name}" for name in VALUES if len({each[name] for each in stated}) > 1]
-    unread = cluster.why_unread(WEBHOOK_CONFIGURATION, CONFIGURATION)
+    unread = cluster.unread(WEBHOOK_CONFIGURATION)
     if cluster.objects.configuration():
         annotated = opt_in_all_of(cluster.objects.configuration())
         if known["opt-in-all"] not in (UNKNOWN, annotated):

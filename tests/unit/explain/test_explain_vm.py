@@ -92,7 +92,7 @@ def test_a_running_vm_shows_its_pod_and_where_it_is() -> None:
  persistentVolumeClaim: {claimName: root}}]}, status: {phase: Running}}
 """
     found = explained(a_vm("root"), cluster=CLUSTER + pod)
-    assert [each["name"] for each in found["running"]] == ["virt-launcher-db-x"]
+    assert found["vm"]["pod"] == "virt-launcher-db-x"
     assert (found["vm"]["state"], found["vm"]["nextStart"]["nodes"]) == ("apart", ["node-b"])
 
 

@@ -17,6 +17,7 @@ from webhook.explain.subjects import PodRequest
 from webhook.invocation import AS_STARTED
 from webhook.kube.live_cluster import LiveCluster
 from webhook.objects.documents import BadDocument
+from webhook.objects.parts import ClusterBundle
 from webhook.objects.unread import WebhookSettings
 
 
@@ -70,5 +71,6 @@ def test_a_core_that_needs_objects_without_end_is_an_error() -> None:
     runner = Mock()
     runner.run = lambda reads: reads.close()  # it reads nothing
     endless = LiveCluster(runner, Mock(), "a cluster", longhorn_namespace="longhorn-system")
+    endless.objects.bundle = ClusterBundle(cluster="", at="", namespace="", longhorn_namespace="", lists=[])
     with pytest.raises(AssertionError, match="please report this"):
         endless.ask(lambda view: view.get(refs.node("node-a")))
