@@ -16,6 +16,7 @@ from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.replicas import Asked
 from support.drivers.scraping import scrape
+from support.drivers.serving import Serving
 from support.scenarios.admitting import until
 from support.scenarios.boot_storm import Booting, Outcome
 from support.scenarios.storm import Storm, filler
@@ -121,7 +122,7 @@ def test_nodes_that_are_lost_or_taken_amid_the_storm(number: int, at_once: int, 
 
         def amid(api: Api) -> None:
             _disturb(api)
-            until(lambda: all(map(_knows, replicas.health_ports)), "nodes of both replicas")
+            until(lambda: all(map(_knows, replicas.serving)), "nodes of both replicas")
 
         outcome = booting.start(at_once, amid=amid)
     _show(f"nodes lost amid {at_once} at once, round {number}", STORM, outcome)
@@ -159,9 +160,9 @@ def _nobody_waits(outcome: Outcome) -> None:
     assert outcome.evicted == []
 
 
-def _knows(port: int) -> bool:
+def _knows(serving: Serving) -> bool:
     """Whether a replica has heard the last of what was done: a node is gone."""
-    return scrape(port).value("kubevirt_coschedule_cache_objects", cache="nodes") == STORM.nodes - 1
+    return scrape(serving.health_port).value("kubevirt_coschedule_cache_objects", cache="nodes") == STORM.nodes - 1
 
 
 def _disturb(api: Api) -> None:

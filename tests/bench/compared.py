@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from controlplane.build import constant_webhook
-from support.control_plane.installed import NAME, Installed, issue
+from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_api import Object
 from support.control_plane.ports import free_port
 from support.control_plane.programs import Program
+from support.drivers.serving import issue
 
 CONSTANT: Final = "constant-webhook"  # also the value of the label kubevirt.io of the pods that it is asked about
 
@@ -28,7 +29,7 @@ def constant_webhook_in_go(installed: Installed, directory: Path, patch: list[Ob
     address = api.create(wanted)["spec"]["clusterIP"]
     port = free_port(address)
     api.patch(wanted, {"spec": {"ports": [{"port": port}]}})
-    pair = issue(installed.authority, directory, f"{CONSTANT}.{NAME}.svc")
+    pair = issue(directory, f"{CONSTANT}.{NAME}.svc", authority=installed.authority)
     (directory / "patch.json").write_text(json.dumps(patch, separators=(",", ":")))
     files = (pair.cert_file, pair.key_file, directory / "patch.json")
     program = Program(constant_webhook(), [f"{address}:{port}", *map(str, files)], directory / "constant.log")

@@ -75,13 +75,13 @@ def lint(*words: str) -> Said:
     return run("lint", "--strict", str(CHART), *_KUBERNETES, *words)
 
 
-def suites(chart: Path = CHART) -> Said:
-    """What helm-unittest says of the suites in a chart's folder. A key that it does not know is an error.
+def suites() -> Said:
+    """What helm-unittest says of the suites in the chart's folder. A key that it does not know is an error.
 
     Raises:
         NotBuilt: there is no helm-unittest.
     """
-    return _alone(build.helm_unittest(), "--strict", str(chart))
+    return _alone(build.helm_unittest(), "--strict", str(CHART))
 
 
 def run(*words: str, major: int = 3, **environment: str) -> Said:
@@ -115,9 +115,7 @@ def without_helm(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_port(chart: Path, port: int) -> Path:
     """The folder of a chart, changed so that Service and clientConfig have this port, and a call MAX_CALL_SECONDS."""
-    earlier = chart / "files/base/service.yaml"
-    service = earlier if earlier.exists() else chart / "templates/base/service.yaml"
-    for file in (chart / "templates/_helpers.tpl", service):
+    for file in (chart / "templates/_helpers.tpl", chart / "templates/base/service.yaml"):
         text = file.read_text(encoding="utf-8")
         assert text.count("port: 443\n") == 1
         file.write_text(text.replace("port: 443\n", f"port: {port}\n"))

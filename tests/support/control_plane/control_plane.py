@@ -157,9 +157,9 @@ class ControlPlane:
         """Stop the API server: dead at once, or politely with SIGTERM."""
         self.api_server.stop(number)
 
-    def restart_api_server(self, number: signal.Signals = signal.SIGKILL) -> None:
+    def restart_api_server(self) -> None:
         """Stop the API server and start it again: the same data, the same port."""
-        self.stop_api_server(number)
+        self.stop_api_server()
         self.start_api_server()
 
     def compact(self) -> int:

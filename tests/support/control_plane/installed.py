@@ -9,7 +9,6 @@ reads the cluster as the ServiceAccount of the manifests.
 from __future__ import annotations
 
 import base64
-import ssl
 import sys
 import tempfile
 import threading
@@ -24,7 +23,7 @@ from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.ports import free_port
 from support.control_plane.rendering import the, with_options
-from support.drivers.serving import ROOT, Pair, Serving, port_of, spawned, until_logged
+from support.drivers.serving import ROOT, Serving, issue, port_of, spawned, until_logged
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
 
@@ -56,7 +55,7 @@ class Installed:
         self.port = free_port(self.address)
         plane.api.patch(service, {"spec": {"ports": [{"name": "https", "port": self.port, "targetPort": "https"}]}})
         self.kubeconfig = plane.kubeconfig(directory / f"{NAME}.kubeconfig", plane.service_account(NAME, NAME))
-        self.certificate = issue(self.authority, directory, f"{NAME}.{NAME}.svc")
+        self.certificate = issue(directory, f"{NAME}.{NAME}.svc", authority=self.authority)
         self._servers = 0
 
     def enable(self, *, component: str | None = None, **fields: Any) -> None:
@@ -112,13 +111,3 @@ class Installed:
         ):
             assert time.monotonic() < deadline, f"no decision in {MAX_WAIT_SECONDS} s; {self.plane.api_server.tail()}"
             threading.Event().wait(_POLL_SECONDS)
-
-
-def issue(authority: trustme.CA, directory: Path, *names: str) -> Pair:
-    """A certificate for these names, in files of `directory`."""
-    issued = authority.issue_cert(*names)
-    pair = Pair(directory / "tls.crt", directory / "tls.key", ssl.create_default_context())
-    pair.cert_file.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
-    pair.key_file.write_bytes(issued.private_key_pem.bytes())
-    authority.configure_trust(pair.trust)
-    return pair

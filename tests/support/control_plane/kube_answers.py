@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+Sample = tuple[str, dict[str, str], float]
+"""Of a metric: name, labels and value."""
+
+_SAMPLE: Final = re.compile(r"(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
+_LABEL: Final = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
 
 
 class ApiError(Exception):
@@ -46,3 +52,14 @@ def is_judged(pod: Mapping[str, Any]) -> bool:
 def refusal(pod: Mapping[str, Any]) -> str | None:
     """Why it found no node, in its words; None where it bound the pod."""
     return None if pod["spec"].get("nodeName") else str(_condition(pod).get("message"))
+
+
+def samples(text: str, prefix: str) -> list[Sample]:
+    """The samples of the metrics whose names begin so."""
+    found = filter(None, map(_SAMPLE.fullmatch, (line for line in text.splitlines() if line.startswith(prefix))))
+    return [(each["name"], dict(_LABEL.findall(each["labels"] or "")), float(each["value"])) for each in found]
+
+
+def summed(told: Iterable[Sample], name: str, /, **labels: str) -> float:
+    """The sum of the samples of this metric that carry these labels; 0 where there is none."""
+    return sum(value for each, labelled, value in told if each == name and labels.items() <= labelled.items())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import re
 import ssl
 import threading
 import time
@@ -17,7 +16,7 @@ from contextlib import closing
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
-from support.control_plane.kube_answers import Answer, ApiError, _unquoted
+from support.control_plane.kube_answers import Answer, ApiError, Sample, _unquoted, samples, summed
 from support.control_plane.pod_owners import with_owners
 from support.waits import MAX_WAIT_SECONDS
 
@@ -159,16 +158,11 @@ class Api:
 
     def metric(self, name: str, /, **labels: str) -> float:
         """The sum of the API server's samples of a metric that carry these labels; 0 where there is none."""
-        total = 0.0
-        for line in self.text("/metrics").splitlines():
-            found = _SAMPLE.fullmatch(line)
-            if (
-                found
-                and found["name"] == name
-                and labels.items() <= dict(_LABEL.findall(found["labels"] or "")).items()
-            ):
-                total += float(found["value"])
-        return total
+        return summed(self.samples(name), name, **labels)
+
+    def samples(self, prefix: str) -> list[Sample]:
+        """The API server's samples of the metrics whose names begin so."""
+        return samples(self.text("/metrics"), prefix)
 
     # HTTP
 
@@ -244,7 +238,3 @@ class Api:
                     self._places[api_version, resource["kind"]] = resource["name"], resource["namespaced"]
         plural, namespaced = self._places[api_version, kind]
         return f"{root}/namespaces/{namespace}/{plural}" if namespaced and namespace else f"{root}/{plural}"
-
-
-_SAMPLE: Final = re.compile(r"(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
-_LABEL: Final = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')

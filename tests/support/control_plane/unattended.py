@@ -4,16 +4,18 @@ The test applies what a user applies, and gives no certificate. Two things diffe
 a free port. The API server waits for an answer for as long as it can, because a slow machine is no lost call. The
 programs run with the arguments that their Deployments have when they start. The test
 plays the controllers, the kubelets and kube-proxy. It starts pods after the apply, mounts the Secret for each server
-(`kubelets`), and forwards the Service's address to the servers that listen (`proxy`).
+(`Kubelets`), and forwards the Service's address to the servers that listen (`proxy`).
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -22,20 +24,23 @@ from support.control_plane.certs_process import SECRET
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import MAX_CALL_SECONDS
-from support.control_plane.kube_api import Object
+from support.control_plane.kube_api import Api, Object
 from support.control_plane.kubectl import end_namespace
-from support.control_plane.kubelets import Kubelets
 from support.control_plane.kustomizing import kustomize
+from support.control_plane.mounted import Mounted
 from support.control_plane.ports import free_port
 from support.control_plane.rendering import CERTS, MANIFESTS, NAME, the
 from support.drivers.serving import Serving, port_of, spawned, until_logged
 from support.drivers.serving import cluster as cluster_with_a_claim
 from support.fakes.proxy import Address, Proxy
+from support.repeated_step import RepeatedStep
 
 SERVER_NAME: Final = f"{NAME}.{NAME}.svc"  # what the API server asks for
 
 _HOSTS: Final = ("127.0.0.2", "127.0.0.3")  # of the servers
 _ANY_PORT: Final = "127.0.0.1:0"
+_FILES: Final = ("tls.crt", "tls.key")  # as the Deployment names them; while one is missing a pod waits for both
+_LOOK_SECONDS: Final = 0.1
 
 
 @contextmanager
@@ -72,11 +77,47 @@ class Running(NamedTuple):
         return [line for line in map(json.loads, whole) if line["message"] in messages]
 
 
+class _Written(NamedTuple):
+    at: float
+    version: str
+    payload: Mapping[str, bytes]
+
+
+class Kubelets(RepeatedStep):
+    """A context manager: a volume for each of `lags`, which shows what the Secret held so many seconds ago."""
+
+    def __init__(self, api: Api, secret: Object, directory: Path, lags: Sequence[float]) -> None:
+        super().__init__(_LOOK_SECONDS)
+        self._api = Api(api.url, api.token, api._trust)  # its connection is ours alone
+        self._secret, self._lags = secret, lags
+        self.volumes = [Mounted(directory / f"volume-{index}") for index in range(len(lags))]
+        self._shown = [""] * len(lags)
+        self._written: list[_Written] = []
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        self._api.forget_connections()
+
+    def step(self) -> None:
+        """Read the Secret, and write into each volume what the Secret held `lag` seconds ago."""
+        written = self._written
+        found = self._api.find(self._secret)
+        data = (found or {}).get("data") or {}
+        if found and set(_FILES) <= data.keys():
+            payload = {name: base64.b64decode(data[name]) for name in _FILES}
+            if not written or written[-1].payload != payload:
+                written.append(_Written(time.monotonic(), found["metadata"]["resourceVersion"], payload))
+        for index, lag in enumerate(self._lags):
+            due = [each for each in written if each.at + lag <= time.monotonic()]
+            if due and due[-1].version != self._shown[index]:
+                self.volumes[index].put(due[-1].payload)
+                self._shown[index] = due[-1].version
+
+
 class Unattended:
     """A context manager: the manifests are applied as it begins; all programs and objects are gone when it ends.
 
     `lags`: the seconds by which each server's kubelet is late. Nothing runs until `start_servers` and `start_keeper`.
-    `objects` are another install than the checkout's, and `apply` is what brings them into the cluster.
     """
 
     def __init__(
@@ -84,9 +125,6 @@ class Unattended:
         plane: ControlPlane,
         directory: Path,
         lags: Sequence[float] = (0.0, 0.0),
-        *,
-        objects: list[Object] | None = None,
-        apply: Callable[[], object] | None = None,
     ) -> None:
         self.plane, self.directory = plane, directory
         self.keepers: list[Running] = []
@@ -96,12 +134,11 @@ class Unattended:
         self._lags = lags
         self._started = 0
         self._files = ExitStack()
-        self._applied = objects or for_tests(kustomize(MANIFESTS), free_service_port())
-        self._apply = apply or (lambda: self.plane.install(self._applied))
+        self._applied = _for_tests(kustomize(MANIFESTS), _free_service_port())
 
     def __enter__(self) -> Self:
         try:
-            self._apply()
+            self.plane.install(self._applied)
             self._accounts = {
                 name: self.plane.kubeconfig(
                     self.directory / f"{name}.kubeconfig", self.plane.service_account(NAME, name)
@@ -165,18 +202,12 @@ class Unattended:
         return [sys.executable, *words]
 
 
-def bundle_of(configuration: Object) -> str:
-    """The caBundle of every entry, in base64; empty where there is none, or not the same."""
-    bundles = {entry["clientConfig"].get("caBundle", "") for entry in configuration["webhooks"]}
-    return bundles.pop() if len(bundles) == 1 else ""
-
-
-def free_service_port() -> int:
+def _free_service_port() -> int:
     """A port that no process has on any address: a Service has an address that is not known before."""
     return free_port("127.200.255.254")
 
 
-def for_tests(rendered: list[Object], port: int) -> list[Object]:
+def _for_tests(rendered: list[Object], port: int) -> list[Object]:
     """The objects, changed so that the Service and its clientConfig have this port, and a call has MAX_CALL_SECONDS."""
     (service_port,) = the("Service", rendered)["spec"]["ports"]
     service_port["port"] = port

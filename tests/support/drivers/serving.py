@@ -38,10 +38,10 @@ class Pair(NamedTuple):
     trust: ssl.SSLContext
 
 
-def issue(directory: Path, *, not_before: datetime | None = None, not_after: datetime | None = None) -> Pair:
-    """A certificate for loopback from an authority of its own, in files of `directory`."""
-    authority = trustme.CA()
-    issued = authority.issue_cert("localhost", "127.0.0.1", not_before=not_before, not_after=not_after)
+def issue(directory: Path, *names: str, authority: trustme.CA | None = None, **validity: datetime) -> Pair:
+    """A certificate in files of `directory`: by default for loopback, and of an authority of its own."""
+    authority = authority or trustme.CA()
+    issued = authority.issue_cert(*(names or ("localhost", "127.0.0.1")), **validity)
     pair = Pair(directory / "tls.crt", directory / "tls.key", ssl.create_default_context())
     pair.cert_file.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
     pair.key_file.write_bytes(issued.private_key_pem.bytes())

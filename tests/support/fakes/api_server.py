@@ -35,9 +35,9 @@ class ApiServer:
         failed: what went wrong in a handler; a test's end fails on it.
     """
 
-    def __init__(self, handler: Handler, *, port: int = 0) -> None:
+    def __init__(self, handler: Handler) -> None:
         self.handler = handler
-        self.port = port
+        self.port = 0
         self.asked: list[Asked] = []
         self.failed: list[BaseException] = []
         self.tls: ssl.SSLContext | None = None

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
-from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_answers import ApiError, summed
 from support.control_plane.kube_api import Api, Object
 from support.drivers.serving import Client, Serving
 from support.objects.builders import DECISION, LONGHORN_NAMESPACE, NAMESPACE, virt_launcher_pod
@@ -24,8 +24,6 @@ REJECTIONS: Final = "apiserver_admission_webhook_rejection_count"
 _VERBOSE: Final = b"GET /readyz?verbose HTTP/1.1\r\nHost: localhost\r\n\r\n"
 _CHECK: Final = re.compile(r"\[(?P<ok>[+-])\](?P<name>.+?) (?:ok|failed)(?:: (?P<detail>.*))?")
 _COUNTED: Final = "apiserver_admission_"  # of the thousands of samples, those that anybody asks for
-_SAMPLE: Final = re.compile(r"(?P<name>\w+)\{(?P<labels>.*)\} (?P<value>\S+)")
-_LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 _CACHES: Final = frozenset(resource.title for resource in resources(LONGHORN_NAMESPACE) if resource.watched)
 _POLL_SECONDS: Final = 0.05
 _PAUSE_SECONDS: Final = 0.02
@@ -182,29 +180,12 @@ class Counted:
     """The API server's counters at this time; `more` returns the increase since then."""
 
     def __init__(self, api: Api) -> None:
-        self._api, self._before = api, _samples(api)
+        self._api, self._before = api, api.samples(_COUNTED)
 
     def more(self) -> Callable[..., float]:
         """A function: metric, some of its labels -> how much more it is by now."""
-        before, after = self._before, _samples(self._api)
-
-        def difference(name: str, /, **labels: str) -> float:
-            return _sum(after, name, labels) - _sum(before, name, labels)
-
-        return difference
-
-
-_Samples = list[tuple[str, dict[str, str], float]]
-
-
-def _samples(api: Api) -> _Samples:
-    lines = [line for line in api.text("/metrics").splitlines() if line.startswith(_COUNTED)]
-    found = filter(None, map(_SAMPLE.fullmatch, lines))
-    return [(sample["name"], dict(_LABEL.findall(sample["labels"])), float(sample["value"])) for sample in found]
-
-
-def _sum(samples: _Samples, name: str, labels: Mapping[str, str]) -> float:
-    return sum(value for found, labelled, value in samples if found == name and labels.items() <= labelled.items())
+        before, after = self._before, self._api.samples(_COUNTED)
+        return lambda name, /, **labels: summed(after, name, **labels) - summed(before, name, **labels)
 
 
 def admission_lines(serving: Serving) -> list[dict[str, Any]]:

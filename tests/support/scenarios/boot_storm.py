@@ -18,15 +18,12 @@ from support.control_plane.cluster_state import ClusterState
 from support.control_plane.installed import MAX_CALL_SECONDS, Installed
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.replicas import REPLICAS, Asked, Replicas
-from support.drivers.serving import Client
 from support.objects import builders
 from support.scenarios.admitting import until as wait_until
+from support.scenarios.admitting import until_watched
 from support.scenarios.storm import PRIORITIES, Storm, _priority_class
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.kube.informer.connection import Cause
-
-_VERBOSE: Final = b"GET /readyz?verbose HTTP/1.1\r\nHost: localhost\r\n\r\n"
 _LOOK_SECONDS: Final = 0.25
 
 
@@ -39,7 +36,6 @@ class Outcome(NamedTuple):
     stranded: Sequence[str]  # Pending, and pinned by us
     waiting: Sequence[str]  # Pending for another reason
     evicted: Sequence[str]
-    nominated: int
     unjudged: int  # the scheduler has not looked at them yet
     seconds: float
 
@@ -102,7 +98,8 @@ class Booting:
         """So many replicas with these flags, their caches up."""
         with Replicas(self.installed, *flags, count=count, asked=asked) as replicas:
             self.installed.enable(timeoutSeconds=MAX_CALL_SECONDS)
-            wait_until(lambda: all(map(_is_watching, replicas.health_ports)), "caches of both replicas")
+            for serving in replicas.serving:
+                until_watched(serving)
             replicas.until_all_ready()
             self.installed.until_called()
             yield replicas
@@ -175,7 +172,6 @@ class Booting:
             stranded=[pod["metadata"]["name"] for pod in left if _word(pod) == "required"],
             waiting=[pod["metadata"]["name"] for pod in left if _word(pod) != "required"],
             evicted=evicted,
-            nominated=sum(bool(pod["status"].get("nominatedNodeName")) for pod in pods.values()),
             unjudged=sum(not _is_judged(pod) for pod in left),
             seconds=seconds,
         )
@@ -193,12 +189,3 @@ def _word(pod: Object) -> str:
     """The first word of our decision."""
     words: str = (pod["metadata"].get("annotations") or {}).get(builders.DECISION, "none")
     return words.partition(" ")[0].rstrip(":")
-
-
-def _is_watching(port: int) -> bool:
-    """Whether every cache of a replica, whichever it has, follows the API server. A kind may be not installed."""
-    with Client(port) as client:
-        lines = client.ask(_VERBOSE).body.decode().splitlines()
-    caches = [line for line in lines if "objects" in line or "synced" in line]
-    is_followed = all("last event" in line or Cause.NOT_INSTALLED.value in line for line in caches)
-    return is_followed and "[-]" not in str(lines)
