@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.control_plane import audit
-from support.control_plane.certs_install import CertsInstall
+from support.control_plane.certs_process import CertsInstall
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import NEWEST, OLDEST, ControlPlane
 from support.control_plane.installed import Installed

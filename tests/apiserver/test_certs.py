@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from controlplane import build
-from support.control_plane.certs_install import CertsInstall
-from support.control_plane.certs_process import AUTHORITY_SECRET, CONFIGURATION, SECRET
+from support.control_plane.certs_process import AUTHORITY_SECRET, CONFIGURATION, SECRET, CertsInstall
 from support.control_plane.installed import NAME, Installed
 from support.control_plane.rendering import ROOT
 from support.drivers.serving import Pair

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
-from support.control_plane.certs_install import CertsInstall
-from support.control_plane.certs_process import AUTHORITY_SECRET, CONFIGURATION, SECRET
+from support.control_plane.certs_process import AUTHORITY_SECRET, CONFIGURATION, SECRET, CertsInstall
 from support.control_plane.installed import NAME
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object

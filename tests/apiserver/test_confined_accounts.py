@@ -15,8 +15,7 @@ from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.kubevirt_kinds import with_any_fields
-from support.control_plane.kustomizing import kustomize
-from support.control_plane.rendering import EVENTS, NAME, REUNITE, with_options
+from support.control_plane.rendering import EVENTS, NAME, REUNITE, kustomize, with_options
 from support.scenarios.admitting import refused, until
 
 from webhook.core.reunite.migration import migration_object

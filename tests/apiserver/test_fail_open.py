@@ -13,7 +13,7 @@ import trustme
 from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Object
-from support.fakes.failing_webhooks import Answer, HttpAnswer, patched, reviewed, silent_listener, webhook_server
+from support.fakes.webhooks import Answer, HttpAnswer, patched, reviewed, silent_listener, webhook_server
 from support.objects.builders import OPT_IN
 from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admission, Counted, admitted, until
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 from controlplane import build
-from support.drivers.command_line_programs import EXAMPLES
+from support.drivers.command_lines import EXAMPLES
 from support.drivers.serving import ROOT
 from support.drivers.status_runs import objects
 from support.fakes.static_api import StaticApi

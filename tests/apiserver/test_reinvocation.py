@@ -14,9 +14,9 @@ import pytest
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Object
-from support.control_plane.later_webhook import Later, later_webhook
 from support.control_plane.vm_starts import Starting
 from support.drivers.serving import Serving
+from support.fakes.webhooks import Later, later_webhook
 from support.models.pod_changes import plain
 from support.objects import builders, builders_pods
 from support.objects.patches import add

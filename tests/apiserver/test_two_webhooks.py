@@ -16,8 +16,8 @@ import pytest
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Api, Object
-from support.control_plane.later_webhook import EARLIER, LATER, Later, later_webhook
 from support.control_plane.vm_starts import Starting
+from support.fakes.webhooks import EARLIER, LATER, Later, later_webhook
 from support.objects import builders
 from support.objects.patches import add
 from support.scenarios.admitting import Admission, until, until_watched

@@ -13,8 +13,7 @@ from typing import Final
 from controlplane.build import constant_webhook
 from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_api import Object
-from support.control_plane.ports import free_port
-from support.control_plane.programs import Program
+from support.control_plane.programs import Program, free_port
 from support.drivers.serving import issue
 
 CONSTANT: Final = "constant-webhook"  # also the value of the label kubevirt.io of the pods that it is asked about

@@ -13,8 +13,7 @@ from support.models import oracle
 from support.objects import corpus
 from support.objects.builders import DECISION, NO_EVICTION, WRITTEN
 from support.objects.corpus import UNCHANGED, Case
-from support.objects.embedded import embedded, policy
-from support.strategies import shortlists
+from support.objects.embedded import embedded, policy, shortlist_problems, shortlisted
 
 from webhook.core.admit import AGAIN, Answer, Entry, admit
 from webhook.core.reasons import Reason
@@ -149,7 +148,7 @@ def check_envelope(case: Case, answer: Answer, response: dict[str, Any]) -> None
 
 def check_pod(case: Case, after: dict[str, Any]) -> None:
     """spec.affinity is exactly that of the row. Only the affinity and the webhook's annotations change."""
-    assert shortlists.problems(case, after["spec"].get("affinity", ABSENT), expected_affinity(case)) == []
+    assert shortlist_problems(case, after["spec"].get("affinity", ABSENT), expected_affinity(case)) == []
     assert without_webhook_parts(after) == without_webhook_parts(case.pod)
 
 
@@ -185,7 +184,7 @@ def check_places(case: Case, after: dict[str, Any]) -> None:
     """`binds`, `pending` or the short list of the row are the result of an independent model of kube-scheduler."""
     expect = case.expect
     names = {node["metadata"]["name"] for node in case.nodes}
-    binds = frozenset(shortlists.named(after["spec"]["affinity"])) if expect.shortlist else expect.binds or frozenset()
+    binds = frozenset(shortlisted(after["spec"]["affinity"])) if expect.shortlist else expect.binds or frozenset()
     assert binds <= names
     if expect.decision == "required":
         assert binds, "a hard pin never strands a VM"

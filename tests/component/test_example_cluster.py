@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from support.drivers.command_line_programs import EXAMPLES
+from support.drivers.command_lines import EXAMPLES
 from support.drivers.serving import ROOT
 
 from webhook import cli

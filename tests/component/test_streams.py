@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from support.drivers.command_line_programs import EXAMPLES, WEBHOOK, ended
+from support.drivers.command_lines import EXAMPLES, WEBHOOK, ended
 from support.drivers.serving import write_cluster
 from support.drivers.status_runs import Ran
 from support.objects.fleets import disk, running_pod, served

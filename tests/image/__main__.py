@@ -12,7 +12,7 @@ from typing import Final
 
 from controlplane.build import CACHE
 from support.image import containers
-from support.image.asked import ASKED
+from support.image.containers import ASKED
 from support.node import project_image
 
 HERE: Final = Path(__file__).resolve().parent

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.image.asked import ASKED
-from support.image.containers import Containers, containers
+from support.image.containers import ASKED, Containers, containers
 from support.node import project_image
 
 

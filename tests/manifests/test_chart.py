@@ -11,7 +11,6 @@ import pytest
 import yaml
 from controlplane.build import HELM_MAJORS
 from support.control_plane.chart import CHART, ISSUER, OF_HELM, all_on, render, switch, without_helm
-from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import (
     AUDIT,
     CLIENT_VERIFICATION,
@@ -24,6 +23,7 @@ from support.control_plane.rendering import (
     OPTIONS,
     identity,
     installed,
+    kustomize,
     with_options,
 )
 from support.drivers.releasing import manifests

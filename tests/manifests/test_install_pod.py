@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import (
     CERTS,
     HOST_NETWORK,
@@ -14,6 +13,7 @@ from support.control_plane.rendering import (
     at,
     identity,
     installed,
+    kustomize,
     selects,
     the,
     with_options,

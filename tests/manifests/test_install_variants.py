@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import (
     AUTHORITY,
     CERT_MANAGER,
@@ -19,6 +18,7 @@ from support.control_plane.rendering import (
     at,
     identity,
     installed,
+    kustomize,
     the,
     with_options,
 )

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import (
     OPT_IN_ALL,
     at,
     identity,
     installed,
+    kustomize,
     the,
     with_options,
 )

@@ -19,8 +19,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from packaging.version import Version
 from support.control_plane.chart import ISSUER, render, without_helm
-from support.control_plane.kustomizing import kustomize
-from support.control_plane.rendering import CERT_MANAGER, DEFAULT, NAME, ROOT, identity, installed
+from support.control_plane.rendering import CERT_MANAGER, DEFAULT, NAME, ROOT, identity, installed, kustomize
 from support.drivers.releasing import SECONDS, release, run
 
 from webhook import __version__

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.control_plane.kustomizing import kustomize
-from support.control_plane.rendering import OPTIONS, ROOT, identity, installed, with_options
+from support.control_plane.rendering import OPTIONS, ROOT, identity, installed, kustomize, with_options
 
 PAGE: Final = ROOT / "docs/install/kustomize.md"
 ADDS_OBJECTS: Final = ("events", "monitoring", "reunite")

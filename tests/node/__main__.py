@@ -13,7 +13,7 @@ from typing import Final
 
 from controlplane.build import CACHE
 from support.node import namespaces, project_image
-from support.node.nodes import DIRECTORY, IMAGE, NODES
+from support.node.network import DIRECTORY, IMAGE, NODES
 
 HERE: Final = Path(__file__).resolve().parent
 FILES: Final = Path(tempfile.gettempdir()) / "kubevirt-coschedule-nodes"

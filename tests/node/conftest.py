@@ -11,7 +11,7 @@ from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kubectl import Kubectl
 from support.node import namespaces
 from support.node.cluster import NodeCluster
-from support.node.nodes import DIRECTORY, IMAGE
+from support.node.network import DIRECTORY, IMAGE
 
 _running: list[ControlPlane] = []
 

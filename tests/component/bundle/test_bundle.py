@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.drivers.command_line_programs import WEBHOOK
+from support.drivers.command_lines import WEBHOOK
 from support.drivers.status_runs import Object, Ran, objects
 from support.fakes.static_api import StaticApi
 

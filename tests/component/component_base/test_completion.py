@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 
 import pytest
-from support.drivers.command_line_programs import CERTS, WEBHOOK, Program
+from support.drivers.command_lines import CERTS, WEBHOOK, Program
 from support.drivers.serving import ROOT
 
 from webhook import cli

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.drivers.command_line_programs import CERTS, EXAMPLES, WEBHOOK, Program, ended
+from support.drivers.command_lines import CERTS, EXAMPLES, WEBHOOK, Program, ended
 from support.drivers.serving import ROOT
 from support.fakes.live import write_kubeconfig
 from support.waits import MAX_WAIT_SECONDS

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.drivers.command_line_programs import EXAMPLES
+from support.drivers.command_lines import EXAMPLES
 from support.drivers.serving import write_cluster
 from support.drivers.status_runs import Ran
 from support.objects.fleets import disk, running_pod, served

@@ -44,8 +44,7 @@ from support.control_plane.control_plane_flags import (
 )
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.kubevirt_kinds import VMS, crd
-from support.control_plane.ports import free_port
-from support.control_plane.programs import Program
+from support.control_plane.programs import Program, free_port
 from support.waits import MAX_WAIT_SECONDS
 
 __all__ = ["ALONE", "NEWEST", "OLDEST", "ControlPlane", "NotBuilt", "User"]

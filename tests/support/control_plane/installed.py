@@ -20,9 +20,8 @@ from typing import Any, Final
 
 import trustme
 from support.control_plane.control_plane import ControlPlane
-from support.control_plane.kustomizing import kustomize
-from support.control_plane.ports import free_port
-from support.control_plane.rendering import the, with_options
+from support.control_plane.programs import free_port
+from support.control_plane.rendering import kustomize, the, with_options
 from support.drivers.serving import ROOT, Serving, issue, port_of, spawned, until_logged
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS

@@ -1,8 +1,10 @@
-"""Programs as processes of ours: started, waited for until they answer, and stopped whole."""
+"""Programs as processes of ours, started, waited for until they answer, and stopped whole; and ports for them."""
 
 from __future__ import annotations
 
+import os
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import urllib.request
 from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
+from random import SystemRandom
 from typing import Final
 
 from support.waits import MAX_WAIT_SECONDS
@@ -82,3 +85,23 @@ def _answers(url: str, trust: ssl.SSLContext | None) -> bool:
             return bool(answer.status == HTTPStatus.OK)
     except OSError:
         return False
+
+
+_PORTS: Final = range(10_000, 32_768)  # Linux gives 32768 to 60999: net.ipv4.ip_local_port_range
+_WORKERS: Final = 4  # --maxprocesses of the Makefile: a port that one worker has drawn is never another one's
+_WORKER: Final = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _WORKERS
+_given: set[int] = set()
+
+
+def free_port(host: str) -> int:
+    """A port of this address that nobody listens on, and that this function has not returned before."""
+    while True:
+        port = SystemRandom().choice(_PORTS[_WORKER::_WORKERS])
+        if port in _given:
+            continue
+        try:
+            socket.create_server((host, port)).close()
+        except OSError:
+            continue
+        _given.add(port)
+        return port

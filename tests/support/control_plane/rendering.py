@@ -1,15 +1,17 @@
-"""The objects of the installs in manifests/, and lookups in them."""
+"""The objects of the installs in manifests/, as they are there or as kustomize renders them, and lookups in them."""
 
 from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from controlplane import build
 
 Object = dict[str, Any]
 
@@ -93,3 +95,17 @@ def selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     return selector.get("matchLabels", {}).items() <= labels.items() and all(
         has[term["operator"]](term["key"], term.get("values", ())) for term in selector.get("matchExpressions", ())
     )
+
+
+def kustomize(directory: Path) -> list[dict[str, Any]]:
+    """Every object that a directory with a kustomization stands for, in the order in which they are applied.
+
+    Raises:
+        NotBuilt: there is no kubectl; the message says what to do.
+        AssertionError: it does not render; with kustomize's message.
+    """
+    asked = subprocess.run(  # noqa: S603 - a program that we have built
+        [build.kubectl(), "kustomize", directory], capture_output=True, text=True, check=False
+    )
+    assert asked.returncode == 0, asked.stderr
+    return [rendered for rendered in yaml.load_all(asked.stdout, yaml.CSafeLoader) if rendered]

@@ -26,10 +26,9 @@ from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import MAX_CALL_SECONDS
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.kubectl import end_namespace
-from support.control_plane.kustomizing import kustomize
 from support.control_plane.mounted import Mounted
-from support.control_plane.ports import free_port
-from support.control_plane.rendering import CERTS, MANIFESTS, NAME, the
+from support.control_plane.programs import free_port
+from support.control_plane.rendering import CERTS, MANIFESTS, NAME, kustomize, the
 from support.drivers.serving import Serving, port_of, spawned, until_logged
 from support.drivers.serving import cluster as cluster_with_a_claim
 from support.fakes.proxy import Address, Proxy

@@ -1,4 +1,4 @@
-"""The certificate controller's objects in memory, as an API server keeps them."""
+"""The certificate controller's objects in memory, as an API server keeps them, and its plan at the times of a test."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from support.fakes import certs_cluster
+
 from certs import pki, plan, state
 from certs.pki import Authority, Pair
-from certs.plan import NewAuthority, Publish, RotationHistory, RotationPolicy, Write
+from certs.plan import NewAuthority, Publish, RotationHistory, RotationPolicy, RotationStep, WaitUntil, Write
 from certs.state import KEYS, ClusterState
 
 NOW: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -165,3 +167,38 @@ def take_next(cluster: MemoryCluster, now: datetime) -> None:
     step = plan.next_step(seen, RotationHistory(), POLICY, now)
     assert not isinstance(step, plan.WaitUntil), step
     cluster.apply(step, seen, now)
+
+
+OURS: Final = certs_cluster.made()
+FRESH: Final = certs_cluster.pair(of=OURS)
+OLD: Final = certs_cluster.pair(at=NOW - 21 * DAY)  # of another authority, and due since a day
+STRANGER: Final = certs_cluster.pair()
+EXPIRED: Final = certs_cluster.pair(at=NOW - 40 * DAY)
+WRONG_KEY: Final = Pair(FRESH.certificate, STRANGER.key, FRESH.authority)
+
+
+class Watched:
+    """A cluster, and a controller that has watched it from its start."""
+
+    def __init__(self, served: Pair | None, *bundles: bytes, of: Authority | None = OURS) -> None:
+        held = secret(of.pair) if of else None
+        self.cluster = MemoryCluster(secret(served) if served else None, configuration(*bundles), held)
+        self.history = RotationHistory()
+
+    def step(self, now: datetime = NOW) -> RotationStep:
+        """What it would do now."""
+        return plan.next_step(self.cluster.state(), self.history, POLICY, now)
+
+    def until_waiting(self, now: datetime = NOW) -> tuple[list[type], WaitUntil]:
+        """What it does now until it waits, and that wait."""
+        taken: list[type] = []
+        while not isinstance(wanted := self.step(now), WaitUntil):
+            assert len(taken) < 9, taken
+            taken.append(type(wanted))
+            self.cluster.apply(wanted, self.cluster.state(), now)
+        return taken, wanted
+
+
+def published(*pairs: Pair) -> bytes:
+    """A bundle of the authorities of these pairs."""
+    return b"".join(pair.authority for pair in pairs)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.fakes.live import PATHS, RESOURCES, listed, path_of
 from support.fakes.views import LONGHORN_NAMESPACE, cluster
 from support.models.outcomes import ask
-from support.strategies.quirks import Object
+from support.strategies.affinity_shapes import Object
 from support.strategies.strategies import Scenario
 from support.waits import MAX_WAIT_SECONDS
 

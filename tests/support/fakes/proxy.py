@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, Final, NamedTuple, Self
 
-from support.control_plane.ports import free_port
+from support.control_plane.programs import free_port
 from support.waits import MAX_WAIT_SECONDS
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

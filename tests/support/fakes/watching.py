@@ -1,17 +1,19 @@
 """A ListWatch without a network: a test gives a server's answers, whole or byte by byte, and moves the clock.
 
-The collection is that of ShareManagers, each with the node that it is on: small objects, and all of one is seen.
+The collection is that of ShareManagers, each with the node that it is on: small objects, and all of one is seen. A Row
+is a server's answers with the expected result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from support.models.model_api import Answer, bookmark, event, page
+from support.models.model_api import Answer, bookmark, event, page, refusal, status
 
 from webhook.core.view import Kind
-from webhook.kube.informer.connection import SETTLE_SECONDS, Request, Wait
+from webhook.kube.informer.connection import SETTLE_SECONDS, Cause, Request, Wait
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.store import Resource
 from webhook.kube.kinds import resources
@@ -144,3 +146,55 @@ def words(request: Request) -> str:
     if "watch" in query:
         return f"watch {query['resourceVersion']}"
     return " ".join(filter(None, ("page", query.get("continue"))))
+
+
+A, B = manager("a", 3, "n1"), manager("b", 7, "n2")
+A_MOVED = manager("a", 11, "n3")
+BOTH: Shown = {"a": "n1", "b": "n2"}
+
+WATCHING = (lists(A, B),)
+NO_STREAMS = (refuses(refusal(400, "BadRequest")),)
+AGAIN = (*WATCHING, refuses(refusal(410, "Expired")))
+AGAIN_BY_PAGES = (*NO_STREAMS, pages(A, B), refuses(refusal(410, "Expired")))
+HTML = b"<html>\n<body>Please log in</body>\n</html>\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A server's answers after `before`, and the result: the next request, the objects, the cause and the problem.
+
+    A row that does not name them keeps both objects, and the next request goes on with the watch where it was.
+    """
+
+    name: str
+    before: tuple[Says, ...] = WATCHING
+    says: tuple[Says, ...]
+    then: str = "watch 10"
+    shows: Shown = field(default_factory=BOTH.copy)
+    cause: Cause | None = None
+    problem: str = ""
+    between: tuple[Shown, ...] = ()
+
+
+def error_event(*words: object, **more: object) -> bytes:
+    """An ERROR event with a Status."""
+    return event("ERROR", status(*words, **more))  # type: ignore[arg-type]
+
+
+def prove(row: Row, cut: Cut) -> None:
+    """Play the row with its bytes cut by `cut`, and check the result."""
+    driver = Driver(cut)
+    driver.play(*row.before)
+    machine, before, counted = driver.machine, driver.shown, driver.machine.causes.copy()
+    driver.seen = [before]
+    driver.play(*row.says)
+    told = machine.problem
+    driver.ask()
+    assert driver.asked[-1] == row.then
+    assert driver.shown == row.shows
+    between = () if cut is CUTS["whole"] else row.between
+    assert all(seen in (before, *between, row.shows) for seen in driver.seen), driver.seen
+    assert machine.causes - counted == ({row.cause: 1} if row.cause else {})
+    assert told.startswith(row.problem) if row.problem else not told
+    assert told.isprintable()
+    assert len(told) < 400

@@ -128,3 +128,7 @@ def containers(directory: Path, shared: Path) -> Iterator[Containers]:
             made.remove()
     finally:
         done(run(["buildah", "rm", name]))
+
+
+ASKED: Final = "IMAGE_TEST"  # no setting of the program: those are removed for all tests
+"""The environment variable that `make image-test` sets."""

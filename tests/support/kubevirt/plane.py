@@ -21,8 +21,7 @@ from controlplane import build
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.control_plane_flags import HOST, SERVICE_ACCOUNT, WITHOUT_CONTROLLER
 from support.control_plane.kube_api import Object
-from support.control_plane.ports import free_port
-from support.control_plane.programs import Program
+from support.control_plane.programs import Program, free_port
 from support.kubevirt import cdi
 from support.scenarios.admitting import until
 from support.tested_versions import required

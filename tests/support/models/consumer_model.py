@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from support.fakes.views import LONGHORN_NAMESPACE
 from support.models.cluster_model import ClusterModel
 from support.models.outcomes import PREFERRED, node_affinity, terms_of
-from support.strategies.quirks import Object
+from support.strategies.affinity_shapes import Object
 from support.strategies.steering_scenarios import VOLUME
 from support.strategies.strategies import Scenario
 

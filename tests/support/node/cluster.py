@@ -19,10 +19,9 @@ from support.control_plane.control_plane_flags import HOST as LOOPBACK
 from support.control_plane.control_plane_flags import api_server_flags
 from support.control_plane.kube_api import Object
 from support.control_plane.programs import Program
-from support.node import configs, images, network
+from support.node import configs, network
 from support.node.namespaces import told
-from support.node.network import Machine
-from support.node.nodes import MACHINES
+from support.node.network import MACHINES, Machine
 from support.scenarios.admitting import until
 
 _CONTROL_PLANE: Final = "control-plane"  # what its kube-proxy calls the machine
@@ -91,7 +90,7 @@ class NodeCluster(ControlPlane):
     def __init__(self, directory: Path, archives: Sequence[Path]) -> None:
         self._users = [(_PROXY, ""), *((_user_of(machine).name, "system:nodes") for machine in MACHINES)]
         super().__init__(directory)
-        pause = images.pause(build.node("pause"), configs.PAUSE, directory / "pause.tar")
+        pause = configs.pause(build.node("pause"), configs.PAUSE, directory / "pause.tar")
         self.archives = [pause, *archives]
         self.api_server = Program(
             build.programs()["kube-apiserver"], self._api_flags(), directory / "kube-apiserver.log"

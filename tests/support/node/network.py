@@ -68,3 +68,11 @@ def connect(machines: list[Machine]) -> None:
         for other in machines:
             if other is not machine:
                 told(*inside, "route", "add", other.pods, "via", other.address)
+
+
+DIRECTORY: Final = "NODE_TEST_DIRECTORY"  # as IMAGE_TEST
+"""The environment variable that has the directory of the cluster; it is set in prepared namespaces alone."""
+IMAGE: Final = "image.tar"
+"""The archive of the project's image, in that directory."""
+MACHINES: Final = (Machine(1), Machine(2))
+NODES: Final = tuple(machine.name for machine in MACHINES)

@@ -26,8 +26,7 @@ from support.control_plane.kube_api import Object
 from support.objects import corpus, owners
 from support.objects.builders import DECISION, LONGHORN_API_VERSION
 from support.objects.corpus import SHARE_MANAGER, UNCHANGED, Case
-from support.objects.embedded import embedded, policy
-from support.strategies import shortlists
+from support.objects.embedded import embedded, policy, shortlist_problems, shortlisted, wishes
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.admit import Answer, Entry, admit
@@ -136,7 +135,7 @@ class Replay:
         }
         wrong = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
         return [
-            *shortlists.problems(case, created["spec"].get("affinity"), affinity),
+            *shortlist_problems(case, created["spec"].get("affinity"), affinity),
             *(f"{key}: got {got}, expected {expected}" for key, (got, expected) in wrong.items()),
             *_misplaced(case, scheduled),
         ]
@@ -203,12 +202,12 @@ def _takers(case: Case, pod: Object) -> set[str]:
         return set(expect.binds or ())
     if len(case.nodes) > _SCORED_WHOLE_NODES and not expect.shortlist:
         return set(expect.binds or ())
-    wishes = shortlists.wishes(pod["spec"].get("affinity", {}), by_pod=case.entry == SHARE_MANAGER)
-    if not wishes:
+    drawn = wishes(pod["spec"].get("affinity", {}), by_pod=case.entry == SHARE_MANAGER)
+    if not drawn:
         return set()  # it is not drawn to any yet: the program has not seen the row's cluster
-    listed = shortlists.named(pod["spec"]["affinity"]) if expect.shortlist else expect.nodes
-    most = max(weight for _, weight in wishes)
-    return {node for node, weight in wishes if weight == most} & set(listed)
+    listed = shortlisted(pod["spec"]["affinity"]) if expect.shortlist else expect.nodes
+    most = max(weight for _, weight in drawn)
+    return {node for node, weight in drawn if weight == most} & set(listed)
 
 
 def _is_judged(pod: Object | None) -> bool:

@@ -10,8 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from support.fakes.views import LONGHORN_NAMESPACE
 from support.objects import builders
-from support.strategies.affinity_shapes import AFFINITIES, NODES, odds, some
-from support.strategies.quirks import GONE, OBJECT_QUIRKS, Object, bend
+from support.strategies.affinity_shapes import AFFINITIES, GONE, NODES, OBJECT_QUIRKS, Object, bend, odds, some
 from support.strategies.strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, node
 
 from webhook.core.admit import Entry

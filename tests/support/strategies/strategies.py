@@ -13,8 +13,22 @@ from typing import Any
 from hypothesis import strategies as st
 from support.fakes.views import LONGHORN_NAMESPACE
 from support.objects import owners
-from support.strategies.affinity_shapes import AFFINITIES, NODES, SELECTORS, odds, some, whole
-from support.strategies.quirks import OBJECT_QUIRKS, POD_QUIRKS, V2, WITHOUT_V2, Object, bend, disk, evenly
+from support.strategies.affinity_shapes import (
+    AFFINITIES,
+    NODES,
+    OBJECT_QUIRKS,
+    POD_QUIRKS,
+    SELECTORS,
+    V2,
+    WITHOUT_V2,
+    Object,
+    bend,
+    disk,
+    evenly,
+    odds,
+    some,
+    whole,
+)
 
 from webhook.core.admit import Entry
 from webhook.core.opt_in import Mode, Policy

@@ -6,8 +6,22 @@ from datetime import datetime
 
 import pytest
 from support.fakes import certs_cluster
-from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, secret
-from support.fakes.certs_watched import EXPIRED, FRESH, OLD, OURS, STRANGER, WRONG_KEY, Watched, published
+from support.fakes.certs_cluster import (
+    DAY,
+    EXPIRED,
+    FRESH,
+    NAMES,
+    NOW,
+    OLD,
+    OURS,
+    POLICY,
+    SECOND,
+    STRANGER,
+    WRONG_KEY,
+    Watched,
+    published,
+    secret,
+)
 
 from certs import pki
 from certs.pki import Pair

@@ -6,8 +6,23 @@ from datetime import datetime, timedelta
 
 import pytest
 from support.fakes import certs_cluster
-from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, configuration, secret
-from support.fakes.certs_watched import EXPIRED, FRESH, OLD, OURS, STRANGER, WRONG_KEY, Watched, published
+from support.fakes.certs_cluster import (
+    DAY,
+    EXPIRED,
+    FRESH,
+    NAMES,
+    NOW,
+    OLD,
+    OURS,
+    POLICY,
+    SECOND,
+    STRANGER,
+    WRONG_KEY,
+    Watched,
+    configuration,
+    published,
+    secret,
+)
 
 from certs import pki
 from certs.pki import Authority, Pair

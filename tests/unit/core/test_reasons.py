@@ -3,8 +3,8 @@ from __future__ import annotations
 import string
 
 import pytest
-
 from webhook.core.causes import short_cause
+
 from webhook.core.reasons import CHAIN_ORDER, SENTENCE_MAX_CHARS, Reason, shortened
 
 NAMES = {

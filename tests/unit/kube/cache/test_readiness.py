@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from support.fakes.watch_rows import WATCHING
-from support.fakes.watching import Driver, manager
+from support.fakes.watching import WATCHING, Driver, manager
 from support.models.model_api import event
 
 from webhook.kube.cache.caches import cache_state

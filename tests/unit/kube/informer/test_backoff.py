@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.fakes.watch_rows import NO_STREAMS, WATCHING, A
-from support.fakes.watching import Driver, Says, refuses
+from support.fakes.watching import NO_STREAMS, WATCHING, A, Driver, Says, refuses
 from support.models.model_api import event, refusal, status, too_large
 
 DOWN = Says(error="can't connect", reached=False, seconds=0)

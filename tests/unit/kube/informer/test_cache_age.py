@@ -5,8 +5,20 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from support.fakes.watch_rows import A_MOVED, HTML, NO_STREAMS, A, B, error_event
-from support.fakes.watching import Driver, Says, lists, manager, pages, refuses
+from support.fakes.watching import (
+    A_MOVED,
+    HTML,
+    NO_STREAMS,
+    A,
+    B,
+    Driver,
+    Says,
+    error_event,
+    lists,
+    manager,
+    pages,
+    refuses,
+)
 from support.models.model_api import bookmark, event, refusal
 
 from webhook.kube.informer.connection import SETTLE_SECONDS, SILENCE_SECONDS, STALE_AFTER_SECONDS, WATCH_SECONDS

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.fakes.watch_rows import BOTH, NO_STREAMS, WATCHING, A, B
-from support.fakes.watching import RESOURCES, Driver, Says, pages, refuses
+from support.fakes.watching import BOTH, NO_STREAMS, RESOURCES, WATCHING, A, B, Driver, Says, pages, refuses
 from support.models.model_api import bookmark, refusal
 
 from webhook.core.view import Kind

@@ -7,8 +7,24 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from support.fakes.watch_rows import A_MOVED, BOTH, HTML, NO_STREAMS, WATCHING, A, Row, prove
-from support.fakes.watching import CUTS, RESOURCE, Cut, Driver, Says, manager, pages, refuses
+from support.fakes.watching import (
+    A_MOVED,
+    BOTH,
+    CUTS,
+    HTML,
+    NO_STREAMS,
+    RESOURCE,
+    WATCHING,
+    A,
+    Cut,
+    Driver,
+    Row,
+    Says,
+    manager,
+    pages,
+    prove,
+    refuses,
+)
 from support.models.model_api import Answer, event, refusal
 
 from webhook.kube.informer.connection import Cause

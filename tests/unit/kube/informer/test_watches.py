@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import pytest
-from support.fakes.watch_rows import (
+from support.fakes.watching import (
     A_MOVED,
     AGAIN,
     AGAIN_BY_PAGES,
     BOTH,
+    CUTS,
     HTML,
     NO_STREAMS,
     A,
     B,
+    Cut,
     Row,
+    Says,
     error_event,
+    lists,
+    manager,
+    pages,
     prove,
+    refuses,
 )
-from support.fakes.watching import CUTS, Cut, Says, lists, manager, pages, refuses
 from support.models.model_api import bookmark, event, refusal, too_large
 
 from webhook.kube.informer.connection import Cause

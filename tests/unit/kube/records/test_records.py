@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.watching import RESOURCES
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
-from support.strategies.quirks import GONE, bend
+from support.strategies.affinity_shapes import GONE, bend
 from support.strategies.strategies import chain, node
 
 from webhook.core.api.longhorn import LonghornNode, ShareManager

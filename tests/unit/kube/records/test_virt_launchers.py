@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.watching import RESOURCES
-from support.strategies.quirks import GONE, bend
+from support.strategies.affinity_shapes import GONE, bend
 from support.strategies.steering_scenarios import VIRT_LAUNCHER_QUIRKS, virt_launchers
 
 from webhook.core.api import kubevirt
