@@ -24,7 +24,6 @@ from webhook.core.api.admission_review import BadReview
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.observe.events import Messages
-from webhook.core.observe.remedy import why_no_vm_starts
 from webhook.core.observe.vm_status import count_states
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
@@ -178,13 +177,8 @@ def described_cluster(files: Path, longhorn_namespace: str, policy: Policy) -> S
     """
     cluster = Cluster.load(files, longhorn_namespace=longhorn_namespace)
     rows = asking(vm_rows(cluster, policy))
-    nodes = None  # files without nodes say nothing about nodes
-    if cluster.node_names():
-        names = sorted({name for row in rows for name in row.nodes})
-        problems = ((name, why_no_vm_starts(name, cluster)) for name in names)
-        nodes = {name: why.sentence for name, why in problems if why}
     at = cluster.objects.at
-    statuses = VMStatuses(at=at, rows=tuple(rows), counts=count_states(rows), as_of=at, nodes=nodes)
+    statuses = VMStatuses(at=at, rows=tuple(rows), counts=count_states(rows), as_of=at)
     return ServedCluster(
         cluster,
         cluster.origin,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -19,7 +19,6 @@ from msgspec import Struct
 from webhook.core import refs
 from webhook.core.api.meta import NamespacedName, utc_text
 from webhook.core.observe.past_decision import Decided, past_decision
-from webhook.core.observe.remedy import why_no_vm_starts
 from webhook.core.observe.vm_state import vm_status_of
 from webhook.core.observe.vm_status import State, VMStatus, count_states
 from webhook.core.opt_in import OptIn, Policy, opt_in_of, why_other_pod
@@ -123,8 +122,6 @@ class VMStatuses(Struct, frozen=True, kw_only=True):
         late: a sentence for each cache that is not up to date: the rows may be older than `at`.
         known: whether the pods of the VMs were listed once. If not, `rows` is empty and says nothing.
         as_of: the time up to which the rows are certain: `at`, or earlier if a cache is late.
-        nodes: node name -> why no VM can start there, for nodes of `rows` only. A node without such a reason is
-            absent. None if the nodes are not up to date.
     """
 
     at: str
@@ -133,7 +130,6 @@ class VMStatuses(Struct, frozen=True, kw_only=True):
     late: tuple[str, ...] = ()
     known: bool = True
     as_of: str = ""
-    nodes: Mapping[str, str] | None = None
 
 
 class VMStatusTracker:
@@ -173,7 +169,6 @@ class VMStatusTracker:
             row = self._row(keys, began)
             if row is not None:
                 rows[vm] = self._aged(row, self._rows.get(vm))
-        nodes = await self._node_problems(rows.values(), slices)
         self._log_stuck(rows)
         self._rows = rows
         now, at = asyncio.get_running_loop().time(), utc_text(self._wall())
@@ -185,7 +180,6 @@ class VMStatusTracker:
             late=late,
             known=self._view.knows_pods(),
             as_of=utc_text(self._wall() - self._view.age(now)) if late else at,
-            nodes=nodes,
         )
         self.seconds.add(self.snapshot.counts, late=bool(late), at=now)
         return self.snapshot
@@ -207,19 +201,6 @@ class VMStatusTracker:
     def _row(self, keys: Sequence[str], at: str) -> VMStatus | None:
         pods = [pod for pod in map(self._view.virt_launcher, keys) if pod is not None]
         return vm_status_of(pods, self._view, self._policy, at)
-
-    async def _node_problems(self, rows: Iterable[VMStatus], slices: Slices) -> Mapping[str, str] | None:
-        """Return why no VM can start on a node of these rows, by its name; None if nodes are out of date."""
-        if not self._view.knows_nodes(asyncio.get_running_loop().time()):
-            return None
-        problems: dict[str, str] = {}
-        for number, name in enumerate({name for row in rows for name in row.nodes}):
-            if number % _ROWS_EVERY == 0:
-                await slices.step()
-            why = why_no_vm_starts(name, self._view)
-            if why:
-                problems[name] = why.sentence
-        return problems
 
     def _aged(self, row: VMStatus, before: VMStatus | None) -> VMStatus:
         """Return the row with its `since`: the time in the objects, or of the pass that first saw this state."""

@@ -21,7 +21,6 @@ from yaml.resolver import Resolver
 from webhook.component_base.errors import UserError
 
 _T = TypeVar("_T")
-_PATH_STEP: Final = re.compile(r"\.([^.\[`]+)|\[(\d+|\.\.\.)\]")
 _TYPES: Final = re.compile(r"^Expected `([^`]+)`, got `([^`]+)`$")  # how msgspec names a wrong type
 _WORDS: Final = {
     "array": "a list",
@@ -45,12 +44,12 @@ class Document(Struct, frozen=True):
     Attributes:
         source: the name of the file; for an object of an API server, words that name the object.
         value: the object as JSON.
-        node: the YAML tree with the positions; None for an object that is not from YAML.
+        line: of YAML the object's first line; 0 for an object that is not from YAML.
     """
 
     source: str
     value: dict[str, Any]
-    node: yaml.Node | None = None
+    line: int = 0
 
     @property
     def api_version(self) -> str:
@@ -65,38 +64,22 @@ class Document(Struct, frozen=True):
     @property
     def place(self) -> str:
         """`file:line` of the object's first line; only the source if the object is not from YAML."""
-        return _place(self.source, self.node)
+        return _place(self.source, self.line)
 
     def read(self, type_: type[_T]) -> _T:
         """Return the object as `type_`.
 
         Raises:
-            BadDocument: a field has the wrong type. The message names the field and its line.
+            BadDocument: a field has the wrong type. The message names the field, and the object's line.
         """
         try:
             return msgspec.convert(self.value, type_)
         except msgspec.ValidationError as error:
             message, _, path = str(error).partition(" - at `")
+            field = path.rstrip("`").removeprefix("$").lstrip(".")
             what = _TYPES.sub(_expected_and_got, message)
-            steps = list(_PATH_STEP.finditer(path.rstrip("`").removeprefix("$")))
-            field = "".join(step.group(0) for step in steps).lstrip(".")
-            text = f"{field}: {what}" if field else what
-            name = "" if self.node else f" {field_at(self.value, 'metadata', 'name') or '(no name)'}"
-            raise BadDocument(f"{_place(self.source, self._deepest(steps))}: {self.kind}{name}: {text}") from None
-
-    def _deepest(self, steps: list[re.Match[str]]) -> yaml.Node | None:
-        """The deepest existing node on the path."""
-        node = self.node
-        for step in steps if node else ():
-            key, index = step.groups()
-            if isinstance(node, yaml.SequenceNode):
-                inner = node.value[int(index)]
-            else:
-                inner = next((value for name, value in node.value if name.value == key), None)  # type: ignore[union-attr]
-            if inner is None:
-                break
-            node = inner
-        return node
+            name = "" if self.line else f" {field_at(self.value, 'metadata', 'name') or '(no name)'}"
+            raise BadDocument(f"{self.place}: {self.kind}{name}: {f'{field}: ' if field else ''}{what}") from None
 
 
 def _expected_and_got(wrong: re.Match[str]) -> str:
@@ -165,7 +148,8 @@ def _read_yaml(text: str, source: str) -> Iterator[Document]:
 
 def _objects(source: str, value: Any, node: yaml.Node | None) -> Iterator[Document]:
     """The object, or each object of a List, to which the List's own apiVersion and kind are defaults."""
-    place = _place(source, node)
+    line = node.start_mark.line + 1 if node else 0
+    place = _place(source, line)
     if not isinstance(value, dict):
         raise BadDocument(f"{place}: not a Kubernetes object: got {_kind_of(value)}, expected a mapping")
     for field in ("apiVersion", "kind"):
@@ -173,7 +157,7 @@ def _objects(source: str, value: Any, node: yaml.Node | None) -> Iterator[Docume
             got = _kind_of(value.get(field))
             raise BadDocument(f"{place}: not a Kubernetes object: {field}: got {got}, expected a string")
     if not value["kind"].endswith("List") or ("items" not in value and value["kind"] != "List"):
-        yield Document(source, value, node)
+        yield Document(source, value, line)
         return
     listed = value.get("items", "")
     if not isinstance(listed, list | None):  # Go writes an empty list as null
@@ -190,8 +174,8 @@ def _kind_of(value: object) -> str:
     return _WORDS.get(_PYTHON.get(name, name), name)
 
 
-def _place(source: str, node: yaml.Node | None) -> str:
-    return f"{source}:{node.start_mark.line + 1}" if node else source
+def _place(source: str, line: int) -> str:
+    return f"{source}:{line}" if line else source
 
 
 class Loader(Composer, CParser, SafeConstructor, Resolver):

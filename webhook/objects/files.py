@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
-
-from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, NamespacedName, ObjectMeta
+from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, NamespacedName
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.objects.documents import BadDocument, Document, field_at, read_documents
 from webhook.objects.kinds import CONFIG_MAP, POD, WEBHOOK_POD, find_kind
@@ -36,12 +34,6 @@ def read_file(path: Path) -> Iterator[Document]:
     except OSError as error:
         raise BadDocument(f"{path}: {error.strerror}; expected a YAML or JSON file") from None
     yield from read_documents(text, str(path))
-
-
-class _Named(Struct, frozen=True):
-    """An object of which only the name is read here."""
-
-    metadata: ObjectMeta
 
 
 def load_objects(path: Path) -> ObjectStore:
@@ -94,12 +86,7 @@ def _take(objects: ObjectStore, document: Document, places: dict[tuple[str, Name
     if kind is None or (kind is CONFIG_MAP and name != CLUSTER_AUTOSCALER_STATUS):  # users have many ConfigMaps
         objects.ignored[" ".join(stated)] += 1
         return
-    try:
-        found, error = document.read(kind.type), None
-    except BadDocument as wrong:
-        if kind.for_core:
-            raise
-        found, error = document.read(_Named), wrong
+    found = document.read(kind.type)
     meta = found.metadata
     if not meta.name:
         raise BadDocument(f"{document.place}: {document.kind}: metadata.name: got nothing, expected a name")
@@ -108,10 +95,7 @@ def _take(objects: ObjectStore, document: Document, places: dict[tuple[str, Name
         shown = "/".join(filter(None, key[1]))
         raise BadDocument(f"{document.place}: {document.kind} {shown} is described twice, first in {places[key]}")
     places[key] = document.place
-    if error:
-        objects.unreadable[key] = error
-    else:
-        objects.add(kind, found)
+    objects.add(kind, found)
     if kind is POD and REPLICA_LABELS.items() <= (meta.labels or {}).items():
         objects.add(WEBHOOK_POD, document.read(WEBHOOK_POD.type))
 

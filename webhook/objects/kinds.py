@@ -38,7 +38,7 @@ class APIResource(Struct, Generic[_T], frozen=True, eq=False):
         selector: the label selector of the objects that are read; empty for all.
         fields: their field selector.
         of_longhorn: whether only those of Longhorn's namespace are read.
-        for_core: whether a decision can't do without the kind. Then an object with a field of a wrong type is an error.
+        for_core: whether a decision can't do without the kind. Then files have it in this version alone.
         part: what the selected part of the kind is called; empty for the whole kind.
     """
 

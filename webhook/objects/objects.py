@@ -42,14 +42,12 @@ class ObjectStore:
             make.
         ignored: how many objects of files nothing reads, by kind.
         files: the file or directory from which they were read; empty for an API server.
-        unreadable: the error of each object that has a field of a wrong type, of kinds that core can do without.
     """
 
     def __init__(self, bundle: ClusterBundle | None = None) -> None:
         self.bundle = bundle
         self.files = ""
         self.ignored: Counter[str] = Counter()
-        self.unreadable: dict[tuple[str, NamespacedName], BadDocument] = {}
         self._found: dict[str, dict[NamespacedName, Any]] = defaultdict(dict)
 
     @property
@@ -100,7 +98,7 @@ class ObjectStore:
         if self.bundle:
             return self.bundle.problem(kind)
         keys = {_title(each) for each in (_VMS if kind in _VMS else (kind,))}
-        known = any(map(self._found.get, keys)) or any(key in keys for key, _ in self.unreadable)
+        known = any(map(self._found.get, keys))
         return "" if known else f"no {kind.kind} is described"
 
     @property
@@ -114,10 +112,8 @@ class ObjectStore:
         """Return the object of that name. `named`: as the user called it.
 
         Raises:
-            BadDocument: the object is not described, or can't be read.
+            BadDocument: the object is not described.
         """
-        if unreadable := self.unreadable.get((kind.title, NamespacedName(namespace, name))):
-            raise unreadable
         found = self.get(kind, name, namespace)
         if found is not None:
             return found

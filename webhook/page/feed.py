@@ -162,7 +162,6 @@ class Feed:
             "known": snapshot.known,
             "at": snapshot.at,
             "asOf": snapshot.as_of,
-            "nodes": snapshot.nodes,
             "late": snapshot.late,
             "counts": snapshot.counts,
             "together": percent_together(snapshot.counts),

@@ -37,12 +37,11 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO, color: 
     served = [row for row in found.rows if has_share_manager(row.status.volumes)]
     items = [with_next_start(row, found.cluster).shown_by(invocation.line) for row in served if row.not_asked]
     items.sort(key=_order)
-    not_known, unreadable = found.cluster.objects.problem(VIRTUAL_MACHINE), _unreadable(found)
-    problems = [*found.problems, *unreadable.values()]
+    not_known, problems = found.cluster.objects.problem(VIRTUAL_MACHINE), [*found.problems]
     if not_known and found.cluster.objects.bundle:
         problems.append(f"VirtualMachine: {not_known}; so VMs that are stopped are not shown")
     asking = len(served) - len(items)
-    missing = [name for name in found.names if name not in {row.vm.name for row in served} | set(unreadable)]
+    missing = [name for name in found.names if name not in {row.vm.name for row in served}]
     shown = [each for each in items if not settings.apart or each.state == State.APART]
     report = report_of(found, (str(each.state) for each in items), problems, missing, shown)
     if settings.output == "commands":
@@ -57,19 +56,6 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO, color: 
     absent = [f"{name}: no {vm} of this name {has} {_A_DISK}{did_you_mean(name, known)}" for name in missing]
     stderr.write(found.first + as_lines([*lines, *unread_lines(problems), *absent]))
     return exit_code(unknown=missing or problems, no=False)
-
-
-def _unreadable(found: Collected) -> dict[str, str]:
-    """A sentence for each VirtualMachine without a row that has a field of a wrong type, by its name."""
-    rows = {row.vm for row in found.rows}
-    return {
-        key.name: f"{key.namespace}/{key.name}: {'; '.join(error.problems)}"
-        for (kind, key), error in found.cluster.objects.unreadable.items()
-        if kind == VIRTUAL_MACHINE.title
-        and key not in rows
-        and found.namespace in ("", key.namespace)
-        and (not found.names or key.name in found.names)
-    }
 
 
 def _start(item: VMStatus) -> NextStart:

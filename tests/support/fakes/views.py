@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, Final, TypeAlias
 
-import yaml
 from support.objects.builders import OWNER_UID
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 
@@ -22,16 +21,13 @@ from webhook.objects.documents import Document
 from webhook.objects.files import read_objects
 
 LONGHORN_NAMESPACE = "longhorn-system"
-_NOWHERE = yaml.compose("{}")
 
 
 def cluster(*objects: dict[str, Any], vms: bool = True) -> Cluster:
     """A cluster with these objects, and with VM db01, unless they have VMs; without `vms` with none in any case."""
     if vms and not any(each["apiVersion"] == KUBEVIRT_API_VERSION for each in objects):
         objects = (*objects, virtual_machine("db01", ()), virtual_machine_instance("db01", (), uid=OWNER_UID))
-    return Cluster(
-        read_objects(Document("-", value, _NOWHERE) for value in objects), longhorn_namespace=LONGHORN_NAMESPACE
-    )
+    return Cluster(read_objects(Document("-", value, 1) for value in objects), longhorn_namespace=LONGHORN_NAMESPACE)
 
 
 MISSING: Final = None

@@ -81,15 +81,6 @@ def test_a_name_that_is_not_there_leads_to_the_object_that_is() -> None:
             objects.find(VIRTUAL_MACHINE, name, NAMESPACE, "vm/x")
 
 
-def test_a_vm_that_can_not_be_read_is_left_out() -> None:
-    """The other VMs are known."""
-    broken = virtual_machine("broken", ["disk"])
-    broken["spec"]["template"]["spec"]["volumes"] = 7
-    described = cluster(broken, virtual_machine("db01", ["disk"]))
-    assert described.get(refs.virtual_machine(NamespacedName(NAMESPACE, "broken"))) is NoObject.NOT_FOUND
-    assert vms_of(described, DISK) == ["db01"]
-
-
 def bundle_of(*lists: Object) -> Object:
     """The record of a bundle with these lists."""
     record = {"cluster": "c", "at": "2026-01-01T00:00:00Z", "namespace": "vms", "longhornNamespace": "longhorn-system"}

@@ -175,12 +175,12 @@ def test_a_deeply_nested_text_does_not_crash_the_interpreter(head: str, mark: st
 @pytest.mark.parametrize(
     ("text", "type_", "words"),
     [
-        pytest.param(f"{HEAD}metadata: 1\nspec: {{}}\n", Pod, ["f:3", "Pod: metadata", "got a number"], id="a field"),
+        pytest.param(f"{HEAD}metadata: 1\nspec: {{}}\n", Pod, ["f:1", "Pod: metadata", "got a number"], id="a field"),
         pytest.param(f"{HEAD}metadata: {{}}\n", Pod, ["f:1", "Pod: ", "`spec`"], id="a field that is lacking"),
         pytest.param(
             f"{HEAD}metadata: {{}}\nspec:\n  volumes:\n  - name: a\n  - name: 1\n",
             Pod,
-            ["f:7", "spec.volumes[1].name", "expected a string: put the value in quotes"],
+            ["f:1", "spec.volumes[1].name", "expected a string: put the value in quotes"],
             id="in a list",
         ),
         pytest.param(
@@ -192,16 +192,16 @@ def test_a_deeply_nested_text_does_not_crash_the_interpreter(head: str, mark: st
         pytest.param(
             "apiVersion: v1\nkind: NodeList\nitems:\n- metadata: {}\n- metadata: {}\n  status: []\n",
             Node,
-            ["f:6", "Node: status", "got a list, expected a mapping"],
+            ["f:5", "Node: status", "got a list, expected a mapping"],
             id="in an item of a List",
         ),
         pytest.param(
-            f"{HEAD}metadata: {{}}\nspec: {{<<: {{nodeName: 1}}}}\n", Pod, ["f:4", "spec.nodeName"], id="by a merge"
+            f"{HEAD}metadata: {{}}\nspec: {{<<: {{nodeName: 1}}}}\n", Pod, ["f:1", "spec.nodeName"], id="by a merge"
         ),
     ],
 )
-def test_a_field_of_a_wrong_type_is_named_with_its_line(text: str, type_: type[Any], words: list[str]) -> None:
-    """The message has the value, the expected type and the line."""
+def test_a_field_of_a_wrong_type_is_named_with_its_objects_line(text: str, type_: type[Any], words: list[str]) -> None:
+    """The message has the type that was got, and the expected one."""
     document = list(read_documents(text, "f"))[-1]
     with pytest.raises(BadDocument) as caught:
         document.read(type_)

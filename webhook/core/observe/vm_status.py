@@ -175,11 +175,6 @@ class VMStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
         """The nodes of the share-managers that the VM's node is compared with, by name."""
         return tuple(sorted({volume.node for volume in self.volumes if volume.node and volume.together is not None}))
 
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        """The nodes that the VM is on or is pinned to, and those of its share-managers; a name can come twice."""
-        return tuple(filter(None, (self.node, self.only_node, *(volume.node for volume in self.volumes))))
-
 
 def count_causes(statuses: Iterable[VMStatus]) -> dict[str, int]:
     """Return the number of VMs in trouble by each cause, the most frequent first."""

@@ -68,10 +68,6 @@ class CachedView(CallView):
         """Return whether the virt-launcher pods were listed once."""
         return self._is_fresh(Kind.VIRT_LAUNCHER_POD)
 
-    def knows_nodes(self, now: float) -> bool:
-        """Return whether the caches of nodes and of Longhorn's nodes are fresh at `now`."""
-        return self._caches[Kind.NODE].fresh(now) and self._caches[Kind.LONGHORN_NODE].fresh(now)
-
     def _caches_of_rows(self) -> list[ListWatch]:
         return [self._caches[kind] for kind in _KINDS_OF_ROWS]
 

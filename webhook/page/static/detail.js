@@ -1,12 +1,12 @@
-// The open row: what was decided, the nodes with a verdict for each, and commands to copy.
+// The open row: what was decided, its nodes, and commands to copy.
 
 import { $, ago, breakable, clock, el, setText } from "./dom.js";
 
 const SAID_MS = 2000;
 const BY = { vm: "", namespace: " by the Namespace's label", cluster: " by the cluster's setting" };
 
-// Return the nodes of a row, each { name, roles, verdict, bad }: the VM's own first.
-export function nodesOfRow(row) {
+// Return the nodes of a row, each { name, roles, apart }: the VM's own first.
+function nodesOfRow(row) {
   const found = new Map();
   const at = (name) => {
     if (!found.has(name)) found.set(name, { name, roles: [], apart: false });
@@ -23,14 +23,7 @@ export function nodesOfRow(row) {
   return [...found.values()];
 }
 
-// Return a sentence about the node itself; `problems` is null if the server does not know the nodes.
-function verdict(name, problems) {
-  if (problems === null) return { words: "state of the node not known", bad: false, glyph: "?" };
-  const problem = problems[name];
-  return problem ? { words: problem, bad: true, glyph: "▲" } : { words: "Ready, not cordoned", bad: false, glyph: "✓" };
-}
-
-export function detail(row, { decision, problems, manifests, now }) {
+export function detail(row, { decision, manifests, now }) {
   return el(
     "div",
     { class: "detail" },
@@ -38,7 +31,7 @@ export function detail(row, { decision, problems, manifests, now }) {
     row.remedy ? part("What to do", ...breakable(row.remedy)) : null,
     row.reunite ? part("reunite", ...breakable(row.reunite)) : null,
     el("section", {}, el("h4", {}, "Decision"), ...decided(row, decision)),
-    el("section", {}, el("h4", {}, "Nodes"), ...places(row, problems, now)),
+    el("section", {}, el("h4", {}, "Nodes"), ...places(row, now)),
     el("section", {}, el("h4", {}, "Commands"), ...commandsOf(row, manifests).map(command)),
   );
 }
@@ -62,9 +55,8 @@ function decided(row, decision) {
   return shown;
 }
 
-function places(row, problems, now) {
+function places(row, now) {
   const items = nodesOfRow(row).map(({ name, roles, apart }) => {
-    const { words, bad, glyph } = verdict(name, problems);
     return el(
       "li",
       {},
@@ -72,7 +64,6 @@ function places(row, problems, now) {
       " ",
       apart ? el("span", { class: "apart mark" }, "apart from the VM") : null,
       el("ul", {}, ...roles.map((role) => el("li", {}, ...breakable(role.claim ? serving(role, now) : role)))),
-      el("p", { class: bad ? "bad" : "soft" }, el("span", { class: "glyph", "aria-hidden": "true" }, glyph), words),
     );
   });
   const without = row.volumes.filter((volume) => volume.node === null);

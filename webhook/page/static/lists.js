@@ -1,6 +1,6 @@
 // The lists: a table of all VMs that the reader can sort and open, and the last decisions.
 
-import { detail, nodesOfRow } from "./detail.js";
+import { detail } from "./detail.js";
 import { $, ago, breakable, clock, el, spoken, plural, setText, sync } from "./dom.js";
 import { STATES, bySeverity, byText, keyOf } from "./model.js";
 
@@ -74,9 +74,7 @@ export function showTable(rows, all, now, model) {
 // What a row shows. A row with the same print is not refilled.
 function print(row, model) {
   if (!open.has(keyOf(row))) return row.print;
-  const { nodes } = model.head;
-  const problems = nodes && nodesOfRow(row).map(({ name }) => nodes[name]);
-  return JSON.stringify([row.print, model.decisionOn(row)?.time, problems]);
+  return JSON.stringify([row.print, model.decisionOn(row)?.time]);
 }
 
 function line(row, now, model) {
@@ -97,7 +95,7 @@ function line(row, now, model) {
     el("td", { class: "volumes", role: "cell" }, volumes(row)),
     el("td", { class: "since", role: "cell" }, row.since ? el("time", { class: "since", datetime: row.since, title: row.since }, ago(row.since, now)) : el("span", { class: "none" }, "unknown")),
     el("td", { class: "why", role: "cell" }, row.state === "together" ? "" : row.reason),
-    opened ? el("td", { class: "details", role: "cell" }, detail(row, { decision: model.decisionOn(row), problems: model.head.nodes, manifests: model.head.manifests, now })) : null,
+    opened ? el("td", { class: "details", role: "cell" }, detail(row, { decision: model.decisionOn(row), manifests: model.head.manifests, now })) : null,
   );
 }
 

@@ -17,9 +17,9 @@ from webhook.kube.vm_status import VMStarts, VMStatusTracker
 
 
 async def test_before_the_pods_were_listed_nothing_is_known(store: ClusterCache, rows: VMStatusTracker) -> None:
-    """No rows do not mean that there are no VMs. Nothing is said about nodes."""
+    """No rows do not mean that there are no VMs."""
     before = await rows.refresh()
-    assert (before.known, before.rows, before.nodes, len(before.late)) == (False, (), None, 6)
+    assert (before.known, before.rows, len(before.late)) == (False, (), 6)
     async with running(store):
         after = await rows.refresh()
     assert (after.known, len(after.rows), after.late, after.as_of) == (True, 2, (), after.at)
@@ -36,20 +36,9 @@ async def test_a_pass_over_late_caches_says_until_when_they_were_up_to_date(
     monkeypatch.setattr(loop, "time", lambda: ended + 60)
     late = await rows.refresh()
     assert late.known
-    assert (len(late.late), len(late.rows), late.nodes) == (6, 2, None)
+    assert (len(late.late), len(late.rows)) == (6, 2)
     assert late.at == "2026-02-03T12:00:00Z"
     assert "2026-02-03T11:58:5" <= late.as_of <= "2026-02-03T11:59:01Z"
-
-
-async def test_a_pass_names_nodes_on_which_no_vm_can_start(
-    store: ClusterCache, cluster: Cluster, rows: VMStatusTracker
-) -> None:
-    """Only nodes of VMs and of their share-managers."""
-    async with running(store):
-        await put(store, cluster, Kind.NODE, builders.node("node-a"))
-        await put(store, cluster, Kind.NODE, builders.node("node-b", cordoned=True))
-        await put(store, cluster, Kind.NODE, builders.node("node-c", cordoned=True))
-        assert (await rows.refresh()).nodes == {"node-b": "node node-b is cordoned"}
 
 
 async def test_a_label_of_the_namespace_adds_and_removes_rows(
