@@ -79,7 +79,7 @@ def explain(settings: ExplainSettings) -> int:
     """
     from webhook.explain import run  # noqa: PLC0415 - see the module
 
-    return run.run(settings, stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr, color=_color())
+    return run.run(settings, stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr)
 
 
 @_command(

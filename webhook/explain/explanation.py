@@ -57,13 +57,6 @@ class NodeResult(Struct, rename="camel", frozen=True, kw_only=True):
     sentence: str
 
 
-class AffinityChange(Struct, rename="camel", frozen=True, kw_only=True):
-    """The pod's spec.affinity before and after the patch."""
-
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
-
-
 class PodExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
     """The decision of core for a pod.
 
@@ -81,7 +74,6 @@ class PodExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
         shortlist: the nodes to which a preference in a large cluster restricts kube-scheduler.
         annotation: the annotation kubevirt-scheduler/decision that the webhook writes.
         patch: the JSON patch.
-        affinity: the pod's affinity before and after the patch.
     """
 
     asked: str
@@ -97,7 +89,6 @@ class PodExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
     shortlist: Sequence[str]
     annotation: str | None
     patch: Sequence[Any]
-    affinity: AffinityChange
 
     @property
     def asks_for_a_node(self) -> bool:

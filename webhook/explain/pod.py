@@ -29,7 +29,7 @@ from webhook.core.placement import share_manager
 from webhook.core.placement.shortlist import SCORED_WHOLE_NODES
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
 from webhook.core.view import ClusterView, Kind
-from webhook.explain.explanation import AffinityChange, Evidence, NodeResult, PodExplanation
+from webhook.explain.explanation import Evidence, NodeResult, PodExplanation
 from webhook.explain.subjects import PodRequest
 from webhook.invocation import Invocation
 from webhook.objects.cluster import Cluster
@@ -139,7 +139,6 @@ def explain_pod(request: PodRequest, context: Context) -> PodExplanation:
         shortlist=placed.shortlist if placed else (),
         annotation=field_at(after, "metadata", "annotations", ANNOTATION_DECISION),
         patch=answer.operations,
-        affinity=AffinityChange(before=field_at(before, "spec", "affinity"), after=field_at(after, "spec", "affinity")),
     )
 
 

@@ -58,19 +58,17 @@ _NO_PODS: Final = "whether the VM runs, and where, is not known ({problem})"
 AnyExplanation = PodExplanation | VMExplanation
 
 
-def run(settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: TextIO, color: bool) -> int:
-    """Run the command with these settings, as `explain_in` does. `color`: whether `stdout` takes ANSI colors.
+def run(settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:
+    """Run the command with these settings, as `explain_in` does.
 
     Returns the exit code. Raises UserError as `explain_in` does, and if no cluster can be reached or read.
     """
     parse(settings.names)  # A word that is not a name is an error before a cluster is asked.
     with open_cluster(settings, stderr) as cluster:
-        return explain_in(cluster, settings, stdin=stdin, stdout=stdout, stderr=stderr, color=color)
+        return explain_in(cluster, settings, stdin=stdin, stdout=stdout, stderr=stderr)
 
 
-def explain_in(  # noqa: PLR0913 - the streams of a command, by name
-    cluster: Cluster, settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: TextIO, color: bool
-) -> int:
+def explain_in(cluster: Cluster, settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:
     """Explain the objects that the settings name, or those of their file. Standard error names the objects left out.
 
     Returns:
@@ -98,7 +96,7 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
     if unknown:
         stderr.write(f"not everything could be read: {opt_in_all_unknown(found.problem)}\n")
     with suppress(BrokenPipeError):  # the decisions alone set the exit code, even if no program reads the output
-        stdout.write(_render(explanations, settings.output, color=color, several=len(asked) > 1))
+        stdout.write(_render(explanations, settings.output, several=len(asked) > 1))
         stdout.flush()
     if problems:
         raise BadDocument(*problems)
@@ -165,9 +163,9 @@ def explain_vm(vm: AnyVM, kind: APIResource[Any], source: str, context: Context)
     )
 
 
-def _render(explanations: Sequence[AnyExplanation], output: str, *, color: bool, several: bool) -> str:
+def _render(explanations: Sequence[AnyExplanation], output: str, *, several: bool) -> str:
     if not explanations:
         return ""
     if output == "text":
-        return "\n\n".join(render_explanation(explained, color=color) for explained in explanations)
+        return "\n\n".join(render_explanation(explained) for explained in explanations)
     return to_json({"items": explanations} if several else explanations[0])

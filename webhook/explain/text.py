@@ -5,25 +5,22 @@ Invariant: everything shown is in the explanation. Names come from files, so con
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from webhook.core.admit import Entry
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.opt_in import Mode, OptedInBy
+from webhook.core.opt_in import OptedInBy
 from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.explain.explanation import Explanation, PodExplanation, VMExplanation
-from webhook.terminal import DIFF_COLOR, GREEN, RESET, YELLOW, affinity_diff, columns, printable
+from webhook.terminal import columns, printable
 
 _INDENT: Final = "  "
-_OUTCOME: Final = "Outcome:"
-_DIFF_LINES_MAX: Final = 40  # a screen
-_OUTCOME_COLOR: Final = {Mode.REQUIRED.value: GREEN, Mode.PREFERRED.value: YELLOW}
 
 
-def render_explanation(explained: PodExplanation | VMExplanation, *, color: bool) -> str:
-    """Return the text of one explanation, with a line break at the end. `color`: with ANSI colors."""
-    sections = _vm(explained) if isinstance(explained, VMExplanation) else _pod(explained, color=color)
+def render_explanation(explained: PodExplanation | VMExplanation) -> str:
+    """Return the text of one explanation, with a line break at the end."""
+    sections = _vm(explained) if isinstance(explained, VMExplanation) else _pod(explained)
     lines = [*map(printable, _header(explained)), *sections]
     return "".join(f"{line}\n" for line in lines)
 
@@ -37,13 +34,11 @@ def _header(explained: Explanation) -> Iterator[str]:
     yield from (f"{_INDENT}Note: {note}" for note in explained.notes)
 
 
-def _section(title: str, lines: Iterable[str], colors: Mapping[str, str] | None = None) -> Iterator[str]:
-    """A title and its lines. A line that starts with a key of `colors` gets that color."""
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """A title and its lines."""
     yield ""
     yield f"{title}:"
-    for line in map(printable, lines):
-        color = next((color for start, color in (colors or {}).items() if line.startswith(start)), "")
-        yield f"{_INDENT}{color}{line}{RESET if color else ''}"
+    yield from (f"{_INDENT}{printable(line)}" for line in lines)
 
 
 def _now(vm: VMStatus) -> list[str]:
@@ -75,7 +70,7 @@ def _vm(explained: VMExplanation) -> Iterator[str]:
     yield from _section("Next start", [f"with an opt-in: {said}" if vm.not_asked else said])
 
 
-def _pod(explained: PodExplanation, *, color: bool) -> Iterator[str]:
+def _pod(explained: PodExplanation) -> Iterator[str]:
     if explained.opted_in is not None:
         because = f"{explained.reason}: {explained.sentence}"
         yield from _section("Opt-in", [f"yes: {explained.asked}" if explained.opted_in else f"no: {because}"])
@@ -86,11 +81,7 @@ def _pod(explained: PodExplanation, *, color: bool) -> Iterator[str]:
     if explained.nodes:
         results = [(each.name, f"{each.reason}: {each.sentence}") for each in explained.nodes]
         yield from _section("Nodes of the evidence", columns([("NODE", "RESULT"), *results]))
-    outcome = {_OUTCOME: _OUTCOME_COLOR.get(explained.decision, "")} if color else {}
-    yield from _section("Decision", _decision(explained), outcome)
-    diff = affinity_diff(explained.affinity.before, explained.affinity.after)
-    shown = diff if len(diff) <= _DIFF_LINES_MAX else [f"changed, in a text of {len(diff)} lines: -o json"]
-    yield from _section("Affinity", shown, DIFF_COLOR if color else {})
+    yield from _section("Decision", _decision(explained))
 
 
 def _decision(explained: PodExplanation) -> list[str]:
@@ -98,7 +89,7 @@ def _decision(explained: PodExplanation) -> list[str]:
     where = f" on {', '.join(nodes)}" if nodes else ""
     is_preference = explained.preferred and not explained.required and explained.entry == Entry.VIRT_LAUNCHER.title
     because = "Not required:" if is_preference else "Because:"
-    rows = [(_OUTCOME, f"{explained.decision}{where}"), (because, f"{explained.reason}: {explained.sentence}")]
+    rows = [("Outcome:", f"{explained.decision}{where}"), (because, f"{explained.reason}: {explained.sentence}")]
     if explained.preferred:
         rows.append(("Preferred:", ", ".join(f"{term.node} (weight {term.weight})" for term in explained.preferred)))
     if explained.shortlist:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
@@ -15,9 +15,8 @@ from webhook.objects.parts import parts_of_all
 from webhook.settings import CandidatesSettings
 from webhook.terminal import printable
 from webhook.vms.collected import Collected, collect, exit_code, without_collections
-from webhook.vms.output import Cell, as_lines, asked, put, report_of, show, unread_lines, with_next_start
+from webhook.vms.output import Cell, as_lines, asked, hints_of_each, put, report_of, show, unread_lines, with_next_start
 
-_NAMED: Final = 3
 _A_DISK: Final = "a disk with a share-manager"
 _TABLES: Final = ("table", "wide")
 _NEEDS: Final = {True: "yes", False: "no", None: "-"}
@@ -49,7 +48,12 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO, color: 
     else:
         show(report, settings, settings.output, _WIDE if settings.output == "wide" else _TABLE, stdout, color=color)
     vm, has = "running VM" if not_known else "VM", "is known to have" if problems else "has"
-    lines = [_counted(items, asking, found, problems, vm), *found.remarks, *_notes(shown, settings.output)]
+    lines = [
+        _counted(items, asking, found, problems, vm),
+        *found.remarks,
+        *_notes(shown, settings.output),
+        *hints_of_each(shown),
+    ]
     if not_known and not found.cluster.objects.bundle:
         lines.append(f"only VMs that run are shown: {not_known}")
     known = found.known_names
@@ -84,7 +88,7 @@ _COLUMNS: Final[dict[str, Cell]] = {
 _TABLE: Final[Mapping[str, Cell]] = {**_COLUMNS, "WHY": lambda item: _start(item).reason}
 _WIDE: Final[Mapping[str, Cell]] = {
     **_COLUMNS,
-    "WHY": lambda item: "; ".join([_start(item).sentence, *_start(item).unread, *item.hints]),
+    "WHY": lambda item: "; ".join([_start(item).sentence, *_start(item).unread]),
 }
 
 
@@ -123,10 +127,3 @@ def _notes(items: Sequence[VMStatus], output: str) -> Iterator[str]:
             "NEEDS-SHARE-MANAGER no: nobody else uses its volumes, so block volumes of a StorageClass with "
             'migratable: "true" would do, and such volumes have no share-manager'
         )
-    names_of: dict[str, list[str]] = defaultdict(list)
-    for each in items if output == "table" else ():
-        for hint in each.hints:
-            names_of[hint].append(each.name)
-    for hint, names in names_of.items():
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield printable(f"{', '.join(names[:_NAMED])}{more}: {hint}")

@@ -6,7 +6,7 @@ A table is as in kubectl. Control characters of names are shown as escapes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -112,6 +112,12 @@ def as_lines(lines: Iterable[str]) -> str:
 def unread_lines(problems: Sequence[str]) -> list[str]:
     """Return a sentence for each thing that could not be read."""
     return [f"not everything could be read: {problem}" for problem in problems]
+
+
+def hints_of_each(items: Iterable[VMStatus]) -> Iterator[str]:
+    """Yield a line for each hint of these VMs, by their names."""
+    for each in sorted(items, key=lambda item: (item.namespace, item.name)):
+        yield from (printable(f"{each.namespace}/{each.name}: {hint}") for hint in each.hints)
 
 
 def table(

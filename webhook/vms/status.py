@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TextIO
 
 from webhook.component_base.errors import did_you_mean
@@ -18,10 +18,10 @@ from webhook.core.observe.vm_status import (
 )
 from webhook.invocation import Invocation
 from webhook.objects.parts import parts_of_rows
-from webhook.objects.vm_rows import VMRow, asking
+from webhook.objects.vm_rows import asking
 from webhook.settings import StatusSettings
 from webhook.vms.collected import Collected, collect, exit_code, without_collections
-from webhook.vms.output import Cell, age, as_lines, asked, report_of, show, unread_lines
+from webhook.vms.output import Cell, age, as_lines, asked, hints_of_each, report_of, show, unread_lines
 
 
 @without_collections()
@@ -43,7 +43,7 @@ def run(settings: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool
     report = report_of(found, (each.state for each in statuses), found.problems, missing, items)
     show(report, settings, settings.output, _columns(settings, report.at), stdout, color=color)
     counted = summary(statuses, apart=settings.apart) if statuses else _nobody(found)
-    lines = [*found.remarks, *_hints(found.rows), *unread_lines(found.problems)]
+    lines = [*found.remarks, *hints_of_each([row.status for row in found.rows]), *unread_lines(found.problems)]
     absent = [_absence(name, found, invocation) for name in missing]
     stderr.write(found.first + as_lines([counted, *lines, *absent]))
     return exit_code(
@@ -103,12 +103,6 @@ _WIDE: Final[dict[str, Cell]] = {
     "VOLUMES": _volumes,
     "WHY": _evidence,
 }
-
-
-def _hints(rows: Sequence[VMRow]) -> Iterator[str]:
-    for row in sorted(rows, key=lambda row: row.vm):
-        for hint in row.status.hints:
-            yield f"{row.vm.namespace}/{row.vm.name}: {hint}"
 
 
 def _nobody(found: Collected) -> str:

@@ -121,7 +121,7 @@ def settings(source: str, **flags: Any) -> ExplainSettings:
     return ExplainSettings(**{**defaults, **flags})
 
 
-def run(text: str, *, source: str = "-", cluster: str = CLUSTER, color: bool = False, **flags: Any) -> Ran:
+def run(text: str, *, source: str = "-", cluster: str = CLUSTER, **flags: Any) -> Ran:
     """Run explain over stdin, or over the file `source`."""
     out, err = io.StringIO(), io.StringIO()
     code = explain_in(
@@ -130,7 +130,6 @@ def run(text: str, *, source: str = "-", cluster: str = CLUSTER, color: bool = F
         stdin=io.StringIO(text),
         stdout=out,
         stderr=err,
-        color=color,
     )
     return Ran(code, out.getvalue(), err.getvalue())
 

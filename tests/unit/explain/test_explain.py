@@ -29,4 +29,4 @@ def test_bytes_that_are_not_text_are_bad_input(source: str, what: str, tmp_path:
     file.write_bytes(b"\xff")
     path = source if source == "-" else str(file)
     with file.open(encoding="utf-8") as stdin, pytest.raises(BadDocument, match=f"{what}: not UTF-8 text"):
-        explain_in(the_cluster(), settings(path), stdin=stdin, stdout=io.StringIO(), stderr=io.StringIO(), color=False)
+        explain_in(the_cluster(), settings(path), stdin=stdin, stdout=io.StringIO(), stderr=io.StringIO())

@@ -41,8 +41,8 @@ def test_a_short_list_is_counted_named_and_taken_out_again(own: dict[str, Any] |
         f"  Short list:  any of {len(shortlist)} nodes, so that kube-scheduler scores each of them (-o json lists them;"
         in text
     )
-    assert len(found["affinity"]["after"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]) >= len(shortlist)
     assert len(text.splitlines()) < 40
     placed = jsonpatch.JsonPatch(found["patch"]).apply(pod)
+    assert len(placed["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]) >= len(shortlist)
     assert len(json.dumps(placed)) > len(json.dumps(pod)) + 1000
     assert to_builtins(as_created(convert(placed, Pod))).get("spec").get("affinity") == own

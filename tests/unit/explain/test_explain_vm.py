@@ -99,6 +99,6 @@ def test_a_running_vm_shows_its_pod_and_where_it_is() -> None:
 def test_control_characters_are_shown_not_sent() -> None:
     """A name from a file can't drive the terminal."""
     vm = a_vm("\x1b[31mred\n")
-    out = run(json.dumps(vm), color=True).out
+    out = run(json.dumps(vm)).out
     assert "\\x1b[31mred\\x0a" in out
     assert "\x1b[31mred" not in out

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import jsonpatch
 import pytest
-from support.drivers.explaining import a_pod, as_yaml, explained, run, the_cluster
+from support.drivers.explaining import a_pod, explained, the_cluster
 
 from webhook.core import refs
 from webhook.core.opt_in import Policy
@@ -26,7 +26,7 @@ def test_the_patch_leads_from_before_to_after() -> None:
     pod = a_pod("root")
     found = explained(pod)
     patched = jsonpatch.JsonPatch(found["patch"]).apply(pod)
-    assert found["affinity"] == {"before": None, "after": patched["spec"]["affinity"]}
+    assert "affinity" in patched["spec"]
     assert found["annotation"] == patched["metadata"]["annotations"]["kubevirt-scheduler/decision"]
     assert found["annotation"].startswith("required on node-b")
 
@@ -48,22 +48,6 @@ def test_a_pod_that_carries_the_decision_shows_no_change() -> None:
     patched = jsonpatch.JsonPatch(explained(pod)["patch"]).apply(pod)
     found = explained(patched)
     assert (found["decision"], found["patch"]) == ("required", [])
-    assert found["affinity"]["before"] == found["affinity"]["after"]
-    assert run(as_yaml(patched)).out.endswith("Affinity:\n  unchanged\n")
-
-
-COLOR_ROWS = {
-    "required": (a_pod("root"), "\x1b[32mOutcome:     required on node-b\x1b[0m"),
-    "preferred": (a_pod("hint"), "\x1b[33mOutcome:       preferred on node-a\x1b[0m"),
-    "an added line": (a_pod("root"), "  \x1b[32m+affinity:\x1b[0m\n"),
-}
-
-
-@pytest.mark.parametrize(("pod", "painted"), COLOR_ROWS.values(), ids=COLOR_ROWS)
-def test_colors_mark_the_outcome_and_the_diff(pod: dict[str, Any], painted: str) -> None:
-    """Colors are only in output that asked for them."""
-    assert painted in run(as_yaml(pod), color=True).out
-    assert "\x1b" not in run(as_yaml(pod)).out
 
 
 def test_a_core_that_needs_objects_without_end_is_an_error() -> None:
