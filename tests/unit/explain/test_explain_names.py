@@ -8,7 +8,7 @@ import pytest
 from click import UsageError
 
 from webhook.explain.subjects import Named, parse
-from webhook.objects.kinds import NODE, POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
+from webhook.objects.kinds import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, APIResource
 
 SPELLINGS: dict[str, APIResource[Any]] = {
     **dict.fromkeys(("vm", "vms", "virtualmachine", "VirtualMachines", "vm.kubevirt.io"), VIRTUAL_MACHINE),
@@ -42,10 +42,3 @@ def test_anything_else_is_refused(words: str) -> None:
     """A type that does not exist, and a name with a slash is an error."""
     with pytest.raises(UsageError, match="expected vm/NAME, vmi/NAME or pod/NAME"):
         parse(words.split())
-
-
-def test_a_kind_knows_its_path() -> None:
-    """The core group has another path than all other groups; what is in no namespace has no empty part."""
-    assert VIRTUAL_MACHINE.path("namespaces/n", "a") == "/apis/kubevirt.io/v1/namespaces/n/virtualmachines/a"
-    assert (POD.path("namespaces/n", "a"), NODE.path("", "a")) == ("/api/v1/namespaces/n/pods/a", "/api/v1/nodes/a")
-    assert (VIRTUAL_MACHINE.title, POD.title) == ("virtualmachines.kubevirt.io", "pods")

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from support.drivers.explaining import CLUSTER, a_vm, a_vmi, as_yaml, explained, run
+from support.drivers.explaining import a_vm, a_vmi, as_yaml, explained, run
 
 FORETOLD = ("required", "preferred on", "fits", "feasible", "Affinity:")
 BESIDE_ALL = "CPUs and memory"
@@ -65,35 +65,6 @@ def test_the_exit_code_says_whether_the_webhook_would_ask(vm: dict[str, Any], co
     """0 yes, 1 no."""
     vm["metadata"]["name"] = "stopped"
     assert run(as_yaml(vm)).code == code
-
-
-def test_a_vm_that_has_not_opted_in_shows_what_an_opt_in_would_do() -> None:
-    """And why it has not."""
-    vm = a_vm("root", opt_in="false", name="stopped")
-    text = run(as_yaml(vm)).out
-    assert "\nOpt-in:\n  no: OptedOut: the annotation kubevirt-scheduler/co-schedule is false\n" in text
-    assert "\nNext start:\n  with an opt-in: would ask for node-b; " in text
-
-
-def test_an_instance_without_a_pod_may_run() -> None:
-    """The files have the instance `db` and no pod of it."""
-    found = explained(a_vm("root"))
-    (hint,) = found["hints"]
-    assert "its VirtualMachineInstance exists, and no pod of it was found" in hint
-    assert found["vm"]["state"] == "unknown"
-
-
-def test_a_running_vm_shows_its_pod_and_where_it_is() -> None:
-    """The state as `status` has it."""
-    pod = """---
-{apiVersion: v1, kind: Pod, metadata: {name: virt-launcher-db-x, namespace: vms, labels: {kubevirt.io: virt-launcher},
- annotations: {kubevirt-scheduler/co-schedule: "true"}, ownerReferences: [{apiVersion: kubevirt.io/v1,
- kind: VirtualMachineInstance, name: db, uid: uid-of-db}]}, spec: {nodeName: node-a, volumes: [{name: root,
- persistentVolumeClaim: {claimName: root}}]}, status: {phase: Running}}
-"""
-    found = explained(a_vm("root"), cluster=CLUSTER + pod)
-    assert found["vm"]["pod"] == "virt-launcher-db-x"
-    assert (found["vm"]["state"], found["vm"]["nextStart"]["nodes"]) == ("apart", ["node-b"])
 
 
 def test_control_characters_are_shown_not_sent() -> None:

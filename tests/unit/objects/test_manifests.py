@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from support.fakes.views import cluster
 from support.objects.builders import (
     longhorn_node,
     node,
-    persistent_volume,
     persistent_volume_claim,
     share_manager,
     share_manager_pod,
@@ -29,17 +27,6 @@ from webhook.objects.documents import BadDocument
 from webhook.objects.files import read_file
 
 Object = dict[str, Any]
-WHOLE = [
-    persistent_volume_claim("disk", volume_name="pv"),
-    persistent_volume_claim("state"),
-    persistent_volume_claim("disk", namespace="other"),
-    persistent_volume("pv", claim="disk"),
-    share_manager("h", state="running"),
-    share_manager_pod("h", nodeName="n1"),
-    node("n2"),
-    node("n1"),
-    longhorn_node("n1"),
-]
 
 
 def write(directory: Path, name: str, *objects: Object) -> Path:
@@ -64,14 +51,6 @@ def problems(path: Path) -> tuple[str, ...]:
 def name_of(found: Any) -> Any:
     """The name of an object, or the gap itself."""
     return found if isinstance(found, NoObject) else found.metadata.name
-
-
-def test_what_is_held_can_be_listed() -> None:
-    """For demo: nodes by name."""
-    view = cluster(*WHOLE, vms=False)
-    assert view.objects.size == len(WHOLE)
-    assert view.node_names() == ["n1", "n2"]
-    assert view.objects.ignored == Counter()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from support.objects.fleets import LATER, disk, launcher, scheduled, served, the
 from webhook.component_base.errors import UserError
 from webhook.core.observe.vm_status import VMStatus
 from webhook.vms import candidates, status
-from webhook.vms.collected import exit_code
 from webhook.vms.output import age, table
 from webhook.vms.status import summary
 
@@ -75,22 +74,6 @@ def test_states_are_painted_within_their_column() -> None:
     assert "\x1b" not in painted[0] + painted[3]
     plain = lines(*rows, namespaces=True)
     assert len({line.index(state) for line, state in zip(plain[1:], ("together", "apart", "free"), strict=True)}) == 1
-
-
-def test_a_migration_is_shown() -> None:
-    """The VM is about to leave one of the two nodes."""
-    old = launcher("root", name="virt-launcher-db01-zzzzz", nodeName="node-a")
-    new = launcher("root", nodeName="node-b", created=LATER)
-    (_, line) = lines(the_row(old, new))
-    assert line.startswith("db01   node-b (migrating)   ")
-
-
-@pytest.mark.parametrize(
-    ("unknown", "no", "code"), [([], False, 0), ([], True, 1), (["namespaces: 403"], False, 2), (["403"], True, 2)]
-)
-def test_the_exit_code_is_for_scripts(unknown: list[str], code: int, *, no: bool) -> None:
-    """0 yes, 1 no. 2 if something was not read, whatever else is known."""
-    assert exit_code(unknown=unknown, no=no) == code
 
 
 @pytest.mark.parametrize("command", [status, candidates])

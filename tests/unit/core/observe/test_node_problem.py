@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from support.fakes.views import ViewWithGaps, cluster
 from support.objects import builders
-from support.objects.fleets import TWO, launcher, served, the_row
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.remedy import why_no_vm_starts
@@ -61,16 +60,3 @@ def test_a_node_that_could_not_be_read_is_not_called_ready() -> None:
     why = why_no_vm_starts("node-a", ViewWithGaps(cluster(READY), {NODE: NoObject.UNAVAILABLE}))
     assert why is not None
     assert why.sentence == "node node-a: its Node could not be read (503 for a test)"
-
-
-def test_the_nodes_of_a_vm_are_its_own_and_those_of_its_share_managers() -> None:
-    """A claim whose share-manager is on no node adds none."""
-    row = the_row(launcher("root", "data", nodeName="node-a"), objects=[*TWO, *served("root", "node-b")])
-    assert list(row.nodes) == ["node-a", "node-b"]
-
-
-def test_a_vm_that_waits_for_one_node_names_this_node() -> None:
-    """It can't start while that node has a problem."""
-    pinned = builders.node_affinity(required=[builders.on_node("node-c")])
-    row = the_row(launcher("root", affinity=pinned), objects=TWO)
-    assert list(row.nodes) == ["node-c"]

@@ -105,25 +105,6 @@ def test_the_nodes_of_all_share_managers_are_named_once() -> None:
     assert found.share_manager_nodes == ("node-a", "node-b")
 
 
-STATE = "persistent-state-for-db01-x7k2p"
-
-
-@pytest.mark.parametrize(
-    ("objects", "state"),
-    [
-        pytest.param([*disk("root"), *served("root", "node-a")], State.TOGETHER, id="beside a disk's"),
-        pytest.param([*disk("root"), *served("root", None)], State.PENDING, id="beside a hint of a disk's"),
-        pytest.param(disk("root"), State.FREE, id="alone"),
-    ],
-)
-def test_the_claim_of_the_vms_state_does_not_count(objects: list[Object], state: State) -> None:
-    """A few KB on another node do not make the VM apart."""
-    objects = [*objects, *disk(STATE), *served(STATE, "node-b")]
-    found = the_row(launcher("root", STATE, nodeName="node-a"), objects=objects)
-    assert found.state is state
-    assert (found.volumes[1].node, found.volumes[1].together) == ("node-b", None)
-
-
 UNKNOWNS = [
     pytest.param(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "root"), "ClaimLookupFailed", id="claim"),
     pytest.param(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-root"), "ClaimLookupFailed", id="volume"),

@@ -10,7 +10,6 @@ from support.objects.builders_kubevirt import virtual_machine, virtual_machine_i
 from support.objects.fleets import EARLY, LATER, LATEST, TWO, disk, launcher, scheduled, served, the_row
 
 from webhook.core.api.pod import Pod
-from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_state import vm_status_of
 from webhook.core.observe.vm_status import State, percent_together
 from webhook.core.opt_in import Mode, Policy, opts_in
@@ -98,13 +97,6 @@ def test_only_vms_that_opt_in_have_a_status(opt_in: str | None, cluster_mode: Mo
     assert opts_in(opt_in) or found is None
 
 
-@pytest.mark.parametrize("decided", [Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED])
-def test_the_decision_is_read_from_the_record(decided: Decided) -> None:
-    """Nodes and reason do not matter for it."""
-    found = the_row(launcher(annotations=builders.recorded(decided), nodeName="node-a"))
-    assert (found.decided, found.pinned) == (decided, decided is Decided.REQUIRED)
-
-
 SOURCE_POD = launcher("root", name="virt-launcher-db01-source", nodeName="node-b", created=EARLY)
 TARGET_POD = launcher(
     "root",
@@ -134,14 +126,16 @@ def test_the_node_of_the_instance_tells_in_which_pod_the_vm_is(node: str | None,
 
 
 SHARED_BY_TWO = [virtual_machine("db01", ["root", "tools"]), virtual_machine("other", ["tools"])]
+STATE = "persistent-state-for-db01-x7k2p"
 TOOLS_AS_CDROM = [virtual_machine("db01", ["root"], cdroms=["tools"])]
 
 
 @pytest.mark.parametrize(
-    ("vms", "reason"),
+    ("claim", "vms", "reason"),
     [
-        pytest.param(SHARED_BY_TWO, Reason.SHARED_CLAIM, id="shared"),
-        pytest.param(TOOLS_AS_CDROM, Reason.CDROM_CLAIM, id="a CD-ROM"),
+        pytest.param("tools", SHARED_BY_TWO, Reason.SHARED_CLAIM, id="shared"),
+        pytest.param("tools", TOOLS_AS_CDROM, Reason.CDROM_CLAIM, id="a CD-ROM"),
+        pytest.param(STATE, [], Reason.STATE_CLAIM, id="a few KB of state"),
     ],
 )
 @pytest.mark.parametrize(
@@ -149,14 +143,15 @@ TOOLS_AS_CDROM = [virtual_machine("db01", ["root"], cdroms=["tools"])]
     [
         pytest.param([*disk("root"), *served("root", "node-a")], State.TOGETHER, id="with its own disk"),
         pytest.param(disk("root"), State.FREE, id="with an own disk that is on no node"),
+        pytest.param([*disk("root"), *served("root", None)], State.PENDING, id="with a hint of an own disk's"),
     ],
 )
 def test_only_disks_of_the_vms_own_make_it_apart(
-    root: list[Object], state: State, vms: list[Object], reason: Reason
+    root: list[Object], state: State, claim: str, vms: list[Object], reason: Reason
 ) -> None:
     """The other claim is shown with its node, and compared with none; so no migration brings the VM to it."""
-    objects = [*root, *disk("tools"), *served("tools", "node-b"), *vms]
-    found = the_row(launcher("root", "tools", nodeName="node-a"), objects=objects)
+    objects = [*root, *disk(claim), *served(claim, "node-b"), *vms]
+    found = the_row(launcher("root", claim, nodeName="node-a"), objects=objects)
     assert (found.state, found.reason == reason.code) == (state, False)
     assert (found.volumes[1].node, found.volumes[1].together, found.volumes[1].reason) == ("node-b", None, reason.code)
     assert "node-b" not in found.share_manager_nodes
