@@ -26,13 +26,12 @@ from webhook.component_base.start import interrupts_raised
 from webhook.core.api.container import Container
 from webhook.core.api.longhorn import VOLUME_ATTRIBUTES, is_share_manager
 from webhook.core.api.meta import Namespace, ObjectMeta
+from webhook.core.api.migration import ANNOTATION_EVACUATION, ANNOTATION_WORKLOAD_UPDATE, CHANGES, PAUSED
 from webhook.core.api.pod import POD_SCHEDULED, Pod
 from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume, PersistentVolumeSpec
 from webhook.core.api.virtual_machine import LIVE_MIGRATABLE, VMIStatus
 from webhook.core.observe import events
 from webhook.core.reasons import LABEL_CO_SCHEDULE
-from webhook.core.reunite.migration import ANNOTATION_EVACUATION, ANNOTATION_WORKLOAD_UPDATE
-from webhook.core.reunite.vm import CHANGES, PAUSED
 from webhook.kube.collect import collect_at_terminal
 from webhook.objects.documents import field_at
 from webhook.objects.installed import CONFIGURATION, LONGHORN_VERSION, ServeContainer, Setting, WebhookConfiguration

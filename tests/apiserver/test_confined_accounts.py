@@ -18,7 +18,7 @@ from support.control_plane.kubevirt_kinds import with_any_fields
 from support.control_plane.rendering import EVENTS, NAME, REUNITE, kustomize, with_options
 from support.scenarios.admitting import refused, until
 
-from webhook.core.reunite.migration import migration_object
+from webhook.core.api.migration import migration_object
 
 KINDS: Final = ("ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 OTHERS: Final = "vms"  # a namespace

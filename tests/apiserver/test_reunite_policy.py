@@ -16,7 +16,7 @@ from support.scenarios.reunite_account import (
     reunite_account,
 )
 
-from webhook.core.reunite.migration import migration_object
+from webhook.core.api.migration import migration_object
 
 
 @pytest.fixture(scope="module")

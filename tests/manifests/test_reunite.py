@@ -16,10 +16,10 @@ from support.control_plane.rendering import (
 from support.drivers.command_lines import values
 
 from webhook import __version__, cli
-from webhook.core.reunite.migration import ANNOTATION_UNSCHEDULABLE_SECONDS, LABEL_REUNITE
+from webhook.core.api.migration import ANNOTATION_UNSCHEDULABLE_SECONDS, LABEL_REUNITE
 from webhook.objects.kinds import MIGRATION
-from webhook.reunite.facts import parts
 from webhook.reunite.settings import ReuniteSettings
+from webhook.reunite.vm import parts
 
 PROGRAM: Final = f"{NAME}-reunite"
 LONGHORN_NAMESPACE: Final = "longhorn-system"

@@ -23,10 +23,10 @@ from webhook.component_base.options import Kubeconfig
 from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
 from webhook.objects.cluster import Cluster as CollectedCluster
-from webhook.reunite.facts import parts
 from webhook.reunite.reports import VMReport
 from webhook.reunite.run import Run
 from webhook.reunite.settings import ReuniteSettings
+from webhook.reunite.vm import parts
 from webhook.reunite.writer import Writer
 
 _BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC).timestamp()

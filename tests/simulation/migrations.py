@@ -19,7 +19,7 @@ from simulation.virt_controller import VirtController
 from simulation.vm import VM, Migration, target_pod
 from simulation.workload import FAILING_SHARE, PRIORITIES_SHARE
 
-from webhook.core.reunite.migration import PLACING_SECONDS
+from webhook.core.api.migration import PLACING_SECONDS
 
 PARALLEL_IN_CLUSTER: Final = 5  # virt-config.go, ParallelMigrationsPerClusterDefault
 PARALLEL_OUT_OF_NODE: Final = 2  # virt-config.go, ParallelOutboundMigrationsPerNodeDefault

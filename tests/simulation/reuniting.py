@@ -16,7 +16,7 @@ from simulation.vm import HOSTNAME, VM, Migration, instance_of
 from support.drivers.command_lines import values
 
 from webhook import cli
-from webhook.core.reunite.migration import ANNOTATION_EVACUATION, LABEL_REUNITE
+from webhook.core.api.migration import ANNOTATION_EVACUATION, LABEL_REUNITE
 from webhook.core.view import Kind
 from webhook.objects import kinds
 from webhook.objects.cluster import Cluster

@@ -14,11 +14,11 @@ from msgspec import Struct
 from webhook.core.api import longhorn, meta, node, storage
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER, VMI_KIND
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VERSION
+from webhook.core.api.migration import KubeVirt, Migration
 from webhook.core.api.pod import Pod
 from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
 from webhook.core.observe.events import ReuniteEvent
 from webhook.core.placement.replica_share import REPLICA_LABELS
-from webhook.core.reunite.migration import KubeVirt, Migration
 from webhook.core.view import Kind
 from webhook.objects import kubevirt
 from webhook.objects.installed import ServePod, Setting, WebhookConfiguration

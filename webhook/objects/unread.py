@@ -15,11 +15,11 @@ from msgspec import Struct
 from webhook.component_base.errors import UserError
 from webhook.core.api import kubevirt
 from webhook.core.api.longhorn import LONGHORN_API_VERSION, is_share_manager
+from webhook.core.api.migration import minor_version
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_state import is_running_unknown
 from webhook.core.opt_in import Policy, opt_in_all_of
 from webhook.core.reasons import ANNOTATION_OPT_IN_ALL
-from webhook.core.reunite.migration import minor_version
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument
 from webhook.objects.installed import LONGHORN_VERSION, UNKNOWN, VALUES

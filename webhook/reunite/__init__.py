@@ -1,1 +1,4 @@
-"""The command reunite: one run that migrates VMs that are apart to their share-managers (webhook.core.reunite)."""
+"""The command reunite: one run that live-migrates VMs that are apart to the node of their share-managers.
+
+Nothing is remembered: the VirtualMachineInstanceMigrations show what happened before.
+"""

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from webhook.core.observe.events import Event, ReuniteEvent, is_of_reunite
 from webhook.core.observe.vm_status import State, VMStatus, count_states
-from webhook.core.reunite.waits import STARTED, unix_seconds
+from webhook.reunite.waits import STARTED, unix_seconds
 from webhook.terminal import padded, printable, to_yaml
 
 REPEAT_SECONDS: Final = 1_800.0

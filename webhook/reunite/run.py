@@ -11,22 +11,22 @@ from msgspec.structs import replace
 
 from webhook.component_base.client.api import Api
 from webhook.component_base.errors import UserError
+from webhook.core.api.migration import migration_object, next_name
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.reunite.decide import MigrationDecisions
-from webhook.core.reunite.migration import migration_object, next_name
-from webhook.core.reunite.vm import VM
-from webhook.core.reunite.waits import unix_seconds
 from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
 from webhook.objects.cluster import Cluster
-from webhook.objects.kinds import EVENT, VIRTUAL_MACHINE_INSTANCE
+from webhook.objects.kinds import EVENT, KUBEVIRT, MIGRATION, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.unread import require_pods, require_share_managers
 from webhook.objects.vm_rows import asking, vm_rows
 from webhook.reunite import reports
-from webhook.reunite.facts import first_unread, hostname_of, is_terminating, parts, situation_of, why_not_home
+from webhook.reunite.decide import MigrationDecisions
+from webhook.reunite.home import hostname_of, why_not_home
 from webhook.reunite.reports import REPEAT_SECONDS, EventReason, VMReport
 from webhook.reunite.settings import ReuniteSettings
+from webhook.reunite.vm import VM, first_unread, is_terminating, parts, vms_of
+from webhook.reunite.waits import unix_seconds
 from webhook.reunite.writer import Result, Writer, Written
 from webhook.settings import vm_names
 
@@ -95,8 +95,10 @@ class Run:
             for row in asking(vm_rows(self._cluster, settings.policy))
             if settings.namespace in {None, row.namespace} and (not names or row.name in names)
         ]
-        situation = situation_of(self._cluster, self._rows, settings.limits(), self._now)
-        decisions = MigrationDecisions(situation)
+        objects = self._cluster.objects
+        kubevirt = next(iter(objects.of(KUBEVIRT).values()), None)
+        vms = vms_of(self._cluster, self._rows)
+        decisions = MigrationDecisions(vms, objects.of(MIGRATION).values(), kubevirt, settings, self._now)
         for vm in decisions.in_order():
             why, wait = decisions.why_not(vm) or why_not_home(vm, self._cluster), decisions.why_not_now(vm)
             left_out = f"; left out: {wait}" if settings.now and wait and wait.ends else ""
@@ -134,7 +136,7 @@ class Run:
     async def _migrate(self, vm: VM, decisions: MigrationDecisions, left_out: str) -> None:
         namespace, hostname = vm.row.namespace, hostname_of(vm.home, self._cluster)
         where = f"from node {vm.row.node} to node {vm.home}, that of its share-manager"
-        name = next_name(vm.row.name, decisions.migrations_in(namespace))
+        name = next_name(vm.row.name, vm.names)
         message, written = f"migration {name}: {where}", Written(Result.DONE)
         if self._writer:
             new = migration_object(namespace, vm.row.name, hostname, name=name)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import click
 
 from webhook.component_base.options import NAME, ON_OR_OFF, SECONDS, argument, option
 from webhook.settings import DecidingSettings
-
-if TYPE_CHECKING:
-    from webhook.core.reunite.waits import ReuniteLimits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,14 +75,3 @@ class ReuniteSettings(DecidingSettings):
             raise click.UsageError(f"{got} and --output yaml: expected one of the two")
         if self.now and self.output != "yaml":
             raise click.UsageError("got --now: expected --output yaml beside it")
-
-    def limits(self) -> ReuniteLimits:
-        """Return the limits of webhook.core.reunite."""
-        from webhook.core.reunite.waits import ReuniteLimits  # noqa: PLC0415 - help and completion do without
-
-        return ReuniteLimits(
-            default=self.default,
-            apart_seconds=self.apart_seconds,
-            rest_seconds=self.rest_seconds,
-            at_once=self.at_once,
-        )

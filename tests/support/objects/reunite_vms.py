@@ -4,21 +4,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
+from support.drivers.command_lines import values
 
+from webhook import cli
 from webhook.core.api.kubevirt import ANNOTATION_MIGRATION, HOSTNAME, LABEL_MIGRATION_JOB_UID, VMI_KIND, MigrationState
 from webhook.core.api.meta import Condition, ObjectMeta
-from webhook.core.api.node import Node, NodeStatus
-from webhook.core.api.pod import Pod, PodSpec
-from webhook.core.api.virtual_machine import VMIStatus
-from webhook.core.observe.events import InvolvedObject, ReuniteEvent
-from webhook.core.observe.past_decision import Decided
-from webhook.core.observe.vm_status import State, VMStatus
-from webhook.core.observe.vm_volumes import VMVolumeStatus
-from webhook.core.opt_in import Mode
-from webhook.core.reasons import Reason
-from webhook.core.reunite.decide import MigrationDecisions, Situation
-from webhook.core.reunite.migration import (
+from webhook.core.api.migration import (
     ANNOTATION_EVACUATION,
     ANNOTATION_WORKLOAD_UPDATE,
     LABEL_REUNITE,
@@ -30,9 +23,28 @@ from webhook.core.reunite.migration import (
     PhaseTransition,
     next_name,
 )
-from webhook.core.reunite.vm import VM
-from webhook.core.reunite.waits import NotYet, ReuniteLimits
+from webhook.core.api.node import Node, NodeStatus
+from webhook.core.api.pod import Pod, PodSpec
+from webhook.core.api.virtual_machine import VMIStatus
+from webhook.core.observe.events import InvolvedObject, ReuniteEvent
+from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_volumes import VMVolumeStatus
+from webhook.core.opt_in import Mode
+from webhook.core.reasons import Reason
+from webhook.objects.kubevirt import (
+    VirtualMachine,
+    VirtualMachineInstance,
+    VirtualMachineSpec,
+    VirtualMachineStatus,
+    VMISpec,
+)
+from webhook.reunite.decide import MigrationDecisions
+from webhook.reunite.settings import ReuniteSettings
+from webhook.reunite.vm import VM, with_past
+from webhook.reunite.waits import NotYet
 
+DEFAULTS: Final = values(cli.COMMANDS, "reunite")
 NOW: Final = datetime(2026, 8, 5, 12, tzinfo=UTC).timestamp()
 
 
@@ -82,14 +94,31 @@ def vm(name: str = "vm", node: str | None = "a", homes: Sequence[str] = ("b",), 
         because=because,
         since=ago(90_000),
     )
-    of_vm = {key: changes.pop(key) for key in ("pod", "placement") if key in changes}
+    of_vm = {key: changes.pop(key) for key in ("pod", "deleted") if key in changes}
     of_row = {key: changes.pop(key) for key in tuple(changes) if key in VMStatus.__struct_fields__}
+    of_vm |= _machine(changes.pop("owner", None), changes.pop("run_strategy", None), changes.pop("copying", None))
     if unmigratable := changes.pop("unmigratable", ""):
         changes["conditions"] = [Condition(type="LiveMigratable", status="False", message=unmigratable)]
     of_status = {key: changes.pop(key) for key in tuple(changes) if key in VMIStatus.__struct_fields__}
-    status = VMIStatus(**{"phase": "Running", **of_status})
-    usual = {"known": True, "uid": f"uid-{name}", "started": ago(1_000_000)}
-    return VM(row=replace(row, **of_row), status=status, **{**usual, **of_vm, **changes})
+    answers = dict.fromkeys([LABEL_REUNITE], changes.pop("answer", None))
+    meta = ObjectMeta(
+        name=name,
+        uid=f"uid-{name}",
+        creation_timestamp=changes.pop("started", ago(1_000_000)),
+        annotations={key: value for key, value in answers.items() if value is not None},
+    )
+    known, spec = changes.pop("known", True), VMISpec(**changes)
+    vmi = VirtualMachineInstance(metadata=meta, spec=spec, status=VMIStatus(**{"phase": "Running", **of_status}))
+    return VM(row=replace(row, **of_row), vmi=vmi if known else None, **of_vm)
+
+
+def _machine(owner: str | None, run_strategy: str | None, copying: str | None) -> dict[str, Any]:
+    """The VirtualMachine of a VM. `copying` is a snapshot."""
+    if not owner and not copying:
+        return {}
+    status = VirtualMachineStatus(snapshot_in_progress=copying)
+    spec = VirtualMachineSpec(run_strategy=run_strategy)
+    return {"owner": owner, "vm": VirtualMachine(metadata=ObjectMeta(name=owner), spec=spec, status=status)}
 
 
 def target(by: str = "kubevirt-migrate-vm-x", *, uid: str = "m", host: str | None = None) -> Pod:
@@ -152,6 +181,19 @@ def node(name: str, *, ready_since: str | None = None) -> Node:
     return Node(metadata=ObjectMeta(name=name), status=NodeStatus(conditions=[ready]))
 
 
+class Situation(Struct, frozen=True, kw_only=True):
+    """A cluster at one moment, as `with_past` and `MigrationDecisions` take it."""
+
+    now: float
+    vms: Sequence[VM]
+    migrations: Sequence[Migration]
+    events: Sequence[ReuniteEvent]
+    kubevirt: KubeVirt | None
+    nodes: dict[str, Node]
+    oldest_on: dict[str, str]
+    limits: ReuniteSettings
+
+
 def situation(
     *parts: VM | Migration | Node | ReuniteEvent,
     now: float = NOW,
@@ -167,7 +209,7 @@ def situation(
         events=[each for each in parts if isinstance(each, ReuniteEvent)],
         kubevirt=installed or kubevirt(),
         oldest_on=oldest_on or {},
-        limits=ReuniteLimits(**limits),
+        limits=ReuniteSettings(**{**DEFAULTS, **limits}),
         nodes={each.metadata.name or "": each for each in parts if isinstance(each, Node)},
     )
 
@@ -190,7 +232,8 @@ class Planned(NamedTuple):
 
 def plan_of(at: Situation, refused: NotYet | None = None, *, takes: bool = True) -> Planned:
     """Return what a run does if each node gives this answer. Without `takes` the API server refuses each migration."""
-    decisions, planned = MigrationDecisions(at), Planned([], {}, [])
+    vms = with_past(at.vms, at.migrations, at.events, at.nodes, at.oldest_on)
+    decisions, planned = MigrationDecisions(vms, at.migrations, at.kubevirt, at.limits, at.now), Planned([], {}, [])
     for each in decisions.in_order():
         why = decisions.why_not(each)
         if not why:
@@ -201,6 +244,5 @@ def plan_of(at: Situation, refused: NotYet | None = None, *, takes: bool = True)
             continue
         if takes:
             decisions.take(each)
-        name = next_name(each.row.name, decisions.migrations_in(each.row.namespace))
-        planned.creates.append(Creation(each.row.name, each.row.share_manager_nodes[0], name))
+        planned.creates.append(Creation(each.row.name, each.home, next_name(each.row.name, each.names)))
     return planned

@@ -6,19 +6,17 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
-from support.drivers.command_lines import values
 from support.drivers.status_runs import instance
 from support.fakes.views import cluster
-from support.objects.reunite_vms import ago
+from support.objects.reunite_vms import DEFAULTS, ago
 from support.scenarios.vm_scenes import scenes
 
-from webhook import cli
 from webhook.core.observe.events import Event
-from webhook.core.reunite.waits import unix_seconds
 from webhook.objects.cluster import Cluster
 from webhook.reunite.reports import EventReason, VMReport
 from webhook.reunite.run import Run
 from webhook.reunite.settings import ReuniteSettings
+from webhook.reunite.waits import unix_seconds
 from webhook.reunite.writer import Result, Writer, Written
 
 NOW: Final = unix_seconds("2026-11-22T12:00:00Z")
@@ -82,9 +80,6 @@ def went(found: Cluster, writer: Writer | None = None, *, now: float = NOW, **se
     )
     asyncio.run(run.decide("files"))
     return run
-
-
-DEFAULTS: Final = values(cli.COMMANDS, "reunite")
 
 
 def report(reason: EventReason, message: str) -> VMReport:

@@ -145,6 +145,23 @@ def test_a_namespace_that_is_being_deleted_takes_no_event_and_no_migration() -> 
     assert not writer.events
 
 
+@pytest.mark.parametrize("where", ["the VMI", "the VirtualMachine", "its template"])
+def test_an_annotation_keeps_a_vm_out_wherever_it_is(where: str) -> None:
+    """The VMI of a VM that runs does not get an annotation that is written later."""
+    metadata = {"annotations": {"kubevirt-scheduler/reunite": "false"}}
+    owner = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": "moved", "namespace": "vms"},
+    }
+    owner["spec"] = {"template": {"metadata": metadata if where == "its template" else {}, "spec": {}}}
+    instance = vmi()
+    if where != "its template":
+        (instance if where == "the VMI" else owner)["metadata"] |= metadata
+    (said,) = went(moved(owner, instance)).reports
+    assert said.message == "NotAsked: the VM's annotation kubevirt-scheduler/reunite is false"
+
+
 def test_what_was_not_chosen_is_not_told() -> None:
     """By name or namespace."""
     assert went(moved(), names=("vm/moved",)).reports

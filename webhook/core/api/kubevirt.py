@@ -25,7 +25,7 @@ VIRT_LAUNCHER: Final = "virt-launcher"
 HOTPLUG_DISK: Final = "hotplug-disk"  # pkg/virt-controller/services/template.go: the label of an attachment pod
 VMI_KIND: Final = "VirtualMachineInstance"
 _FINISHED: Final = ("Succeeded", "Failed")
-# The names of webhook.core.reunite.migration: next_name and migration_object.
+# The names of webhook.core.api.migration: next_name and migration_object.
 _TOGETHER: Final = re.compile(r"-(reunite-\d+|together-[a-z0-9]+)$")
 # pkg/virt-controller/services/nodeselectorrenderer.go: what a VM needs of a node's hardware and KubeVirt version.
 _ARCHITECTURE: Final = "kubernetes.io/arch"

@@ -38,7 +38,7 @@ _MOVE: Final = "reunite {vm} -n {namespace} -o yaml --now"
 _MIGRATE: Final = "live-migrate the VM to node {node}, if it can run there"
 _NOT_YET: Final = "do not live-migrate the VM to node {node} before the reason that `reunite` gives has passed"
 REFUSED: Final = ("NotMovable", "NotPlaceable", "KubeVirtTooOld", "KubeVirtChanges")
-"""The codes of what `reunite --now` refuses, too (webhook.core.reunite.waits)."""
+"""The codes of what `reunite --now` refuses, too (webhook.reunite.waits)."""
 _IMPOSSIBLE: Final = re.compile(rf"(at \S+: )?({'|'.join(REFUSED)}): ")
 _ASK: Final = "see that the webhook runs (kubectl get mutatingwebhookconfiguration kubevirt-coschedule), and "
 _STOP: Final = (

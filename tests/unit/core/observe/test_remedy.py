@@ -12,8 +12,8 @@ from support.objects.fleets import EARLY, LATER, disk, launcher, scheduled, serv
 
 from webhook.core.observe.remedy import REFUSED, restart_command, restart_without_owner, with_message
 from webhook.core.observe.vm_status import State, VMStatus
-from webhook.core.reunite.waits import Rule
 from webhook.objects.kubevirt import VirtualMachine
+from webhook.reunite.waits import Rule
 
 Object = dict[str, Any]
 CONFIGURATION = "mutatingwebhookconfiguration kubevirt-coschedule"

@@ -107,6 +107,9 @@ _NAME_CHARS: Final = 63  # as of the label kubevirt.io/vmi-name, which KubeVirt 
 _DIGEST_CHARS: Final = 8
 _SUCCEEDED: Final = "Succeeded"
 _FAILED: Final = "Failed"
+PAUSED: Final = "Paused"
+CHANGES: Final = ("VolumesChange", "HotMemoryChange", "HotVCPUChange", "MigrationRequired")
+"""Conditions of a change that KubeVirt makes by a migration of its own (workload-updater.go, doesRequireMigration)."""
 SYSTEM_MAINTENANCE: Final = "system-maintenance"  # the priority, if a descheduler that names itself evicts
 
 
@@ -212,19 +215,19 @@ def migration_object(namespace: str, vmi: str, hostname: str, *, name: str | Non
     }
 
 
-def next_name(vmi: str, migrations: Iterable[Migration]) -> str:
-    """Return the name of the VM's next migration: VMI-reunite-N, one more than the highest N of `migrations`.
+def next_name(vmi: str, names: Iterable[str]) -> str:
+    """Return the name of the VM's next migration: VMI-reunite-N, one more than the highest N of these names.
 
-    The same migrations always give the same name. So the API server refuses the second of two programs that both
-    create a migration, and a program that has not seen its own.
+    The same names always give the same name. So the API server refuses the second of two programs that both create a
+    migration, and a program that has not seen its own.
     """
-    return f"{_stem(vmi)}{highest_number(vmi, migrations) + 1}"
+    return f"{_stem(vmi)}{highest_number(vmi, names) + 1}"
 
 
-def highest_number(vmi: str, migrations: Iterable[Migration]) -> int:
-    """Return the highest N of these migrations whose name is VMI-reunite-N; 0 if none is."""
+def highest_number(vmi: str, names: Iterable[str]) -> int:
+    """Return the highest N of these names that are VMI-reunite-N; 0 if none is."""
     stem = _stem(vmi)
-    numbers = (migration.name.removeprefix(stem) for migration in migrations if migration.name.startswith(stem))
+    numbers = (name.removeprefix(stem) for name in names if name.startswith(stem))
     return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
 

@@ -8,8 +8,7 @@ wait shorter.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import Enum, unique
 from math import inf
@@ -20,16 +19,15 @@ from msgspec import Struct
 
 from webhook.core.api.kubevirt import HOSTNAME, is_together
 from webhook.core.api.meta import utc_text
-from webhook.core.api.node import Node
-from webhook.core.observe.events import ReuniteEvent
-from webhook.core.reunite.migration import (
+from webhook.core.api.migration import (
     ANNOTATION_WORKLOAD_UPDATE,
     FINAL_MIGRATIONS,
     SYSTEM_MAINTENANCE,
     Migration,
     highest_number,
 )
-from webhook.core.reunite.vm import VM
+from webhook.reunite.settings import ReuniteSettings
+from webhook.reunite.vm import VM
 
 
 class NotYet(Struct, frozen=True):
@@ -69,40 +67,6 @@ _DAY_SECONDS: Final = 86_400.0
 _WEEK_SECONDS: Final = 7 * _DAY_SECONDS
 
 
-class ReuniteLimits(Struct, frozen=True, kw_only=True):
-    """What the user allows.
-
-    Attributes:
-        default: whether a VM without the annotation `kubevirt-scheduler/reunite` takes part.
-        apart_seconds: the short wait.
-        rest_seconds: the wait after a move away from home of which nobody knows why.
-        at_once: migrations of `reunite` in a namespace that are not final, and those that one run creates.
-    """
-
-    default: bool = True
-    apart_seconds: float = 1_800.0
-    rest_seconds: float = 14_400.0
-    at_once: int = 2
-
-
-class Past(Struct, frozen=True, kw_only=True):
-    """What was read about one VM that is apart.
-
-    Attributes:
-        migrations: of the VM, those that KubeVirt still has.
-        names: of all migrations of the namespace.
-        events: of `reunite` on the VirtualMachineInstance.
-        home: the node of the share-managers; None if it was not read.
-        oldest_at_home: when the oldest VM's pod on that node was created (RFC 3339); empty if there is none.
-    """
-
-    migrations: Sequence[Migration] = ()
-    names: AbstractSet[str] = frozenset()
-    events: Sequence[ReuniteEvent] = ()
-    home: Node | None = None
-    oldest_at_home: str = ""
-
-
 class Wait(NamedTuple):
     """One row that holds for the VM, over or not: its code, what was seen, since when, and for how many seconds.
 
@@ -122,13 +86,13 @@ class Wait(NamedTuple):
         return self.since + max(seconds, doubled)
 
 
-def longest_wait(vm: VM, past: Past, limits: ReuniteLimits, now: float) -> NotYet | None:
+def longest_wait(vm: VM, limits: ReuniteSettings, now: float) -> NotYet | None:
     """Return the refusal of the row that holds the VM longest from `now` on; None if every wait is over."""
-    times, of_start = _known_returns(vm, past), _of_this_start(vm, past)
+    times, of_start = _known_returns(vm), _of_this_start(vm)
     # KubeVirt has no more of them: how often the VM came home is not known, so each wait is a long one.
     forgotten = len(of_start) >= FINAL_MIGRATIONS and not any(each.ours for each in of_start)
     least = limits.rest_seconds if forgotten else 0.0
-    until, wait = max(((each.until(least, times), each) for each in _waits(vm, past, limits)), key=itemgetter(0))
+    until, wait = max(((each.until(least, times), each) for each in _waits(vm, limits)), key=itemgetter(0))
     if until <= now:
         return None
     end = "others move it, or its next start" if until == inf else utc_text(until)
@@ -137,36 +101,36 @@ def longest_wait(vm: VM, past: Past, limits: ReuniteLimits, now: float) -> NotYe
     return NotYet(wait.rule, sentence, ends=until < inf)
 
 
-def _waits(vm: VM, past: Past, limits: ReuniteLimits) -> Iterator[Wait]:
+def _waits(vm: VM, limits: ReuniteSettings) -> Iterator[Wait]:
     """Yield each row that holds for the VM, over or not."""
     calm = limits.apart_seconds
     arrived, state = vm.arrived_by, vm.status.migration_state
     host = (vm.pod.spec.node_selector or {}).get(HOSTNAME) if vm.pod else None
-    if arrived and host and host != vm.placement.node_selector.get(HOSTNAME) and not is_together(arrived[1]):
+    if arrived and host and host != (vm.spec.node_selector or {}).get(HOSTNAME) and not is_together(arrived[1]):
         named = f"migration {arrived[1]} named node {host} for it (nodeSelector of pod {vm.row.pod})"
         yield Wait(Rule.TARGET_NAMED, named, 0.0, inf)
     if state and state.abort_requested and state.end_timestamp:
         at = unix_seconds(state.end_timestamp)
         seen = f"a migration of it was cancelled at {_text(at)} (status.migrationState of its VMI)"
         yield Wait(Rule.CANCELLED, seen, at, _DAY_SECONDS)
-    for event in past.events:
+    for event in vm.events:
         name = _OF_MIGRATION.match(event.message)
-        if event.reason == STARTED and event.involved_object.uid == vm.uid and name and name[1] not in past.names:
+        if event.reason == STARTED and event.involved_object.uid == vm.uid and name and name[1] not in vm.names:
             at = unix_seconds(event.metadata.creation_timestamp or "")
             seen = f"migration {name[1]}, which began at {_text(at)}, was deleted (Event ReuniteStarted)"
             yield Wait(Rule.CANCELLED, seen, at, EVENT_SECONDS, doubles=False)
     since, doubles, by = unix_seconds(vm.row.since or "") or inf, True, ""
     if arrived and not is_together(arrived[1]):
-        moved = _move(vm, past, arrived)
+        moved = _move(vm, arrived)
         if not moved.explained:
             yield Wait(Rule.MOVED_AWAY, f"{moved.sentence}, and no object says why", moved.at, limits.rest_seconds)
         elif moved.at >= since:
             since, doubles, by = moved.at, not moved.is_update, f": {moved.sentence}"
     yield Wait(Rule.TOO_SOON, f"it is apart since {_text(since)}{by}", since, calm, doubles)
-    if past.home and past.home.ready_since:
-        at = unix_seconds(past.home.ready_since)
+    if vm.node_at_home and vm.node_at_home.ready_since:
+        at = unix_seconds(vm.node_at_home.ready_since)
         yield Wait(Rule.NOT_CALM, f"its share-manager's node is Ready since {_text(at)}", at, calm)
-    last = max(_of_this_start(vm, past), key=lambda each: (each.created, each.name), default=None)
+    last = max(_of_this_start(vm), key=lambda each: (each.created, each.name), default=None)
     if last and last.ours and last.failed:
         at, because = unix_seconds(last.ended), last.state.failure_reason
         seen = f"migration {last.name} failed at {_text(at)}{f': {because}' if because else ''}"
@@ -182,50 +146,53 @@ class _Move(NamedTuple):
     is_update: bool
 
 
-def _move(vm: VM, past: Past, arrived: tuple[str, str]) -> _Move:
+def _move(vm: VM, arrived: tuple[str, str]) -> _Move:
     """Return what is known of the migration of this uid and name.
 
     Four things explain it: it left another node than home, it is a workload update, home became Ready later, or it was
     one of a drain of home.
     """
     uid, name = arrived
-    migration = next((each for each in past.migrations if each.metadata.uid == uid or each.name == name), None)
+    migration = next((each for each in vm.migrations if each.metadata.uid == uid or each.name == name), None)
     state = vm.status.migration_state
     own = state if state and state.migration_uid == uid else None  # a later one that failed writes over it
     kept = migration.state if migration else None
     source = (own and own.source_node) or (kept and kept.source_node) or (migration and migration.evacuates)
     ended = (own and own.end_timestamp) or (migration and migration.ended) or vm.row.since
-    at, ready = unix_seconds(ended or ""), unix_seconds((past.home.ready_since if past.home else None) or "")
+    at, ready = (
+        unix_seconds(ended or ""),
+        unix_seconds((vm.node_at_home.ready_since if vm.node_at_home else None) or ""),
+    )
     is_update = migration is not None and migration.metadata.annotation(ANNOTATION_WORKLOAD_UPDATE) is not None
-    explained = bool(source and source != vm.home) or is_update or ready > at > 0 or _is_drain(past, migration)
+    explained = bool(source and source != vm.home) or is_update or ready > at > 0 or _is_drain(vm, migration)
     where = f" away from node {source}" if source else ""
     sentence = f"{f'migration {name}' if name else 'a migration'} moved it{where} at {_text(at)}"
     return _Move(at, sentence, explained, is_update)
 
 
-def _is_drain(past: Past, migration: Migration | None) -> bool:
+def _is_drain(vm: VM, migration: Migration | None) -> bool:
     """Whether the migration was one of a drain of home: a drain moves all VMs' pods, a balancer some.
 
     A descheduler that names itself is none.
     """
     if migration is None or not migration.evacuates or migration.spec.priority == SYSTEM_MAINTENANCE:
         return False
-    return not past.oldest_at_home or past.oldest_at_home >= migration.created
+    return not vm.oldest_at_home or vm.oldest_at_home >= migration.created
 
 
 def _text(seconds: float) -> str:
     return utc_text(seconds) if 0.0 < seconds < inf else "an unknown time"
 
 
-def _of_this_start(vm: VM, past: Past) -> list[Migration]:
-    return [each for each in past.migrations if each.is_final and each.created >= vm.started]
+def _of_this_start(vm: VM) -> list[Migration]:
+    return [each for each in vm.migrations if each.is_final and each.created >= vm.started]
 
 
-def _known_returns(vm: VM, past: Past) -> int:
+def _known_returns(vm: VM) -> int:
     """How often `reunite` has migrated the VM since its start, by the numbers in the names of its migrations."""
-    ours = [each for each in past.migrations if each.ours]
-    newest = highest_number(vm.row.name, (each for each in ours if each.created >= vm.started))
-    before = highest_number(vm.row.name, (each for each in ours if each.created < vm.started))
+    ours = [each for each in vm.migrations if each.ours]
+    newest = highest_number(vm.row.name, (each.name for each in ours if each.created >= vm.started))
+    before = highest_number(vm.row.name, (each.name for each in ours if each.created < vm.started))
     return max(0, newest - before) if newest else 0
 
 

@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.objects.reunite_vms import NOW, ago, move, plan_of, situation, target, vm
+from support.objects.reunite_vms import NOW, Situation, ago, move, plan_of, situation, target, vm
 
+from webhook.core.api.migration import Migration
 from webhook.core.observe.vm_status import State
-from webhook.core.reunite.decide import Situation
-from webhook.core.reunite.migration import Migration
-from webhook.core.reunite.vm import VM
+from webhook.reunite.vm import VM
 
 NAMES = ("v", "w", "x", "v-reunite-1")
 NODES = ("a", "b", "c")

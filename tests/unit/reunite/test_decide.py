@@ -4,12 +4,10 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from support.objects.reunite_vms import ago, kubevirt, move, plan_of, situation, vm
+from support.objects.reunite_vms import Situation, ago, kubevirt, move, plan_of, situation, vm
 
 from webhook.core.api.kubevirt import MigrationState
-from webhook.core.observe.vm_status import State
-from webhook.core.reunite.decide import Situation
-from webhook.core.reunite.migration import (
+from webhook.core.api.migration import (
     FIRST_VERSION,
     KubeVirt,
     KubeVirtConfiguration,
@@ -18,7 +16,8 @@ from webhook.core.reunite.migration import (
     MigrationConfiguration,
     minor_version,
 )
-from webhook.core.reunite.waits import NotYet, Rule
+from webhook.core.observe.vm_status import State
+from webhook.reunite.waits import NotYet, Rule
 
 KEY = ("ns", "vm")
 
@@ -47,18 +46,17 @@ def allowing(**settings: bool) -> KubeVirt:
             Rule.KUBEVIRT_CHANGES,
             id="KubeVirt is upgraded",
         ),
-        pytest.param(situation(vm(answers=("false",))), Rule.NOT_ASKED, id="kept out"),
-        pytest.param(situation(vm(answers=("true", "false"))), Rule.NOT_ASKED, id="false anywhere"),
-        pytest.param(situation(vm(answers=("yes",))), Rule.NOT_ASKED, id="an annotation that nobody knows"),
+        pytest.param(situation(vm(answer="false")), Rule.NOT_ASKED, id="kept out"),
+        pytest.param(situation(vm(answer="yes")), Rule.NOT_ASKED, id="an annotation that nobody knows"),
         pytest.param(situation(vm(), default=False), Rule.NOT_ASKED, id="the default is off"),
-        pytest.param(situation(vm(answers=("true",)), default=False), None, id="let in"),
+        pytest.param(situation(vm(answer="true"), default=False), None, id="let in"),
         pytest.param(situation(vm(homes=("b", "c"))), Rule.SEVERAL_NODES, id="two homes"),
         pytest.param(situation(vm(homes=("b", "b"))), None, id="two claims, one home"),
         pytest.param(situation(vm(known=False)), Rule.NOT_MOVABLE, id="its VMI was not read"),
         pytest.param(situation(vm(phase="Scheduled")), Rule.NOT_MOVABLE, id="not running"),
         pytest.param(situation(vm(unmigratable="HostDevice")), Rule.NOT_MOVABLE, id="not migratable"),
         pytest.param(situation(vm(held=True, remedy="a is off")), Rule.NOT_MOVABLE, id="its node is lost"),
-        pytest.param(situation(vm(copying="snapshot s of it runs")), Rule.NOT_MOVABLE, id="busy"),
+        pytest.param(situation(vm(copying="s")), Rule.NOT_MOVABLE, id="busy"),
         pytest.param(situation(vm(), move(10, "Running")), Rule.NOT_MOVABLE, id="a migration runs"),
         pytest.param(situation(vm(migrating=True)), Rule.NOT_MOVABLE, id="two pods on nodes"),
         pytest.param(situation(vm(evacuation_node_name="a")), Rule.NOT_MOVABLE, id="has to leave its node"),
@@ -82,7 +80,7 @@ def allowing(**settings: bool) -> KubeVirt:
             id="allowWorkloadDisruption",
         ),
         pytest.param(
-            situation(vm(answers=("true",)), installed=allowing(allow_post_copy=True)), None, id="the VM allows it"
+            situation(vm(answer="true"), installed=allowing(allow_post_copy=True)), None, id="the VM allows it"
         ),
         pytest.param(situation(vm(), installed=allowing()), None, id="no such setting"),
     ],
@@ -161,7 +159,7 @@ def test_a_migration_that_the_api_server_refuses_takes_no_turn() -> None:
 
 def test_only_vms_that_are_apart_are_asked_about() -> None:
     """A node is asked about once nothing else is against the VM."""
-    together, busy = vm("x", "b"), vm("y", copying="a copy runs")
+    together, busy = vm("x", "b"), vm("y", copying="s")
     planned = plan_of(situation(vm(), together, busy), NotYet(Rule.NOT_PLACEABLE, "full"))
     assert planned.asked == ["vm"]
     assert together.row.state is State.TOGETHER

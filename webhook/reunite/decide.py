@@ -10,68 +10,42 @@ stops a VM of another: who may write there could forge it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from msgspec import Struct
-
-from webhook.core.api.node import Node
-from webhook.core.observe.events import ReuniteEvent
+from webhook.core.api.migration import FIRST_VERSION, KubeVirt, Migration, minor_version
 from webhook.core.observe.vm_status import State
-from webhook.core.reunite.migration import FIRST_VERSION, KubeVirt, Migration, minor_version
-from webhook.core.reunite.vm import VM
-from webhook.core.reunite.waits import NotYet, Past, ReuniteLimits, Rule, longest_wait, unix_seconds
+from webhook.reunite.settings import ReuniteSettings
+from webhook.reunite.vm import VM
+from webhook.reunite.waits import NotYet, Rule, longest_wait, unix_seconds
 
 _TWO_PODS: Final = "another pod of it is on a node: that of a migration, or what is left of one"
 
 
-class Situation(Struct, frozen=True, kw_only=True):
-    """A cluster at one moment.
-
-    Attributes:
-        now: seconds since 1970.
-        vms: the VMs that ask for co-scheduling.
-        migrations: all of the cluster.
-        events: those of `reunite`.
-        kubevirt: the installation, None if none was found.
-        limits: what the user allows.
-        nodes: by name.
-        oldest_on: when the oldest pod of a VM on a node was created (RFC 3339), by the node.
-    """
-
-    now: float
-    vms: Sequence[VM]
-    migrations: Sequence[Migration]
-    kubevirt: KubeVirt | None
-    limits: ReuniteLimits
-    events: Sequence[ReuniteEvent] = ()
-    nodes: Mapping[str, Node] = {}
-    oldest_on: Mapping[str, str] = {}
-
-
 class MigrationDecisions:
-    """The decisions for one situation. Each migration of a VM is taken once."""
+    """The decisions at one moment. Each migration of a VM is taken once."""
 
-    def __init__(self, situation: Situation) -> None:
-        self._at = situation
-        self._of_vm: dict[tuple[str, str], list[Migration]] = {}
-        self._in: dict[str, list[Migration]] = {}
-        self._names: dict[str, set[str]] = {}
-        self._events: dict[str | None, list[ReuniteEvent]] = {}
+    def __init__(
+        self,
+        vms: Sequence[VM],
+        migrations: Iterable[Migration],
+        kubevirt: KubeVirt | None,
+        limits: ReuniteSettings,
+        now: float,
+    ) -> None:
+        """Decide for `vms`, the VMs that ask for co-scheduling.
+
+        `migrations` are all of the cluster, `kubevirt` is None if no installation was found, and `now` is in seconds
+        since 1970.
+        """
+        self._vms, self._kubevirt, self._limits, self._now = vms, kubevirt, limits, now
         self._taken = 0
-        self._running: Counter[str] = Counter()  # ours, by namespace
-        for each in situation.migrations:
-            self._of_vm.setdefault(each.vm, []).append(each)
-            self._in.setdefault(each.vm[0], []).append(each)
-            self._names.setdefault(each.vm[0], set()).add(each.name)
-            if each.ours and not each.is_final and not self._is_old(each):
-                self._running[each.vm[0]] += 1
-        for event in situation.events:
-            self._events.setdefault(event.involved_object.uid, []).append(event)
+        ours = (each for each in migrations if each.ours and not each.is_final and not self._is_old(each))
+        self._running = Counter(each.vm[0] for each in ours)  # by namespace
 
     def in_order(self) -> list[VM]:
         """Return the VMs that are apart, the longest apart first."""
-        apart = [vm for vm in self._at.vms if vm.row.state is State.APART and vm.row.share_manager_nodes]
+        apart = [vm for vm in self._vms if vm.row.state is State.APART and vm.row.share_manager_nodes]
         return sorted(apart, key=lambda vm: (vm.row.since or "", vm.key))
 
     def why_not(self, vm: VM) -> NotYet | None:
@@ -88,11 +62,11 @@ class MigrationDecisions:
 
     def why_not_now(self, vm: VM) -> NotYet | None:
         """Return why KubeVirt is asked for nothing now, or what has to pass first."""
-        return self._why_not_kubevirt() or longest_wait(vm, self._past(vm), self._at.limits, self._at.now)
+        return self._why_not_kubevirt() or longest_wait(vm, self._limits, self._now)
 
     def why_no_turn(self, vm: VM) -> NotYet | None:
         """Return that other migrations come first; None if the VM's can start now."""
-        running, limit = max(self._running[vm.key[0]], self._taken), self._at.limits.at_once
+        running, limit = max(self._running[vm.key[0]], self._taken), self._limits.at_once
         if running < limit:
             return None
         return NotYet(Rule.NOT_ITS_TURN, f"{running} migrations of reunite come first, and {limit} is the limit")
@@ -102,26 +76,13 @@ class MigrationDecisions:
         self._running[vm.key[0]] += 1
         self._taken += 1
 
-    def migrations_in(self, namespace: str) -> Sequence[Migration]:
-        """Return the migrations of a namespace."""
-        return self._in.get(namespace, ())
-
     def _is_old(self, migration: Migration) -> bool:
         """Whether a migration that has not ended takes no turn from others any more."""
-        return unix_seconds(migration.created) <= self._at.now - self._at.limits.apart_seconds
-
-    def _past(self, vm: VM) -> Past:
-        return Past(
-            migrations=self._of_vm.get(vm.key, ()),
-            names=self._names.get(vm.key[0], frozenset()),
-            events=self._events.get(vm.uid, ()),
-            home=self._at.nodes.get(vm.home),
-            oldest_at_home=self._at.oldest_on.get(vm.home, ""),
-        )
+        return unix_seconds(migration.created) <= self._now - self._limits.apart_seconds
 
     def _why_not_kubevirt(self) -> NotYet | None:
         """Why KubeVirt is asked for nothing now."""
-        found = self._at.kubevirt
+        found = self._kubevirt
         version = minor_version(found.version) if found else None
         if found is None or version is None:
             got = (found.version if found else "") or "none"
@@ -132,7 +93,7 @@ class MigrationDecisions:
 
     def _why_not_asked(self, vm: VM) -> NotYet | None:
         """Why the VM takes no part."""
-        if vm.says_yes or (not vm.answers and self._at.limits.default):
+        if vm.says_yes or (not vm.answers and self._limits.default):
             return None
         said = next((each for each in vm.answers if each != "true"), "not set, and the default is off")
         return NotYet(Rule.NOT_ASKED, f"the VM's annotation kubevirt-scheduler/reunite is {said}")
@@ -143,7 +104,7 @@ class MigrationDecisions:
         if vm.busy:
             by_start = f"; its next start can bring them together: {vm.restart}" if vm.status.unmigratable else ""
             return NotYet(Rule.NOT_MOVABLE, vm.busy + by_start)
-        unfinished = (each for each in self._of_vm.get(vm.key, ()) if not each.is_final)
+        unfinished = (each for each in vm.migrations if not each.is_final)
         running = max(unfinished, key=lambda each: (each.created, each.name), default=None)
         if running and self._is_old(running):
             return NotYet(
@@ -154,7 +115,7 @@ class MigrationDecisions:
             )
         if running or vm.row.migrating:
             return NotYet(Rule.NOT_MOVABLE, f"migration {running.name} runs" if running else _TWO_PODS)
-        disrupts = self._at.kubevirt.disrupts if self._at.kubevirt else ""
+        disrupts = self._kubevirt.disrupts if self._kubevirt else ""
         if disrupts and not vm.says_yes:
             return NotYet(
                 Rule.NOT_MOVABLE,
@@ -165,4 +126,4 @@ class MigrationDecisions:
 
     def _age(self, migration: Migration) -> int:
         """Return the age in half hours, in minutes: an Event with another number is another Event."""
-        return int(self._at.now - unix_seconds(migration.created)) // 1_800 * 30
+        return int(self._now - unix_seconds(migration.created)) // 1_800 * 30

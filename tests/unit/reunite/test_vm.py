@@ -36,12 +36,16 @@ def _backup(**status: bool) -> dict[str, Any]:
         pytest.param(_backup(), "a backup of it runs", id="backup"),
         pytest.param(_backup(completed=True), "", id="backup that is done"),
         pytest.param(_backup(failed=True), "", id="backup that failed"),
-        pytest.param({"copying": "snapshot s of it runs"}, "snapshot s of it runs", id="snapshot"),
+        pytest.param({"copying": "s"}, "snapshot s of it runs", id="snapshot"),
         pytest.param({"fs_freeze_status": "frozen"}, "its file systems are frozen", id="frozen"),
         pytest.param(_condition("Paused", reason="PausedByUser"), "it is paused: PausedByUser", id="paused"),
         pytest.param(_condition("Paused", "False"), "", id="not paused any more"),
         pytest.param(_volume("Pending", hotplugged=True), "volume disk is Pending", id="volume on its way"),
+        pytest.param(_volume("Ready", hotplugged=True), "", id="volume that was plugged"),
         pytest.param(_volume(None, hotplugged=False), "", id="volume of the start"),
+        pytest.param(
+            _volume("MemoryDumpInProgress", hotplugged=False), "volume disk is MemoryDumpInProgress", id="dump"
+        ),
     ],
 )
 def test_a_vm_is_busy(changes: dict[str, Any], busy: str) -> None:

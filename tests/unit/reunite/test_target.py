@@ -12,7 +12,9 @@ from webhook.core.api.affinity import Affinity
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod, Toleration
-from webhook.core.reunite.vm import VM, Placement, start_pod, target_pod
+from webhook.objects.kubevirt import Domain
+from webhook.reunite.home import start_pod, target_pod
+from webhook.reunite.vm import VM
 
 OWN = {"kubevirt.io/schedulable": "true"}
 MODEL = {"cpu-model-migration.node.kubevirt.io/Cascadelake": "true"}
@@ -30,7 +32,7 @@ SOURCE = Node(
     )
 )
 HOST = {"kubernetes.io/hostname": "a"}
-NOT_OBSOLETE = {"key": "node-labeller.kubevirt.io/obsolete-host-model", "operator": "DoesNotExist"}
+NAMED = convert({"cpu": {"model": "Broadwell"}}, Domain)
 
 
 def pod(selector: dict[str, str], *, target: bool = False, **spec: Any) -> Pod:
@@ -39,9 +41,9 @@ def pod(selector: dict[str, str], *, target: bool = False, **spec: Any) -> Pod:
     return convert({"metadata": {"name": "p", "labels": labels}, "spec": {"nodeSelector": selector, **spec}}, Pod)
 
 
-def of(pod_: Pod, **placement: Any) -> tuple[VM, Pod]:
+def of(pod_: Pod, **spec: Any) -> tuple[VM, Pod]:
     """A VM with this pod, whose VMI says this."""
-    return vm(pod=pod_, placement=Placement(**placement)), pod_
+    return vm(pod=pod_, **spec), pod_
 
 
 @pytest.mark.parametrize(
@@ -51,9 +53,9 @@ def of(pod_: Pod, **placement: Any) -> tuple[VM, Pod]:
         pytest.param(
             of(pod(OWN | MODEL | HOST, target=True)), OWN | MODEL | VENDOR, OWN, id="host-model, after a migration"
         ),
-        pytest.param(of(pod(OWN), host_model=False), OWN | VENDOR, OWN, id="a named model"),
+        pytest.param(of(pod(OWN), domain=NAMED), OWN | VENDOR, OWN, id="a named model"),
         pytest.param(
-            of(pod(OWN | FEATURE, target=True), host_model=False),
+            of(pod(OWN | FEATURE, target=True), domain=NAMED),
             OWN | FEATURE | VENDOR,
             OWN | FEATURE,
             id="a named model with a feature",
@@ -62,7 +64,7 @@ def of(pod_: Pod, **placement: Any) -> tuple[VM, Pod]:
             of(pod(OWN | VENDOR | MODEL, target=True)), OWN | VENDOR | MODEL, OWN, id="the vendor is in it already"
         ),
         pytest.param(
-            of(pod(OWN | {"disk": "ssd"}), node_selector={"disk": "nvme"}, host_model=False),
+            of(pod(OWN | {"disk": "ssd"}), node_selector={"disk": "nvme"}, domain=NAMED),
             OWN | VENDOR | {"disk": "nvme"},
             OWN | {"disk": "nvme"},
             id="the VMI's selector was changed live",
@@ -91,14 +93,7 @@ def test_affinity_and_tolerations_are_those_of_the_vmi() -> None:
     found = of(pod(OWN, tolerations=[agent, gone]), affinity=affinity, tolerations=[wanted])
     made = target_pod(*found, None).spec
     assert made.tolerations == [wanted, convert(agent, Toleration)]
-    narrowed = [*term["matchExpressions"], NOT_OBSOLETE]
-    required["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] = [
-        {"matchExpressions": narrowed}
-    ]
-    assert made.affinity == convert(required, Affinity)
-    assert target_pod(*of(pod(OWN), affinity=affinity, host_model=False), None).spec.affinity == affinity
-    (alone,) = start_pod(*of(pod(OWN))).spec.required_node_affinity.node_selector_terms
-    assert alone.match_expressions == [convert(NOT_OBSOLETE, type(alone.match_expressions[0]))]
+    assert made.affinity == affinity
 
 
 def test_what_a_migration_added_excludes_no_node_from_the_next_start() -> None:

@@ -3,12 +3,10 @@
 from typing import Any
 
 import pytest
-from support.objects.reunite_vms import NOW, ago, move, node, plan_of, situation, started, target, vm
+from support.objects.reunite_vms import NOW, Situation, ago, move, node, plan_of, situation, started, target, vm
 
 from webhook.core.api.kubevirt import MigrationState
-from webhook.core.reunite.decide import Situation
-from webhook.core.reunite.vm import Placement
-from webhook.core.reunite.waits import Rule
+from webhook.reunite.waits import Rule
 
 KEY = ("ns", "vm")
 SHORT, REST, HOUR, DAY, WEEK = 1_800, 14_400, 3_600, 86_400, 604_800
@@ -39,7 +37,7 @@ def edge(rule: Rule, seconds: float, *parts: Any, name: str, **more: Any) -> lis
 
 
 NAMED = target("harvester-x", host="a")
-WANTS_A = Placement(node_selector={"kubernetes.io/hostname": "a"})
+WANTS_A = {"kubernetes.io/hostname": "a"}
 CANCELLED = MigrationState(abort_requested=True, end_timestamp=ago(0))
 
 
@@ -49,7 +47,7 @@ CANCELLED = MigrationState(abort_requested=True, end_timestamp=ago(0))
         pytest.param(situation(vm()), None, id="apart for a day, by no migration"),
         pytest.param(situation(vm(pod=NAMED)), Rule.TARGET_NAMED, id="the pod names a host that the VMI does not"),
         pytest.param(situation(vm(pod=NAMED), now=NOW + 9 * WEEK), Rule.TARGET_NAMED, id="the same after months"),
-        pytest.param(situation(vm(pod=NAMED, placement=WANTS_A)), None, id="the VMI names it, too"),
+        pytest.param(situation(vm(pod=NAMED, node_selector=WANTS_A)), None, id="the VMI names it, too"),
         pytest.param(situation(vm(pod=target("vm-reunite-3", host="a"))), None, id="reunite named it"),
         pytest.param(situation(vm(pod=target("vm-together-x2b5k", host="a"))), None, id="a list of ours named it"),
         *edge(Rule.CANCELLED, DAY, vm(migration_state=CANCELLED), name="cancelled"),

@@ -1,0 +1,250 @@
+"""VM: one VM as `reunite` sees it, with what else goes on with it; and what a run reads of a cluster for all VMs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.core.api.kubevirt import (
+    ANNOTATION_MIGRATION,
+    LABEL_MIGRATION_JOB_UID,
+    is_finished,
+)
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.migration import CHANGES, LABEL_REUNITE, PAUSED, Migration
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.virtual_machine import VMIStatus
+from webhook.core.observe.events import ReuniteEvent
+from webhook.core.observe.remedy import restart_command, restart_without_owner
+from webhook.core.observe.vm_status import VMStatus
+from webhook.objects import kinds
+from webhook.objects.cluster import Cluster
+from webhook.objects.kinds import APIResource
+from webhook.objects.kubevirt import VirtualMachine, VirtualMachineInstance, VMISpec
+from webhook.objects.parts import Part, parts_of_nodes, parts_of_rows
+from webhook.objects.vm_rows import owner_of_vm
+
+_NOT_BY_MIGRATION: Final = ("None", "External")
+_READY: Final = "Ready"
+_DUMPED: Final = "MemoryDumpInProgress"
+
+
+class VM(Struct, frozen=True, kw_only=True):
+    """One VM, and what was read about it.
+
+    Attributes:
+        row: where the VM and its share-managers are.
+        vmi: its VirtualMachineInstance: each start has another one; None if it was not read.
+        owner: the name of the VirtualMachine that owns the VMI; None if none owns it.
+        vm: this VirtualMachine; None if it was not read.
+        pod: the VM's pod as it is; None if it was not read.
+        deleted: whether the VMI or its namespace is being deleted.
+        migrations: those of the VM that KubeVirt still has.
+        names: of all migrations of the namespace.
+        events: of `reunite` on the VMI.
+        node_at_home: the node of the share-managers; None if it was not read.
+        oldest_at_home: when the oldest VM's pod on that node was created (RFC 3339); empty if there is none.
+    """
+
+    row: VMStatus
+    vmi: VirtualMachineInstance | None = None
+    owner: str | None = None
+    vm: VirtualMachine | None = None
+    pod: Pod | None = None
+    deleted: bool = False
+    migrations: Sequence[Migration] = ()
+    names: AbstractSet[str] = frozenset()
+    events: Sequence[ReuniteEvent] = ()
+    node_at_home: Node | None = None
+    oldest_at_home: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return self.row.namespace, self.row.name
+
+    @property
+    def home(self) -> str:
+        """The first node of its share-managers; empty if they are on none."""
+        return next(iter(self.row.share_manager_nodes), "")
+
+    @property
+    def arrived_by(self) -> tuple[str, str] | None:
+        """Uid and name of the migration that made the VM's pod; None if a start made it."""
+        uid = self.pod.metadata.label(LABEL_MIGRATION_JOB_UID) if self.pod else None
+        name = self.pod.metadata.annotation(ANNOTATION_MIGRATION) if self.pod else None
+        return None if uid is None else (uid, name or "")
+
+    @property
+    def uid(self) -> str:
+        """The uid of the VMI; empty if it is not known."""
+        return (self.vmi.metadata.uid if self.vmi else None) or ""
+
+    @property
+    def started(self) -> str:
+        """When the VMI was created (RFC 3339)."""
+        return (self.vmi.metadata.creation_timestamp if self.vmi else None) or ""
+
+    @property
+    def status(self) -> VMIStatus:
+        """The status of the VMI."""
+        return (self.vmi.status if self.vmi else None) or VMIStatus()
+
+    @property
+    def spec(self) -> VMISpec:
+        """The spec of the VMI as it is now."""
+        return self.vmi.spec if self.vmi else VMISpec()
+
+    @property
+    def answers(self) -> list[str]:
+        """The values of the annotation `kubevirt-scheduler/reunite` on VMI, VirtualMachine and template."""
+        metas = [
+            self.vmi and self.vmi.metadata,
+            *([self.vm.metadata, self.vm.spec.template.metadata] if self.vm else []),
+        ]
+        answers = (meta.annotation(LABEL_REUNITE) for meta in metas if meta)
+        return [each for each in answers if each is not None]
+
+    @property
+    def says_yes(self) -> bool:
+        """Whether the VM itself lets `reunite` move it."""
+        return set(self.answers) == {"true"}
+
+    @property
+    def restart(self) -> str:
+        """How its user restarts it."""
+        if self.owner:
+            return restart_command(self.owner, self.row.namespace, self.vm.run_strategy if self.vm else None)
+        return restart_without_owner(self.row.name)
+
+    @property
+    def forbids(self) -> str:
+        """The command that keeps the VM where it is."""
+        kind, name = ("virtualmachine", self.owner) if self.owner else ("virtualmachineinstance", self.row.name)
+        return f"kubectl annotate {kind} {name} -n {self.row.namespace} --overwrite kubevirt-scheduler/reunite=false"
+
+    @property
+    def busy(self) -> str:
+        """Why it can't be migrated now, or what is done with it, or what its user does not allow; empty for nothing.
+
+        A migration would fail, carry the change or the copy along, or wait for it.
+        """
+        status, where = self.status, f"{self.row.name} -n {self.row.namespace}"
+        change = next((type_ for type_ in CHANGES if status.condition(type_)), None)
+        paused = status.condition(PAUSED)
+        tracking = status.changed_block_tracking
+        backup = tracking.backup_status if tracking else None
+        volumes = status.volume_status or ()
+        plugged = next((each for each in volumes if each.hotplug_volume is not None and each.phase != _READY), None)
+        plugged = plugged or next((each for each in volumes if each.phase == _DUMPED), None)
+        leaves, strategy = status.evacuation_node_name, self.spec.eviction_strategy
+        copies = self.vm.status if self.vm else None
+        aborted = status.migration_state
+        checks = (
+            (self.vmi is None, "its VirtualMachineInstance was not read"),
+            (self.deleted, "it is being deleted"),
+            (status.phase != "Running", f"its phase is {status.phase or 'not known'}"),
+            (self.row.held, self.row.remedy),
+            (
+                leaves and leaves == self.row.node,
+                f"KubeVirt moves it away from {leaves}; without a drain of it: virtctl evacuate-cancel vmi {where}",
+            ),
+            (aborted and aborted.abort_requested and not aborted.end_timestamp, "a migration of it is being cancelled"),
+            (status.unmigratable, status.unmigratable),
+            (strategy in _NOT_BY_MIGRATION, f"its evictionStrategy is {strategy}"),
+            (status.migrated_volumes, "its volumes move to other claims"),
+            (change, f"KubeVirt changes it: condition {change}"),
+            (backup and not (backup.completed or backup.failed), "a backup of it runs"),
+            (
+                copies and copies.snapshot_in_progress,
+                f"snapshot {copies.snapshot_in_progress if copies else ''} of it runs",
+            ),
+            (
+                copies and copies.restore_in_progress,
+                f"{copies.restore_in_progress if copies else ''} restores it",
+            ),
+            (status.fs_freeze_status, f"its file systems are {status.fs_freeze_status}"),
+            (paused and paused.status == "True", f"it is paused: {paused.reason if paused else ''}"),
+            (plugged, f"volume {plugged.name if plugged else ''} is {plugged.phase if plugged else ''}"),
+        )
+        return next((sentence for holds, sentence in checks if holds), "")
+
+
+def parts() -> list[Part]:
+    """Return what a run reads, with all of it in all namespaces."""
+    rows = [part for part in parts_of_rows("", others=False) if part.kind is not kinds.WEBHOOK_CONFIGURATION]
+    return [*rows, *parts_of_nodes(), Part(kind=kinds.MIGRATION)]
+
+
+def first_unread(cluster: Cluster) -> tuple[APIResource[Any], str] | None:
+    """Return the first kind that could not be read, and why; None if everything was read."""
+    problems = ((part.kind, cluster.objects.unread(part.kind)) for part in parts())
+    return next(((kind, problem) for kind, problem in problems if problem), None)
+
+
+def is_terminating(cluster: Cluster, namespace: str) -> bool:
+    """Whether the namespace is being deleted: the API server takes no new object in it."""
+    found = cluster.objects.get(kinds.NAMESPACE, namespace)
+    return found is not None and found.metadata.deletion_timestamp is not None
+
+
+def vms_of(cluster: Cluster, rows: Iterable[VMStatus]) -> list[VM]:
+    """Return the VMs of these rows."""
+    oldest: dict[str, str] = {}
+    for pod in cluster.all_virt_launchers():
+        node, created = pod.spec.node_name, pod.metadata.creation_timestamp
+        if node and created and not is_finished(pod):
+            oldest[node] = min(created, oldest.get(node, created))
+    objects = cluster.objects
+    nodes = {key.name: node for key, node in objects.of(kinds.NODE).items()}
+    vms = [_vm_of(cluster, row) for row in rows]
+    return with_past(vms, objects.of(kinds.MIGRATION).values(), objects.of(kinds.EVENT).values(), nodes, oldest)
+
+
+def _vm_of(cluster: Cluster, row: VMStatus) -> VM:
+    objects = cluster.objects
+    owner = owner_of_vm(cluster, NamespacedName(row.namespace, row.name))
+    vmi = objects.get(kinds.VIRTUAL_MACHINE_INSTANCE, row.name, row.namespace)
+    return VM(
+        row=row,
+        vmi=vmi,
+        owner=owner,
+        vm=objects.get(kinds.VIRTUAL_MACHINE, owner, row.namespace) if owner else None,
+        pod=objects.get(kinds.POD, row.pod or "", row.namespace),
+        deleted=bool(vmi and vmi.metadata.deletion_timestamp) or is_terminating(cluster, row.namespace),
+    )
+
+
+def with_past(
+    vms: Iterable[VM],
+    migrations: Iterable[Migration],
+    events: Iterable[ReuniteEvent],
+    nodes: Mapping[str, Node],
+    oldest_on: Mapping[str, str],
+) -> list[VM]:
+    """Return the VMs, each with what these objects say of it. `oldest_on`: as `VM.oldest_at_home`, by the node."""
+    of_vm: dict[tuple[str, str], list[Migration]] = defaultdict(list)
+    names: dict[str, set[str]] = defaultdict(set)
+    told: dict[str, list[ReuniteEvent]] = defaultdict(list)
+    for each in migrations:
+        of_vm[each.vm].append(each)
+        names[each.vm[0]].add(each.name)
+    for event in events:
+        told[event.involved_object.uid or ""].append(event)
+    return [
+        replace(
+            vm,
+            migrations=of_vm[vm.key],
+            names=names[vm.key[0]],
+            events=told[vm.uid],
+            node_at_home=nodes.get(vm.home),
+            oldest_at_home=oldest_on.get(vm.home, ""),
+        )
+        for vm in vms
+    ]
