@@ -9,7 +9,6 @@ its volume; nothing here raises.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER, is_share_manager
@@ -63,12 +62,14 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
 
     preferred = weigh(preferable)[:_NODES_MAX]
     near = tuple(each for each in preferred if len(each.node) <= LABEL_VALUE_MAX_CHARS)
-    names, is_outweighed = tuple[str, ...](), False
-    if len(fitting) == len(preferable):
-        # Where volumes of its own can be used is not evaluated: Longhorn gives it none, but another webhook can.
-        has_claims = any(each.persistent_volume_claim or each.ephemeral for each in pod.spec.volumes or ())
-        listed = policy.shortlist and not has_claims
-        names, is_outweighed = _shortlist(cycle, fitting, view, volume=volume, listed=listed)
+    # Where volumes of its own can be used is not evaluated: Longhorn gives it none, but another webhook can.
+    has_claims = any(each.persistent_volume_claim or each.ephemeral for each in pod.spec.volumes or ())
+    listed = policy.shortlist and not has_claims and len(fitting) == len(preferable)
+    taints = shortlist.count_taints(next(iter(preferable)), pod, view)
+    names = shortlist.pick(cycle, fitting, view, seed=volume, least_taints=taints) if listed else ()
+    # Beside a node that has fewer PreferNoSchedule taints they outweigh a preferred pod affinity (TaintToleration has
+    # weight 3, InterPodAffinity and NodeAffinity 2), and not both affinities together. In a list they decide nothing.
+    is_outweighed = bool(taints) and not names
     seen = all(longhorn_node.is_instance_manager_seen(each.node, namespace, cycle.snapshot) for each in near)
     return Steer(
         why=evidence_for(next(iter(preferable)), findings).why,
@@ -80,24 +81,6 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
         findings=findings,
         node_fits=node_fits,
     )
-
-
-def _shortlist(
-    cycle: CycleState, fitting: Sequence[str], view: ClusterView, *, volume: str, listed: bool
-) -> tuple[tuple[str, ...], bool]:
-    """Return the short list, and whether taints of the preferred node can outweigh a preferred pod affinity.
-
-    PreferNoSchedule taints do beside a node that has fewer of them (TaintToleration has weight 3, InterPodAffinity and
-    NodeAffinity 2). Pod affinity and node affinity together outweigh the taints. In a short list of nodes with as many
-    such taints they decide nothing.
-
-    `fitting` are the preferred nodes, best first. `listed`: whether there may be a short list.
-    """
-    taints = shortlist.count_taints(fitting[0], cycle.pod, view)
-    names = shortlist.pick(cycle, fitting, view, seed=volume, least_taints=taints) if listed else ()
-    if names or not taints:
-        return names, False
-    return shortlist.pick(cycle, fitting, view, seed=volume) if listed else (), True
 
 
 def volume_of(pod: Pod) -> str:
