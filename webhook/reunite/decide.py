@@ -10,7 +10,7 @@ stops a VM of another: who may write there could forge it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from webhook.core.api.migration import FIRST_VERSION, KubeVirt, Migration, minor_version
@@ -50,15 +50,7 @@ class MigrationDecisions:
 
     def why_not(self, vm: VM) -> NotYet | None:
         """Return the first rule about the VM itself that says no to a migration."""
-        why = self._why_not_asked(vm) or self._why_not_movable(vm)
-        if why or len(vm.row.share_manager_nodes) > 1:
-            nodes = " and ".join(vm.row.share_manager_nodes)
-            return why or NotYet(
-                Rule.SEVERAL_NODES,
-                f"its share-managers are on {nodes}, and a migration leads to one node; a stop and a start can bring "
-                f"them together: {vm.restart}",
-            )
-        return None
+        return next(self._against(vm), None)
 
     def why_not_now(self, vm: VM) -> NotYet | None:
         """Return why KubeVirt is asked for nothing now, or what has to pass first."""
@@ -91,38 +83,39 @@ class MigrationDecisions:
             return NotYet(Rule.KUBEVIRT_TOO_OLD, f"KubeVirt {found.version} has no addedNodeSelector: expected 1.6.0")
         return NotYet(Rule.KUBEVIRT_CHANGES, f"KubeVirt changes: {found.changes}") if found.changes else None
 
-    def _why_not_asked(self, vm: VM) -> NotYet | None:
-        """Why the VM takes no part."""
-        if vm.says_yes or (not vm.answers and self._limits.default):
-            return None
-        said = next((each for each in vm.answers if each != "true"), "not set, and the default is off")
-        return NotYet(Rule.NOT_ASKED, f"the VM's annotation kubevirt-scheduler/reunite is {said}")
-
-    def _why_not_movable(self, vm: VM) -> NotYet | None:
-        """Why the VM can't be migrated now, with what goes on and what ends that."""
-        where = f"{vm.row.name} -n {vm.row.namespace}"
+    def _against(self, vm: VM) -> Iterator[NotYet]:
+        """Yield what is against a migration: what its user says, what goes on with the VM and what ends that."""
+        if not vm.says_yes and (vm.answers or not self._limits.default):
+            said = next((each for each in vm.answers if each != "true"), "not set, and the default is off")
+            yield NotYet(Rule.NOT_ASKED, f"the VM's annotation kubevirt-scheduler/reunite is {said}")
         if vm.busy:
             by_start = f"; its next start can bring them together: {vm.restart}" if vm.status.unmigratable else ""
-            return NotYet(Rule.NOT_MOVABLE, vm.busy + by_start)
+            yield NotYet(Rule.NOT_MOVABLE, vm.busy + by_start)
         unfinished = (each for each in vm.migrations if not each.is_final)
         running = max(unfinished, key=lambda each: (each.created, each.name), default=None)
         if running and self._is_old(running):
-            return NotYet(
+            yield NotYet(
                 Rule.NOT_MOVABLE,
                 f"migration {running.name} has not ended: it is {running.phase or 'not begun'} and more than "
                 f"{self._age(running)} min old; KubeVirt refuses another one. To end it: "
-                f"virtctl migrate-cancel {where}",
+                f"virtctl migrate-cancel {vm.row.name} -n {vm.row.namespace}",
             )
         if running or vm.row.migrating:
-            return NotYet(Rule.NOT_MOVABLE, f"migration {running.name} runs" if running else _TWO_PODS)
+            yield NotYet(Rule.NOT_MOVABLE, f"migration {running.name} runs" if running else _TWO_PODS)
         disrupts = self._kubevirt.disrupts if self._kubevirt else ""
         if disrupts and not vm.says_yes:
-            return NotYet(
+            yield NotYet(
                 Rule.NOT_MOVABLE,
                 f'KubeVirt\'s migrations may end or pause it ({disrupts}): only kubevirt-scheduler/reunite: "true" of '
                 "the VM itself allows that",
             )
-        return None
+        nodes = vm.row.share_manager_nodes
+        if len(nodes) > 1:
+            yield NotYet(
+                Rule.SEVERAL_NODES,
+                f"its share-managers are on {' and '.join(nodes)}, and a migration leads to one node; a stop and a "
+                f"start can bring them together: {vm.restart}",
+            )
 
     def _age(self, migration: Migration) -> int:
         """Return the age in half hours, in minutes: an Event with another number is another Event."""

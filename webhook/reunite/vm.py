@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
@@ -135,45 +135,38 @@ class VM(Struct, frozen=True, kw_only=True):
 
         A migration would fail, carry the change or the copy along, or wait for it.
         """
-        status, where = self.status, f"{self.row.name} -n {self.row.namespace}"
-        change = next((type_ for type_ in CHANGES if status.condition(type_)), None)
-        paused = status.condition(PAUSED)
-        tracking = status.changed_block_tracking
-        backup = tracking.backup_status if tracking else None
-        volumes = status.volume_status or ()
-        plugged = next((each for each in volumes if each.hotplug_volume is not None and each.phase != _READY), None)
-        plugged = plugged or next((each for each in volumes if each.phase == _DUMPED), None)
-        leaves, strategy = status.evacuation_node_name, self.spec.eviction_strategy
-        copies = self.vm.status if self.vm else None
+        return next(filter(None, self._goes_on()), "")
+
+    def _goes_on(self) -> Iterator[str | None]:
+        """Yield a sentence for each thing that goes on with it, and nothing or an empty text for others."""
+        row, status, copies = self.row, self.status, self.vm.status if self.vm else None
+        yield "its VirtualMachineInstance was not read" if self.vmi is None else ""
+        yield "it is being deleted" if self.deleted else ""
+        yield f"its phase is {status.phase or 'not known'}" if status.phase != "Running" else ""
+        yield row.remedy if row.held else ""
+        if row.node and status.evacuation_node_name == row.node:
+            cure = f"virtctl evacuate-cancel vmi {row.name} -n {row.namespace}"
+            yield f"KubeVirt moves it away from {row.node}; without a drain of it: {cure}"
         aborted = status.migration_state
-        checks = (
-            (self.vmi is None, "its VirtualMachineInstance was not read"),
-            (self.deleted, "it is being deleted"),
-            (status.phase != "Running", f"its phase is {status.phase or 'not known'}"),
-            (self.row.held, self.row.remedy),
-            (
-                leaves and leaves == self.row.node,
-                f"KubeVirt moves it away from {leaves}; without a drain of it: virtctl evacuate-cancel vmi {where}",
-            ),
-            (aborted and aborted.abort_requested and not aborted.end_timestamp, "a migration of it is being cancelled"),
-            (status.unmigratable, status.unmigratable),
-            (strategy in _NOT_BY_MIGRATION, f"its evictionStrategy is {strategy}"),
-            (status.migrated_volumes, "its volumes move to other claims"),
-            (change, f"KubeVirt changes it: condition {change}"),
-            (backup and not (backup.completed or backup.failed), "a backup of it runs"),
-            (
-                copies and copies.snapshot_in_progress,
-                f"snapshot {copies.snapshot_in_progress if copies else ''} of it runs",
-            ),
-            (
-                copies and copies.restore_in_progress,
-                f"{copies.restore_in_progress if copies else ''} restores it",
-            ),
-            (status.fs_freeze_status, f"its file systems are {status.fs_freeze_status}"),
-            (paused and paused.status == "True", f"it is paused: {paused.reason if paused else ''}"),
-            (plugged, f"volume {plugged.name if plugged else ''} is {plugged.phase if plugged else ''}"),
-        )
-        return next((sentence for holds, sentence in checks if holds), "")
+        if aborted and aborted.abort_requested and not aborted.end_timestamp:
+            yield "a migration of it is being cancelled"
+        yield status.unmigratable
+        if self.spec.eviction_strategy in _NOT_BY_MIGRATION:
+            yield f"its evictionStrategy is {self.spec.eviction_strategy}"
+        yield "its volumes move to other claims" if status.migrated_volumes else ""
+        yield from (f"KubeVirt changes it: condition {change}" for change in CHANGES if status.condition(change))
+        backup = status.changed_block_tracking.backup_status if status.changed_block_tracking else None
+        yield "a backup of it runs" if backup and not (backup.completed or backup.failed) else ""
+        if copies and copies.snapshot_in_progress:
+            yield f"snapshot {copies.snapshot_in_progress} of it runs"
+        if copies and copies.restore_in_progress:
+            yield f"{copies.restore_in_progress} restores it"
+        yield f"its file systems are {status.fs_freeze_status}" if status.fs_freeze_status else ""
+        paused = status.condition(PAUSED)
+        yield f"it is paused: {paused.reason}" if paused and paused.status == "True" else ""
+        for volume in status.volume_status or ():
+            if volume.phase == _DUMPED or (volume.hotplug_volume is not None and volume.phase != _READY):
+                yield f"volume {volume.name} is {volume.phase}"
 
 
 def parts() -> list[Part]:
