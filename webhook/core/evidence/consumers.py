@@ -10,6 +10,7 @@ share_manager_controller.go).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -74,30 +75,6 @@ def _beside(finding: Finding, other: Finding, namespace: str) -> Finding:
     )
 
 
-class _VM(Struct, frozen=True):
-    """A VM that uses the volume, by the pod in which it runs or will run."""
-
-    key: NamespacedName
-    pod: Pod
-    opt_in: OptIn | Why
-
-    @property
-    def claim(self) -> str:
-        """The claim as NAMESPACE/NAME."""
-        return f"{self.key.namespace}/{self.key.name}"
-
-    @property
-    def name(self) -> str:
-        """The VirtualMachineInstance's name; the pod's name if nothing owns the pod."""
-        return kubevirt.vm_name(self.pod)
-
-    @property
-    def vmi(self) -> VirtualMachineInstanceRef | None:
-        """The VirtualMachineInstance, None if no owner with a uid is known."""
-        owner = kubevirt.owner(self.pod)
-        return VirtualMachineInstanceRef(self.key.namespace, owner.uid) if owner and owner.uid else None
-
-
 class _Search(Struct, frozen=True):
     """The VMs behind one volume and their nodes: first by what the view holds, then by what the API server answers."""
 
@@ -125,29 +102,29 @@ class _Search(Struct, frozen=True):
 
     def _vms_of(self, pods: Iterable[tuple[NamespacedName, Pod]]) -> list[Finding]:
         """Return a finding for each VM that runs in one of these pods, by the pod in which it runs or will run."""
-        running: dict[tuple[str, str], list[_VM]] = {}
+        of_vm: dict[tuple[NamespacedName, str], list[Pod]] = {}
         for claim, pod in pods:
             if not kubevirt.is_finished(pod):
-                vm = _VM(claim, pod, self._opt_in(pod, claim))
-                running.setdefault((vm.claim, vm.name), []).append(vm)
-        return [self._finding(self._running(vms)) for _, vms in sorted(running.items())]
+                of_vm.setdefault((claim, kubevirt.vm_name(pod)), []).append(pod)
+        return [
+            self._finding(claim, facts.running_pod(unfinished, claim.namespace, self.view))
+            for (claim, _), unfinished in sorted(of_vm.items(), key=itemgetter(0))
+        ]
 
-    def _running(self, vms: Sequence[_VM]) -> _VM:
-        """Return the one of a VM's pods in which the VM runs, or will run."""
-        pod = facts.running_pod([vm.pod for vm in vms], vms[0].key.namespace, self.view)
-        return next(vm for vm in vms if vm.pod is pod)
-
-    def _finding(self, vm: _VM) -> Finding:
-        pod, names = vm.pod, {"claim": vm.claim, "vm": vm.name, "pod": vm.pod.metadata.name}
-        if isinstance(vm.opt_in, Why):
-            return self._found(vm, Reason.CONSUMER_NOT_OPTED_IN.why(**names, because=vm.opt_in.sentence))
-        if pod.spec.node_name:
+    def _finding(self, key: NamespacedName, pod: Pod) -> Finding:
+        claim, opt_in = f"{key.namespace}/{key.name}", self._opt_in(pod, key)
+        names = {"claim": claim, "vm": kubevirt.vm_name(pod), "pod": pod.metadata.name}
+        node = pod.spec.node_name or only_node(pod.spec.required_node_affinity)
+        if isinstance(opt_in, Why):
+            why, node = Reason.CONSUMER_NOT_OPTED_IN.why(**names, because=opt_in.sentence), None
+        elif pod.spec.node_name:
             reason = Reason.CONSUMER_TERMINATING if pod.metadata.deletion_timestamp else Reason.CONSUMER_ON_NODE
-            return self._found(vm, reason.why(**names, node=pod.spec.node_name), pod.spec.node_name)
-        only = only_node(pod.spec.required_node_affinity)
-        if only:
-            return self._found(vm, Reason.CONSUMER_PINNED.why(**names, node=only), only)
-        return self._found(vm, Reason.CONSUMER_ON_NO_NODE.why(**names))
+            why = reason.why(**names, node=node)
+        else:
+            why = Reason.CONSUMER_PINNED.why(**names, node=node) if node else Reason.CONSUMER_ON_NO_NODE.why(**names)
+        owner = kubevirt.owner(pod)
+        vmi = VirtualMachineInstanceRef(key.namespace, owner.uid) if owner and owner.uid else None
+        return Finding(claim=claim, why=why, volume_handle=self.volume, vmi=vmi, pod=pod, node=node or None)
 
     def _by_tickets(self, found: list[Finding], pods: Iterable[tuple[NamespacedName, Pod]]) -> list[Finding]:
         """Return the findings, completed by the nodes of Longhorn's csi-attacher tickets.
@@ -197,9 +174,6 @@ class _Search(Struct, frozen=True):
     def _unused(self) -> Finding:
         claim = f"{self.claims[0].namespace}/{self.claims[0].name}"
         return Finding(claim=claim, why=Reason.NO_CONSUMER.why(claim=claim), volume_handle=self.volume)
-
-    def _found(self, vm: _VM, why: Why, node: str | None = None) -> Finding:
-        return Finding(claim=vm.claim, why=why, volume_handle=self.volume, vmi=vm.vmi, pod=vm.pod, node=node)
 
 
 def _is_leaving(pod: Pod) -> bool:
