@@ -8,13 +8,11 @@ from support.objects.reunite_vms import Situation, ago, kubevirt, move, plan_of,
 
 from webhook.core.api.kubevirt import MigrationState
 from webhook.core.api.migration import (
-    FIRST_VERSION,
     KubeVirt,
     KubeVirtConfiguration,
     KubeVirtSpec,
     Migration,
     MigrationConfiguration,
-    minor_version,
 )
 from webhook.core.observe.vm_status import State
 from webhook.reunite.waits import NotYet, Rule
@@ -89,17 +87,6 @@ def test_a_rule_says_no(at: Situation, rule: Rule | None) -> None:
     """And its edge does not."""
     told = plan_of(at).waiting.get(KEY)
     assert (told and told.rule) is rule
-
-
-@pytest.mark.parametrize(
-    ("tag", "has_field"),
-    [("v1.4.0", False), ("v1.5.0", False), ("v1.5.3", False), ("v1.6.0", True), ("v1.7.0", True), ("v1.9.0", True)],
-)
-def test_the_field_of_the_target_came_with_kubevirt_1_6(tag: str, *, has_field: bool) -> None:
-    """AddedNodeSelector in types.go and in the CRD of KubeVirt's tags, as they were read on 28 November 2026."""
-    found = minor_version(tag)
-    assert found is not None
-    assert (found >= FIRST_VERSION) is has_field
 
 
 def test_a_refusal_names_the_cure() -> None:

@@ -85,11 +85,6 @@ def test_the_order_of_the_lists_does_not_matter(at: Situation, seed: int) -> Non
     assert plan_of(replace(at, vms=vms, migrations=migrations)) == plan_of(at)
 
 
-def _kept(migrations: list[Migration]) -> list[Migration]:
-    """Return the migrations that KubeVirt keeps."""
-    return sorted(migrations, key=lambda each: each.created)[-5:]
-
-
 @pytest.mark.parametrize(
     ("restless", "returns"),
     [

@@ -30,6 +30,13 @@ def unlabelled() -> Object:
     return node
 
 
+def bare(name: str) -> Object:
+    """A node that does not say what it has for pods."""
+    node = builders.node(name)
+    del node["status"]["allocatable"]
+    return node
+
+
 def ruled(**spec: Any) -> Object:
     """The VMI with a rule between pods."""
     made = vmi()
@@ -55,6 +62,14 @@ def prioritized() -> Object:
         ),
         pytest.param(
             [home(taints=["medik8s.io/drain:NoSchedule"])], "has the taint medik8s.io/drain", id="maintenance"
+        ),
+        pytest.param(
+            [home(allocatable={"cpu": "0", "memory": "0", "pods": "0"})], "NotPlaceable: node node-a has too", id="full"
+        ),
+        pytest.param(
+            [bare(name) for name in ("node-a", "node-b", "node-c")],
+            "the pods and resources of the nodes are not known",
+            id="no node says what it has",
         ),
         pytest.param([unlabelled()], "node node-a has no label kubernetes.io/hostname", id="no hostname"),
         pytest.param(

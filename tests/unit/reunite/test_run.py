@@ -9,7 +9,6 @@ from unittest.mock import Mock
 
 import pytest
 from click import UsageError
-from support.objects import builders
 from support.objects.reunite_vms import ago
 from support.scenarios import vm_scenes
 from support.scenarios.reunite_runs import (
@@ -63,22 +62,6 @@ def test_only_a_refusal_leaves_the_turn_to_the_next_vm(answer: Result, count: in
     writer = Answering(Written(answer, "because"))
     went(moved(*second, vmi("other")), writer, at_once=1)
     assert len(writer.asked) == count
-
-
-def test_a_vm_whose_node_has_no_room_waits() -> None:
-    """With the sentence of kube-scheduler's rule."""
-    full = builders.node("node-a", allocatable={"cpu": "0", "memory": "0", "pods": "0"})
-    (said,) = went(moved(full)).reports
-    assert said.message.startswith("NotPlaceable: ")
-
-
-def test_without_allocatable_resources_nothing_is_placed() -> None:
-    """A file with bare nodes does not say what fits."""
-    bare = [builders.node(name) for name in ("node-a", "node-b", "node-c")]
-    for each in bare:
-        del each["status"]["allocatable"]
-    (said,) = went(moved(*bare)).reports
-    assert "the pods and resources of the nodes are not known" in said.message
 
 
 @pytest.mark.parametrize(

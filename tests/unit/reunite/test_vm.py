@@ -51,19 +51,3 @@ def _backup(**status: bool) -> dict[str, Any]:
 def test_a_vm_is_busy(changes: dict[str, Any], busy: str) -> None:
     """One sentence, for the first cause; empty if a migration disturbs nothing."""
     assert vm(**changes).busy == busy
-
-
-@pytest.mark.parametrize(
-    ("node", "busy"),
-    [
-        pytest.param(
-            "a",
-            "KubeVirt moves it away from a; without a drain of it: virtctl evacuate-cancel vmi vm -n ns",
-            id="there",
-        ),
-        pytest.param("b", "", id="it has left"),
-    ],
-)
-def test_a_vm_that_must_leave_its_node_is_busy(node: str, busy: str) -> None:
-    """With the command that ends it."""
-    assert vm(evacuation_node_name=node).busy == busy

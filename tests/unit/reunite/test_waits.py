@@ -160,6 +160,8 @@ def test_the_sentence_names_the_evidence_the_hour_and_the_command() -> None:
         "stays until 2026-08-05T16:00:00Z, or as long as you forbid it: kubectl annotate virtualmachine db -n ns "
         "--overwrite kubevirt-scheduler/reunite=false"
     )
+    told = plan_of(situation(vm(**left()))).waiting[KEY].sentence
+    assert "forbid it: kubectl annotate virtualmachineinstance vm -n ns --overwrite" in told
     told = plan_of(situation(vm(pod=NAMED))).waiting[KEY].sentence
     assert told == (
         "migration harvester-x named node a for it (nodeSelector of pod virt-launcher-vm); it stays until others move "

@@ -39,22 +39,6 @@ def test_a_vm_that_is_called_as_a_migration_has_other_names() -> None:
     assert next_name("a", ["a-reunite-1-reunite-1"]) == "a-reunite-1"
 
 
-def test_the_migration_names_the_node_and_the_time_limit() -> None:
-    """One of `reunite` has a name and a label; one of a list has neither, and an annotation that says so."""
-    named = migration_object("ns", "vm", "host-b", name="vm-reunite-1")
-    annotations = {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "60"}
-    assert named["metadata"] == {
-        "name": "vm-reunite-1",
-        "namespace": "ns",
-        "labels": {"kubevirt-scheduler/reunite": "true"},
-        "annotations": annotations,
-    }
-    assert named["spec"] == {"vmiName": "vm", "addedNodeSelector": {"kubernetes.io/hostname": "host-b"}}
-    unnamed = migration_object("ns", "vm", "host-b")["metadata"]
-    listed = {**annotations, "kubevirt-scheduler/from-list": "true"}
-    assert unnamed == {"generateName": "vm-together-", "namespace": "ns", "annotations": listed}
-
-
 def test_the_api_server_cuts_no_generated_name() -> None:
     """It keeps 58 characters, and adds five: else a pod could not show that its migration is from a list."""
     made = migration_object("ns", "v" * 63, "host-b")["metadata"]["generateName"]
