@@ -94,3 +94,9 @@ UNREAD: Final = {
 def test_what_is_removed(file: str, *, unread: bool) -> None:
     """By name: nothing that a program reads, and no license."""
     assert slim.is_unread(Path(file)) is unread
+
+
+def test_a_changed_module_says_so(client: Path) -> None:
+    """The client's license asks for it."""
+    for name in ("__init__.py", "client/__init__.py", "client/models/__init__.py"):
+        assert (client / name).read_text("utf-8").startswith("# Changed for the image of kubevirt-coschedule: ")

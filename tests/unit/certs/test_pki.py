@@ -145,3 +145,23 @@ def test_any_garbage_has_a_next_step(bundle: bytes, content: bytes) -> None:
         seen = MemoryCluster(garbage, configuration(bundle), authority).state()
         step = plan.next_step(seen, plan.RotationHistory(), certs_cluster.POLICY, NOW)
         assert isinstance(step, plan.NewAuthority | plan.Publish)
+
+
+def test_a_pair_holds_one_key_the_leafs_and_does_not_show_it() -> None:
+    """The private key of the authority is not in the pair."""
+    assert (ISSUED.certificate + ISSUED.key + ISSUED.authority).count(b"PRIVATE KEY-----\n") == 2
+    assert isinstance(pki.examine(ISSUED, NAMES, NOW), pki.Servable)
+    assert "BEGIN" not in repr(ISSUED) + repr(MADE)
+
+
+def test_an_address_can_be_a_name(tmp_path: Path) -> None:
+    """As on a laptop."""
+    issued = certs_cluster.pair(names=["localhost", "127.0.0.1", "::1"], at=datetime.now(UTC))
+    shake_hands(issued, issued.authority, "127.0.0.1", tmp_path)
+
+
+def test_the_longest_names_of_kubernetes_fit() -> None:
+    """A common name has 64 characters; a Service and its namespace can have 63 each."""
+    names = pki.service_names("s" * 63, "n" * 63, "cluster.local")
+    issued = certs_cluster.pair(names=names)
+    assert isinstance(pki.examine(issued, names, NOW), pki.Servable)

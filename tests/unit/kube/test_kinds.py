@@ -7,6 +7,7 @@ from support.fakes.watching import RESOURCES
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
+from webhook.kube.kinds import resources
 
 LONGHORN = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
 KUBEVIRT = "/apis/kubevirt.io/v1"
@@ -60,3 +61,11 @@ def test_every_kind_that_core_reads_is_read_from_somewhere() -> None:
     """Each kind has a resource, except the pods of one node: they are listed as virt-launcher pods."""
     assert set(Kind) - RESOURCES.keys() == {Kind.VIRT_LAUNCHERS_ON_NODE}
     assert [kind for kind, resource in RESOURCES.items() if not resource.watched] == [Kind.VOLUME_ATTACHMENT]
+
+
+def test_longhorns_namespace_is_the_operators_choice() -> None:
+    """Longhorn's kinds are read from that namespace only."""
+    elsewhere = {resource.kind: resource.collection for resource in resources("storage")}
+    assert elsewhere[Kind.SHARE_MANAGER] == "/apis/longhorn.io/v1beta2/namespaces/storage/sharemanagers"
+    assert elsewhere[Kind.SHARE_MANAGER_POD] == "/api/v1/namespaces/storage/pods"
+    assert elsewhere[Kind.NODE] == "/api/v1/nodes"

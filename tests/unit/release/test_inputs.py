@@ -83,3 +83,18 @@ def test_the_time_is_that_of_the_commit(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv(EPOCH, "today")
     with pytest.raises(ReleaseError, match="SOURCE_DATE_EPOCH is 'today', expected seconds since 1970"):
         commit_seconds(tmp_path)
+
+
+def test_what_is_missing_is_said() -> None:
+    """In one sentence each."""
+    assert len(remarks(image("", ""))) == 2
+    assert [text.split()[1] for text in remarks(image("registry.example/name", ""))] == ["DIGEST=sha256:..."]
+
+
+def test_without_a_commit_there_is_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in an unpacked sdist. The message says what to do."""
+    monkeypatch.delenv(EPOCH, raising=False)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    with pytest.raises(ReleaseError, match="make the release in a clone, or set SOURCE_DATE_EPOCH"):
+        commit_seconds(tmp_path)
+    assert uncommitted(tmp_path) == []

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
+from prometheus_client import CollectorRegistry, generate_latest
 from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, told
 from support.objects import records
 from support.objects.metric_table import METRIC_ROWS, MetricRow
@@ -186,3 +187,30 @@ def test_no_label_is_something_that_anybody_can_name(family: MetricRow) -> None:
         assert f"At most {NAMED_VMS_MAX} VMs" in family.help
         return
     assert not set(family.labels) & set(UNBOUNDED)
+
+
+def test_a_server_without_calls_has_samples_of_zero() -> None:
+    """A server without calls has samples of 0, because Prometheus computes no rate of an absent sample."""
+    found = noted()
+    for entry in ("virt-launcher", "share-manager"):
+        assert found.value("kubevirt_coschedule_admission_duration_seconds_count", entry=entry) == 0
+    assert found.value("kubevirt_coschedule_refused_calls_total", status="400") == 0
+    assert not found.has("kubevirt_coschedule_admissions_total")
+
+
+def test_a_cache_that_never_heard_anything_has_no_last_time() -> None:
+    """A time of 0 would be 1970."""
+    found = told(CacheMetrics(lambda: [state(fresh=False, heard_seconds=None)], {}).families)
+    assert not found.has("kubevirt_coschedule_cache_last_event_timestamp_seconds")
+    assert found.value("kubevirt_coschedule_cache_fresh", cache="nodes") == 0
+
+
+def test_a_family_without_values_has_its_help_text() -> None:
+    """A user who looks for a metric finds its help text even before its first event."""
+    registry = CollectorRegistry()
+    Admissions(registry)
+    described = {row.title: row for row in METRIC_ROWS}
+    lines = generate_latest(registry).decode().splitlines()
+    for title in (f"{PREFIX}admissions_total", f"{PREFIX}admission_duration_seconds"):
+        assert f"# HELP {title} {described[title].help}" in lines
+        assert f"# TYPE {title} {described[title].kind}" in lines

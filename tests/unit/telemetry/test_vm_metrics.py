@@ -156,3 +156,14 @@ def test_at_most_100_vms_have_a_sample_and_the_others_are_counted(
     )
     wanted = [f"stuck{number:03}" for number in range(stuck)] + [f"apart{number:03}" for number in range(apart)]
     assert [name for name, _ in named(tracked)] == wanted[:100]
+
+
+def test_the_time_of_vms_is_exposed_as_of_the_scrape(tracked: Tracked) -> None:
+    """Every state has a sample. The time goes on while no row changes."""
+    vms = of(tracked)
+    tracked.become(ROW)
+    for at, seen in enumerate((0, 1, 2)):
+        tracked.seconds.add({State.TOGETHER: 1}, late=False, at=at)
+        found = told(vms.families)
+        states = {state: found.value("kubevirt_coschedule_vm_seconds_total", state=state) for state in State}
+        assert states == {**dict.fromkeys(State, 0), State.TOGETHER: seen}

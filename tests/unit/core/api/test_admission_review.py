@@ -40,6 +40,10 @@ def body(**changes: Any) -> bytes:
         ),
         pytest.param(body(request={"uid": "u" * 65}), ["request.uid", "length <= 64"], id="more than a uid"),
         pytest.param(
+            body(request={"uid": "u", "operation": "x" * 254}), ["request.operation"], id="more than an operation"
+        ),
+        pytest.param(body(request={"uid": "u", "kind": {"kind": "x" * 254}}), ["request.kind"], id="more than a kind"),
+        pytest.param(
             body(request={"uid": "u", "subResource": "x" * 254}), ["request.subResource"], id="more than a subresource"
         ),
         pytest.param(body(kind="\U000e0001" * 253), ["kind", "AdmissionReview"], id="a kind of escapes"),

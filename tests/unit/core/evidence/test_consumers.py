@@ -102,3 +102,31 @@ def test_a_lost_answer_for_one_ticket_does_not_hide_the_other() -> None:
         tickets("n1", "n2"), vm("a", node="n2"), gaps={CACHE: NoObject.UNAVAILABLE, pods_on("n1"): NoObject.UNAVAILABLE}
     )
     assert expected == [(Reason.CONSUMER_ON_NODE, "n2"), (Reason.VOLUME_LOOKUP_FAILED, None)]
+
+
+@pytest.mark.parametrize(
+    ("objects", "gaps", "reasons"),
+    [
+        pytest.param(
+            [vm("a", node="n1")], {VOLUME_REF: NoObject.UNAVAILABLE}, [Reason.VOLUME_LOOKUP_FAILED], id="the volume"
+        ),
+        pytest.param([], {TICKETS: NoObject.UNAVAILABLE}, [Reason.VOLUME_LOOKUP_FAILED], id="the tickets"),
+        pytest.param(
+            [vm("a")],
+            {TICKETS: NoObject.UNAVAILABLE},
+            [Reason.CONSUMER_ON_NO_NODE, Reason.VOLUME_LOOKUP_FAILED],
+            id="the tickets of a VM that is on no node",
+        ),
+        pytest.param(
+            [tickets("n1")],
+            {pods_on("n1"): NoObject.UNAVAILABLE},
+            [Reason.VOLUME_LOOKUP_FAILED],
+            id="the pods on a ticket's node",
+        ),
+    ],
+)
+def test_the_reason_shows_what_could_not_be_read(
+    objects: list[Object], gaps: dict[Ref, Gap], reasons: list[Reason]
+) -> None:
+    """A missing answer never gives a node."""
+    assert found(*objects, gaps=gaps) == [(reason, None) for reason in reasons]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from msgspec import convert
 from support.models.one_node import APART, DB, OneNodeSnapshot, asking, coming, taking, there, verdict
+from support.objects import builders_pods
 from support.objects.builders import virt_launcher_pod
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.pod import Pod
+from webhook.core.placement.replica_share import count_replicas, own_namespace_of
 from webhook.core.reasons import Reason
 from webhook.core.scheduler import cycle_state
 from webhook.core.scheduler.pod_info import anti_affinity
@@ -125,3 +127,41 @@ def test_more_terms_than_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cycle_state, "TERMS_MAX", 0)
     found = verdict(there(taking(1, anti_affinity=REPELS)))
     assert (found.why.reason, found.preferable) == (Reason.TOO_MANY_EXISTING_TERMS, True)
+
+
+LABELS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "counted"),
+    [
+        pytest.param({}, 2, id="ours"),
+        pytest.param({"namespace": "tenant"}, 1, id="of another namespace"),
+        pytest.param({"labels": {"app.kubernetes.io/name": "x"}}, 1, id="of other labels"),
+        pytest.param({"node": None}, 1, id="on no node yet"),
+        pytest.param({"phase": "Failed"}, 1, id="over"),
+    ],
+)
+def test_replicas_are_the_webhooks_own_pods(changed: dict[str, Any], counted: int) -> None:
+    """As `serve` counts them: the Service leads to no other pods. A stranger's pod can have the same labels."""
+    own = {"namespace": "kubevirt-coschedule", "node": "n1", "labels": LABELS}
+    pods = [convert(builders_pods.pod(name, **{**own, **parts}), Pod) for name, parts in (("a", {}), ("b", changed))]
+    assert count_replicas(pods, "kubevirt-coschedule") == counted
+
+
+@pytest.mark.parametrize(
+    ("configuration", "namespace"),
+    [
+        ({"webhooks": [{"clientConfig": {"service": {"namespace": "platform"}}}]}, "platform"),
+        ({"webhooks": [{"clientConfig": {"url": "https://example.com"}}]}, "kubevirt-coschedule"),
+        ({"webhooks": [{"clientConfig": {"service": {"namespace": None}}}]}, "kubevirt-coschedule"),
+        ({"webhooks": []}, "kubevirt-coschedule"),
+        ({"webhooks": "x"}, "kubevirt-coschedule"),
+        ({"webhooks": None}, "kubevirt-coschedule"),
+        ({}, "kubevirt-coschedule"),
+    ],
+    ids=str,
+)
+def test_the_configuration_names_the_namespace(configuration: dict[str, Any], namespace: str) -> None:
+    """Kustomize's `namespace:` moves the Service, and with it the pods."""
+    assert own_namespace_of(configuration) == namespace

@@ -42,9 +42,9 @@ def vm(on: str | None) -> Object:
     return vm_pod("a", node=on, claims=["disk"])
 
 
-def steered(view: ClusterView, policy: Policy | None = None) -> Steer:
+def steered(view: ClusterView, policy: Policy | None = None, pod: Pod = POD) -> Steer:
     """Return the decision for the volume's share-manager pod."""
-    found = steer_share_manager(POD, LONGHORN_NAMESPACE, view, policy or Policy())
+    found = steer_share_manager(pod, LONGHORN_NAMESPACE, view, policy or Policy())
     assert isinstance(found, Steer)
     return found
 
@@ -131,3 +131,13 @@ def test_only_a_share_managers_pod_is_read_for_what_it_serves() -> None:
         cycle = CycleState(convert(pod, Pod), LONGHORN_NAMESPACE, SnapshotUnavailable("for a test"))
         told.append(why_no_data_engine("n1", there, cycle) is not None)
     assert told == [True, False, False]
+
+
+@pytest.mark.parametrize("source", [{"persistentVolumeClaim": {"claimName": "cache"}}, {"ephemeral": {}}], ids=str)
+def test_a_share_manager_pod_with_claims_of_its_own_gets_no_short_list(source: Object) -> None:
+    """Longhorn gives it none, but another webhook can. Where their volumes can be used is not evaluated."""
+    there = cluster(VOLUME, vm("m1"), *map(node, NAMES), *map(instance_manager_pod, NAMES))
+    described = share_manager_pod("h", phase=None)
+    described["spec"]["volumes"] = [{"name": "cache", **source}]
+    assert steered(there).shortlist
+    assert not steered(there, pod=convert(described, Pod)).shortlist

@@ -125,26 +125,6 @@ PODS: Final = st.lists(
 POD_LABELS: Final = st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled_from(["db", "web", "gold"]))
 
 
-def told(cache: SchedulerCache) -> list[object]:
-    """All that it tells of its pods."""
-    found: list[object] = [dict(cache.shortlisted)]
-    for node in ("n1", "n2"):
-        info = cache.node_info(node, HAS, None)
-        found += [total(info.requested), total(info.on_the_way), sorted(info.labelled, key=repr)]
-    return [*found, cache._nodes.keys(), cache.existing_terms._terms, dict(cache.on_the_way)]
-
-
-@given(data=st.data(), pods=PODS)
-def test_it_tells_the_sum_of_the_pods_that_are_left(data: st.DataObject, pods: list[PodInfo]) -> None:
-    """In whatever order they came and went; nothing is left of a node, a shape or a term without pods."""
-    cache = holding(*pods)
-    left = list(pods)
-    for pod in data.draw(st.permutations(pods))[: data.draw(st.integers(0, len(pods)))]:
-        cache.remove(pod)
-        left.remove(pod)
-    assert told(cache) == told(holding(*left))
-
-
 @given(pods=PODS, namespace=st.sampled_from(NAMESPACES), labels=POD_LABELS)
 def test_every_term_that_can_be_meant_for_a_pod_is_found(
     pods: list[PodInfo], namespace: str, labels: dict[str, str]

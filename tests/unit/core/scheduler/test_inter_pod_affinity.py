@@ -158,16 +158,3 @@ def test_the_terms_are_looked_up_once_for_all_nodes() -> None:
     without = CycleState(cycle.pod, "vms", SnapshotUnavailable("for a test"))
     assert without.excluding == ()
     assert asked(beside()) is None
-
-
-def test_a_sentence_names_its_evidence() -> None:
-    """Node, topology and pods are in it."""
-    why = asked(beside(keeper("n1")))
-    assert why
-    assert why.sentence == (
-        f"a pod that is, or will be, in the same {HOST} as node n1 has a required anti-affinity that can be meant "
-        "for this pod (app=db)"
-    )
-    why = asked(beside(keeper("gone", topologyKey="zone")))
-    assert why
-    assert "over zone, which node n1 has, that can exclude this pod (app=db)" in why.sentence

@@ -8,7 +8,6 @@ import pytest
 from support.models.one_node import NO_SPEC, cycle_of, volume_of
 from support.objects import builders
 
-from webhook.core.api.affinity import REQUIRED
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.cycle_state import CycleState, why_never_listed, why_never_required
 
@@ -49,25 +48,11 @@ LABELS_OF_ZONES: Final = (
     "topology.kubernetes.io/region",
 )
 ROWS: Final[list[tuple[str, str, CycleState]]] = [
-    ("SchedulingGates", "scheduling gate quota", cycle_of(schedulingGates=[{"name": "quota"}])),
-    ("GangScheduling", "a scheduling group (spec.schedulingGroup)", cycle_of(schedulingGroup={"name": "g"})),
-    ("InterPodAffinity", "required pod affinity over zone", cycle_of(affinity={"podAffinity": {REQUIRED: [TERM]}})),
-    (
-        "InterPodAffinity",
-        "required pod anti-affinity over zone",
-        cycle_of(affinity={"podAntiAffinity": {REQUIRED: [TERM]}}),
-    ),
-    (
-        "PodTopologySpread",
-        "a DoNotSchedule topology spread over rack",
-        cycle_of(topologySpreadConstraints=[SOFT, {**HARD, "topologyKey": "rack"}]),
-    ),
     (
         "PodTopologySpread",
         "a DoNotSchedule topology spread over rack",
         cycle_of(topologySpreadConstraints=[{"topologyKey": "rack", "maxSkew": 1}]),
     ),
-    ("NodePorts", "host port 22", cycle_of(containers=box(**port(22)))),
     ("NodePorts", "host port 22", cycle_of(containers=[BOX], initContainers=box(**port(22)))),
     ("DynamicResources", "claims of devices (spec.resourceClaims)", cycle_of(resourceClaims=[{"name": "gpu"}])),
     ("NodeDeclaredFeatures", "hostUsers: false beside hostNetwork", cycle_of(hostNetwork=True, hostUsers=False)),
@@ -116,6 +101,7 @@ def test_a_pod_with_one_of_the_rules_is_never_required(plugin: str, what: str, c
 PREFERS: Final = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": TERM}]}
 PLAIN: Final = {
     "a launcher pod": cycle_of(volume_of()),
+    "nulls": cycle_of(containers=None, initContainers=None, affinity=None),
     "what restricts nodes one by one": cycle_of(
         nodeSelector={"disk": "nvme"},
         affinity=builders.node_affinity(required=[BY_LABEL], preferred={"n1": 1}),

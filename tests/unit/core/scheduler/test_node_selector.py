@@ -1,12 +1,17 @@
+from __future__ import annotations
+
 from typing import Any
 
 import pytest
 from msgspec import convert
+from support.fakes.views import cluster
 from support.models import oracle
-from support.objects.builders import on_node
+from support.objects.builders import node, on_node, vm_pod
 
 from webhook.core.api import affinity
-from webhook.core.api.affinity import NodeSelector, NodeSelectorTerm
+from webhook.core.api.affinity import PREFERRED, NodeSelector, NodeSelectorTerm, only_node
+from webhook.core.api.pod import Pod
+from webhook.core.placement.shortlist import pod_prefers_against
 from webhook.core.scheduler import node_rules
 
 INT64_MAX = "9223372036854775807"
@@ -112,6 +117,11 @@ def test_a_volume_is_asked_for_labels_alone(term: dict[str, Any], *, admitted: b
         pytest.param("Node", False, id="upper case"),
         pytest.param("a_b", False, id="underscore"),
         pytest.param("-a", False, id="dash in front"),
+        pytest.param("node-4.example.com", True, id="dotted"),
+        pytest.param("10.0.0.1", True, id="an address"),
+        pytest.param("a-", False, id="dash behind"),
+        pytest.param("a..b", False, id="empty part"),
+        pytest.param("a.", False, id="dot behind"),
         pytest.param("n1\n", False, id="line feed"),
         pytest.param("nöde", False, id="not ASCII"),
         pytest.param("a" * 253, True, id="the longest"),
@@ -158,3 +168,68 @@ def test_how_many_nodes_a_pin_may_name(terms: list[dict[str, Any]] | None, wante
     """MAX_TERMS bounds the terms that a pin leaves, and bytes bound the copies; never less than none."""
     given = None if terms is None else selector(*terms)
     assert affinity.most_nodes(given, wanted) == most
+
+
+FREE = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+
+
+def selecting(*terms: dict[str, Any]) -> NodeSelector:
+    """Return a required node affinity of these terms."""
+    return convert({"nodeSelectorTerms": list(terms)}, NodeSelector)
+
+
+def named(operator: str, *names: str) -> dict[str, Any]:
+    """Return a term for, or against, these node names."""
+    return {"matchFields": [{"key": "metadata.name", "operator": operator, "values": list(names)}]}
+
+
+@pytest.mark.parametrize(
+    ("terms", "only"),
+    [
+        pytest.param([], None, id="no term"),
+        pytest.param([on_node("n1")], "n1", id="one term that names a node"),
+        pytest.param([{**FREE, **on_node("n1")}], "n1", id="and asks for a zoned"),
+        pytest.param([on_node("n1"), {**FREE, **on_node("n1")}], "n1", id="two terms that name the same node"),
+        pytest.param([on_node("n1"), {}], "n1", id="beside an empty term, which matches nothing"),
+        pytest.param([{}], None, id="an empty term alone"),
+        pytest.param([on_node("n1"), on_node("n2")], None, id="two nodes"),
+        pytest.param([on_node("n1"), FREE], None, id="a term that names none"),
+        pytest.param([FREE], None, id="only such terms"),
+        pytest.param([named("NotIn", "n1")], None, id="a name that is excluded"),
+        pytest.param([named("In", "n1", "n2")], None, id="two names in one requirement"),
+    ],
+)
+def test_the_one_node_that_a_selector_leaves(terms: list[dict[str, Any]], only: str | None) -> None:
+    """Every term that can match must name that node. Without a selecting every node is left."""
+    assert only_node(selecting(*terms)) == only
+    assert only_node(None) is None
+
+
+def zoned(operator: str, *values: str) -> dict[str, Any]:
+    """Return a term about the zoned zone."""
+    return {"matchExpressions": [{"key": "zone", "operator": operator, "values": list(values)}]}
+
+
+@pytest.mark.parametrize(
+    ("preference", "against"),
+    [
+        pytest.param(None, False, id="no preference"),
+        pytest.param({}, False, id="an empty one"),
+        pytest.param(named("NotIn", "n1"), True, id="this node by name: Longhorn's delinquent one"),
+        pytest.param(named("NotIn", "n2"), False, id="another node by name"),
+        pytest.param(named("In", "n2"), False, id="a wish for another node is not against this one"),
+        pytest.param(zoned("NotIn", "a"), True, id="its zoned"),
+        pytest.param(zoned("NotIn", "b"), False, id="another zoned"),
+        pytest.param(zoned("In", "b"), False, id="a wish for another zoned"),
+        pytest.param({**zoned("NotIn", "b"), **named("NotIn", "n1")}, True, id="its name, and another zoned"),
+        pytest.param({**zoned("NotIn", "a"), **named("NotIn", "n2")}, True, id="its zoned, and another name"),
+    ],
+)
+def test_a_preference_against_a_node(preference: dict[str, Any] | None, against: bool) -> None:  # noqa: FBT001 - a column
+    """Only NotIn is against a node. A node whose labels are unknown is matched by its name alone."""
+    view = cluster(node("n1", labels={"zone": "a"}))
+    terms: list[dict[str, Any]] = [{"weight": 1}, {"weight": 1, "preference": preference}]
+    pod = convert(vm_pod("vm", affinity={"nodeAffinity": {PREFERRED: terms}}), Pod)
+    assert pod_prefers_against("n1", pod, view) is against
+    assert pod_prefers_against("n3", pod, view) is False
+    assert pod_prefers_against("n1", convert(vm_pod("vm"), Pod), view) is False

@@ -9,6 +9,7 @@ from support.fakes.watching import (
     A_MOVED,
     HTML,
     NO_STREAMS,
+    WATCHING,
     A,
     B,
     Driver,
@@ -21,6 +22,7 @@ from support.fakes.watching import (
 )
 from support.models.model_api import bookmark, event, refusal
 
+from webhook.kube.cache.caches import cache_state
 from webhook.kube.informer.connection import SETTLE_SECONDS, SILENCE_SECONDS, STALE_AFTER_SECONDS, WATCH_SECONDS
 
 JUST = 0.001
@@ -191,3 +193,32 @@ def test_a_kind_that_is_not_installed_is_known_to_be_empty() -> None:
     assert driver.machine.synced
     assert driver.machine.fresh(driver.now + STALE_AFTER_SECONDS)
     assert not driver.machine.fresh(driver.now + STALE_AFTER_SECONDS + JUST)
+
+
+def test_its_problem_is_over_when_it_has_settled() -> None:
+    """The problem stays until SETTLE_SECONDS after the watch is up, because a status 200 alone proves nothing."""
+    driver = lost()
+    driver.machine.ended(driver.now, "reset")
+    reopened(driver)
+    driver.machine.settle(driver.now + SETTLE_SECONDS - JUST)
+    assert driver.machine.problem == "cut: reset"
+    driver.machine.settle(driver.now + SETTLE_SECONDS)
+    assert driver.machine.problem == ""
+
+
+def _details(driver: Driver, *after: float) -> list[str]:
+    return [cache_state(driver.machine, driver.now + seconds).detail for seconds in after]
+
+
+def test_a_cache_says_how_old_its_knowledge_is() -> None:
+    """Between the list and its watch there is no problem, and no more is known than the list."""
+    driver = Driver()
+    assert _details(driver, 0) == ["not synced: not listed yet"]
+    driver.play(*WATCHING)
+    assert _details(driver, 3) == ["2 objects, known 3 s ago"]
+    driver.ask()
+    driver.machine.opened(200, None, driver.now)
+    assert _details(driver, SETTLE_SECONDS, 50) == ["2 objects, last event 1 s ago", "2 objects, last event 50 s ago"]
+    driver.feed(event("MODIFIED", manager("b", 12, 5)))
+    driver.machine.ended(driver.now + 50, "reset")
+    assert _details(driver, 60) == ["1 objects, 1 unreadable ones left out so far, known 60 s ago: cut: reset"]

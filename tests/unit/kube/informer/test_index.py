@@ -16,8 +16,6 @@ from support.objects import builders
 from webhook.core.view import Kind
 from webhook.kube.informer.store import Index, Indexer
 from webhook.kube.records.objects import NodeIndex
-from webhook.kube.records.virt_launchers import claim_keys
-from webhook.kube.scheduler_cache.assumed_pods import Pods
 from webhook.kube.wire import Decoders
 
 KEYS: Final = ("a", "b", "c", "d")
@@ -31,12 +29,6 @@ def volume(name: str, variant: int) -> dict[str, Any]:
     return found if variant < 5 else {**found, "spec": {**found["spec"], "claimRef": None}}
 
 
-def launcher(name: str, variant: int) -> dict[str, Any]:
-    """A VM's pod: with no claim, one, two, one twice; on a node or not."""
-    claims = ([], ["x"], ["y"], ["x", "y"], ["x", "x"])[variant % 5]
-    return builders.vm_pod(name, claims=claims, node="node-a" if variant < 5 else None)
-
-
 def node(name: str, variant: int) -> dict[str, Any]:
     """A node: cordoned or not, made by Karpenter or not."""
     labels = {} if variant % 4 else {"karpenter.sh/nodepool": "default"}
@@ -46,7 +38,6 @@ def node(name: str, variant: int) -> dict[str, Any]:
 Describe = Callable[[str, int], dict[str, Any]]
 DESCRIBED: Final[dict[str, tuple[Kind, type[Index], Describe]]] = {
     "volumes by handle": (Kind.PERSISTENT_VOLUME, Indexer, volume),
-    "pods": (Kind.VIRT_LAUNCHER_POD, Pods, launcher),
     "nodes": (Kind.NODE, NodeIndex, node),
 }
 each_index: Final = pytest.mark.parametrize(("kind", "index", "describe"), DESCRIBED.values(), ids=DESCRIBED)
@@ -56,8 +47,6 @@ STEPS: Final = st.lists(st.tuples(st.sampled_from(KEYS), st.none() | st.integers
 
 def says(index: Any) -> Any:
     """All that an index says; fails where it contradicts itself."""
-    if isinstance(index, Pods):
-        return says(index.by_claim)
     if isinstance(index, NodeIndex):
         return _names(index), index.usable, index.from_karpenter
     assert isinstance(index, Indexer)
@@ -98,10 +87,9 @@ def new_index(kind: Kind) -> Any:
 
 def of(kind: Kind, objects: Mapping[str, Any]) -> Any:
     """What an index says that is made from these records alone."""
-    pods = kind is Kind.VIRT_LAUNCHER_POD
-    made = Indexer(lambda _, pod: claim_keys(pod)) if pods else new_index(kind)
+    made = new_index(kind)
     for key, record in objects.items():
-        made.put(key, None, record.virt_launcher if pods else record)
+        made.put(key, None, record)
     return says(made)
 
 

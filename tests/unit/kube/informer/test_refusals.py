@@ -20,6 +20,8 @@ from support.fakes.watching import (
     Driver,
     Row,
     Says,
+    error_event,
+    lists,
     manager,
     pages,
     prove,
@@ -45,6 +47,12 @@ ROWS = (
             (503, Cause.THROTTLED),
             (504, Cause.ERROR),
         )
+    ),
+    Row(
+        name="429 as ERROR event",
+        says=(Says(error_event(429, "TooManyRequests")),),
+        cause=Cause.THROTTLED,
+        problem="throttled: 429",
     ),
     Row(
         name="any other 4xx: the same would be refused again",
@@ -159,3 +167,20 @@ NONSENSE = (
 def test_refusal(row: Row, cut: Cut) -> None:
     """The objects after each piece, the next request and the words are the row's, however the bytes came."""
     prove(row, cut)
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        (*NO_STREAMS, pages(A, ODD)),
+        (*NO_STREAMS, pages(A, continue_="t2"), pages(ODD)),
+        (lists(A, ODD, version=12),),
+        (*WATCHING, Says(event("MODIFIED", ODD), seconds=300)),
+    ],
+    ids=["in a page", "in the second page", "in a list by watch", "in an event"],
+)
+def test_an_unreadable_object_is_counted(says: tuple[Says, ...]) -> None:
+    """The metric of unreadable objects needs the count."""
+    driver = Driver()
+    driver.play(*says)
+    assert driver.machine.unreadable == 1

@@ -95,6 +95,14 @@ ROWS = (
         problem="cut: reset",
     ),
     Row(
+        name="ended in order in the middle of a line",
+        says=(Says(event("MODIFIED", A_MOVED) + b'{"type":"DEL', seconds=300),),
+        then="watch 11",
+        shows={"a": "n3", "b": "n2"},
+        cause=Cause.CUT,
+        problem="cut: the answer ended before its end",
+    ),
+    Row(
         name="half-open: nothing for longer than bookmarks allow",
         says=(Says(error="nothing came for 90 s", silent=True, seconds=90),),
         cause=Cause.SILENT,
@@ -118,6 +126,15 @@ LIST_ROWS = (
         shows={},
         cause=Cause.UNSUPPORTED,
         problem="unsupported: 400 BadRequest",
+    ),
+    Row(
+        name="a server that refuses a list by watch with 422",
+        before=(),
+        says=(refuses(refusal(422, "Invalid")),),
+        then="page",
+        shows={},
+        cause=Cause.UNSUPPORTED,
+        problem="unsupported: 422 Invalid",
     ),
     Row(
         name="a server that ignores that a list is asked for: a plain bookmark",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from time import thread_time
 from typing import Any, Final
 
 import msgspec
 import pytest
+from msgspec import Raw, Struct
+from support.fakes.watching import Driver, lists
 from support.models.cached_pods import RESOURCE, made_of, pod, seen, vm
-from support.models.model_api import event
+from support.models.model_api import event, page
 from support.models.one_node import OneNodeSnapshot
 from support.objects import builders
 from support.objects.builders import Object
@@ -150,3 +154,51 @@ def test_what_is_read_of_a_short_pod_is_read_of_a_long_one(node: str | None) -> 
 def test_an_unbound_pod_counts_on_as_many_nodes_as_the_webhook_names(names: int, nodes: int) -> None:
     """A pod that prefers more nodes is somebody else's, and each node costs memory."""
     assert len(seen(vm("a", affinity=preferring(names))).pod_infos) == nodes
+
+
+class _Skipped(Struct):
+    object: Raw
+
+
+HOSTILE: Final[dict[str, Callable[[], Object]]] = {
+    "30,000 preferred nodes": lambda: pod("a", affinity=preferring(30_000)),
+    "100,000 labels": lambda: with_labels(pod("a", node="n1"), 100_000),
+    "100,000 values of anti-affinity": lambda: pod("a", node="n1", affinity=repelling(100_000)),
+    "10,000 host ports": lambda: with_ports(pod("a", node="n1")),
+    "an annotation of 256 KiB that JSON escapes": lambda: builders.vm_pod("a", annotations={"x": "\1" * 2**18}),
+}
+
+
+@pytest.mark.parametrize("made", HOSTILE.values(), ids=HOSTILE)
+def test_an_update_holds_the_event_loop_for_as_long_as_its_bytes_take(made: Callable[[], Object]) -> None:
+    """Its line is copied and skipped a few times, and no field is decoded. To decode it takes ten times as long."""
+    described = made()
+    described["metadata"] |= {"resourceVersion": "50", "namespace": "vms", "name": "a"}
+    line, driver = event("ADDED", described), Driver(resource=RESOURCE)
+    driver.play(lists())
+    driver.ask()
+    driver.machine.opened(200, None, driver.now)
+    skip = msgspec.json.Decoder(_Skipped)
+    skipped = min(_taken(lambda: skip.decode(line)) for _ in range(5))
+    taken = min(_taken(lambda: driver.machine.feed(line, driver.now)) for _ in range(5))
+    assert "vms/a" in driver.machine.objects
+    assert taken <= 8 * skipped + 0.001, f"{taken * 1e3:.1f} ms; the bytes alone {skipped * 1e3:.1f} ms"
+
+
+def _taken(call: Callable[[], object]) -> float:
+    """Return the CPU seconds of a call."""
+    began = thread_time()
+    call()
+    return thread_time() - began
+
+
+def test_a_page_and_an_event_leave_out_the_same() -> None:
+    """A watch is not the only way to a pod."""
+    described = pod("a", node="n1", affinity=repelling(9_000))
+    described["metadata"]["resourceVersion"] = "5"
+    decoders = Decoders(RESOURCE.wire, RESOURCE.large)
+    event_ = decoders.event(event("ADDED", described))
+    listed = decoders.page(page([described], 5))
+    assert isinstance(event_, WatchEvent)
+    assert not isinstance(listed, NotJSON)
+    assert event_.object.not_compared == listed.items[0].not_compared == ["spec.affinity.podAntiAffinity"]

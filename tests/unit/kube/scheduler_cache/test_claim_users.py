@@ -95,3 +95,9 @@ def test_after_any_changes_of_a_pod_the_index_equals_a_new_one(steps: list[str])
     for claim in ("vms/disk", "vms/more"):
         assert index.users_of(claim, MANY) == new.users_of(claim, MANY)
     assert index.claim_users == new.claim_users
+
+
+def test_a_pod_that_has_no_claim_costs_nothing() -> None:
+    """As most pods: their record is as large as without this index."""
+    index = index_of(builders_pods.pod("web", node="n1"))
+    assert (index.claim_users, index.by_claim._keys) == ({}, {})
