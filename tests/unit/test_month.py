@@ -20,10 +20,6 @@ from month.plan import What
 from month.reuniting import PlanClock
 from support.generated_part import with_part
 from support.objects.builders import NAMESPACE
-from support.scenarios.reunite_runs import DEFAULTS
-from webhook.core.reunite.waits import ReuniteLimits
-
-from webhook.reunite.settings import ReuniteSettings
 
 ROOT: Final = Path(__file__).parents[2]
 PARTS: Final[Mapping[tuple[str, str], Callable[[Mapping[str, Any]], str]]] = {
@@ -73,11 +69,6 @@ def test_times_are_those_of_the_plan() -> None:
     body = clock.told(b'["1970-01-01T00:00:10Z", "1970-01-01T00:03:20Z", "1970-01-01T00:03:21.123456Z", "db-7Z"]')
     assert body == b'["2025-12-31T00:00:00Z", "2026-01-01T03:00:00Z", "2026-01-01T04:30:00Z", "db-7Z"]'
     assert clock.now() == datetime(2026, 1, 1, 4, 30, tzinfo=UTC).timestamp()
-
-
-def test_reunite_has_its_defaults() -> None:
-    """The month says so."""
-    assert ReuniteSettings(**DEFAULTS).limits() == ReuniteLimits()
 
 
 def test_a_vm_has_one_event_in_a_group_and_a_node_event_is_alone() -> None:

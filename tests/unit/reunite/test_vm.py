@@ -28,9 +28,15 @@ def _backup(**status: bool) -> dict[str, Any]:
         pytest.param({}, "", id="nothing"),
         pytest.param({"deleted": True}, "it is being deleted", id="deleted"),
         pytest.param({"eviction_strategy": "None"}, "its evictionStrategy is None", id="evictionStrategy None"),
+        pytest.param({"eviction_strategy": "External"}, "its evictionStrategy is External", id="External"),
+        pytest.param({"eviction_strategy": "LiveMigrate"}, "", id="LiveMigrate"),
         pytest.param({"migrated_volumes": [Present()]}, "its volumes move to other claims", id="storage migration"),
         pytest.param(
             _condition("VolumesChange", "False"), "KubeVirt changes it: condition VolumesChange", id="VolumesChange"
+        ),
+        *(
+            pytest.param(_condition(change), f"KubeVirt changes it: condition {change}", id=change)
+            for change in ("HotMemoryChange", "HotVCPUChange", "MigrationRequired")
         ),
         pytest.param(_condition("AgentConnected"), "", id="another condition"),
         pytest.param(_backup(), "a backup of it runs", id="backup"),
