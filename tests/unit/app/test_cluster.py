@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 from support.drivers.serving import write_cluster
 from support.fakes.views import LONGHORN_NAMESPACE, cluster
-from support.objects import builders
 from support.objects.builders_kubevirt import virtual_machine_instance
 from support.objects.fleets import disk, running_pod, served
 
@@ -49,9 +48,3 @@ def test_a_vm_of_files_is_one_that_they_describe() -> None:
     by_pod, by_instance = cluster(*VM, vms=False), cluster(*VM, virtual_machine_instance("mail"))
     assert [by_pod.has_vm("vms", name) for name in ("db", "gone")] == [True, False]
     assert [by_instance.has_vm("vms", name) for name in ("mail", "gone")] == [True, False]
-
-
-def test_files_without_nodes_say_nothing_about_nodes(tmp_path: Path) -> None:
-    """A dump need not have them. With nodes, a node that is not among them does not exist."""
-    assert filed(tmp_path).nodes is None
-    assert filed(tmp_path, builders.node("node-a")).nodes == {"node-b": "node node-b does not exist"}

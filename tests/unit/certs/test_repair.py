@@ -31,21 +31,6 @@ from certs.plan import Issue, Publish, RotationHistory
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
-@pytest.mark.parametrize("jump", [-5 * HOUR, -50 * MINUTE, 50 * MINUTE, 5 * HOUR, 5 * DAY])
-def test_a_clock_that_is_set_changes_no_wait(jump: timedelta) -> None:
-    """Neither that for API servers nor that for servers ends early or late."""
-    watched = Watched(OLD, published(OLD), of=certs_cluster.made(at=NOW - DAY))
-    watched.history.adjust(NOW, timedelta())
-    watched.until_waiting()
-    passed = POLICY.propagation - SECOND
-    watched.history.adjust(NOW + passed + jump, passed)
-    issued_at = NOW + POLICY.propagation + jump
-    assert watched.until_waiting(NOW + passed + jump)[1].until == issued_at
-    assert watched.until_waiting(issued_at)[0] == [Issue]
-    watched.history.adjust(issued_at - jump, POLICY.propagation)
-    assert watched.until_waiting(issued_at - jump)[1].until == issued_at - jump + POLICY.retire
-
-
 @pytest.mark.parametrize("running", [5 * MINUTE, 30 * MINUTE, 50 * MINUTE])
 def test_an_authority_that_leaked_leaves_though_controllers_do_not_live_for_an_hour(running: timedelta) -> None:
     """An hour after the first certificate of the new authority, and at most a start's watch later."""

@@ -71,22 +71,6 @@ def test_who_else_uses_a_volume_can_be_unknown() -> None:
     assert found.why_not_required == found.why
 
 
-def test_who_shares_a_volume_is_not_unknown() -> None:
-    """One other is enough."""
-    described = vm_pod("other", claims=["disk"])
-    found = used(cluster(described, vms=False))
-    assert (found.use, found.others, found.unsure) == (ClaimUse.SHARED, ("pod virt-launcher-other",), "")
-
-
-def test_a_pod_without_a_vm_has_no_facts() -> None:
-    """No object is asked for of a pod that no VirtualMachineInstance owns, and every VM is another one."""
-    described = virt_launcher_pod(claims=["disk"])
-    described["metadata"]["ownerReferences"] = []
-    alone, there = convert(described, Pod), cluster(virtual_machine(start_failures=2))
-    assert used(there, alone).others == ("VM db01",)
-    assert start_failures(alone, NAMESPACE, there) == (None, "")
-
-
 def test_who_shares_a_claim_is_named_in_the_order_of_the_names() -> None:
     """Not in that of their arrival, which is another one in each replica."""
     pods = [vm_pod(name, claims=["disk"], node="n1") for name in ("web", "app")]

@@ -88,16 +88,10 @@ SSD_A = {**SSD, **A}
 ONLY_A = record("a", [A])
 POD_ROWS: dict[str, tuple[str | None, dict[str, Any] | None, dict[str, Any] | None]] = {
     "no record: nothing is ours": (None, required(A), ...),
-    "a pin that somebody dropped is gone": (ONLY_A, {"podAffinity": ZONE}, ...),
     "what others added to our requirements stays": (
         ONLY_A,
         required({"matchFields": [*A["matchFields"], {"key": "metadata.name", "operator": "NotIn", "values": ["c"]}]}),
         required({"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["c"]}]}),
-    ),
-    "our preference goes, others stay": (
-        record(preferred=[["a", 100, 1]]),
-        {"nodeAffinity": {PREFERRED: [wish("a", 7), wish("b"), wish("a")]}},
-        {"nodeAffinity": {PREFERRED: [wish("a", 7), wish("b")]}},
     ),
     "as often as it was written": (
         record(preferred=[["a", 100, 2]]),

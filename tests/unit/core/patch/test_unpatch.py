@@ -31,8 +31,6 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
     [
         pytest.param([PINNED, {**LATER, **on_node("n0")}], 2, [LATER], id="a-copy-for-a-further-node"),
         pytest.param([{**LATER, **on_node("n0")}, PINNED], 2, [LATER], id="a-copy-that-comes-first"),
-        pytest.param([{**LATER, **on_node("n0")}], 2, [LATER], id="a-copy-alone"),
-        pytest.param([LATER, PINNED], 1, [LATER, LATER], id="one-without-a-name-stays"),
         pytest.param([CHANGED, PINNED], 2, [CHANGED_LATER, LATER], id="a-changed-one-keeps-the-change"),
         pytest.param([CHANGED, PINNED], 1, [CHANGED, PINNED], id="one-more-than-written"),
         pytest.param([TWICE], 1, [TWICE], id="once-more-in-a-term"),
@@ -69,28 +67,17 @@ def test_only_a_record_of_this_pod_removes_a_term(owner: str, name: str | None, 
     assert ANNOTATION_APPLIED_PATCH not in after["metadata"]["annotations"]
 
 
-KEY: Final = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 TO_N1: Final[dict[str, Any]] = {
     "why": Reason.NO_CLAIMS.why(),
     "preferred": (WeightedNode("n1", 100),),
     "findings": [Finding(claim="c", why=Reason.NODE_NOT_FOUND.why(node="n1"), node="n1")],
 }
-TO_N1_NEAR: Final = Steer(**TO_N1, near=(WeightedNode("n1", 100),))
 PREFERRED: Final = [{"weight": 100, "preference": on_node("n1")}]
 
 
 def steered(pod: Any, decision: Pin) -> Any:
     """The pod with the decision's operations applied."""
     return jsonpatch.apply_patch(pod, patches.for_decision(convert(pod, Pod), decision))
-
-
-def test_an_annotation_of_others_stays() -> None:
-    """The webhook neither rewrites nor removes it."""
-    pod = share_manager_pod("h", phase=None)
-    pod["metadata"]["annotations"][KEY] = "theirs"
-    after = steered(pod, TO_N1_NEAR)
-    assert after["metadata"]["annotations"][KEY] == "theirs"
-    assert reverted(after, SHARE_MANAGER_UID)["metadata"]["annotations"][KEY] == "theirs"
 
 
 def test_beside_terms_of_others_a_share_manager_pod_has_ten_copies_of_its_preference() -> None:

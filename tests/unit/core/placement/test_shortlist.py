@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
-from support.fakes.views import MISSING, ViewWithGaps, cluster
+from support.fakes.views import ViewWithGaps, cluster
 from support.objects.builders import node, node_affinity, on_node, share_manager_pod, vm_pod
 from support.objects.builders_kubevirt import virtual_machine_instance
 
-from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.placement.shortlist import _spread, pick
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, ObjectT
+from webhook.core.view import ClusterView, NoObject, ObjectRef, ObjectT
 from webhook.objects.cluster import Cluster
 
 Object = dict[str, Any]
@@ -84,15 +83,6 @@ def test_few_nodes_are_looked_at() -> None:
     view = Counting(cluster(*(node(name, taints=HARD if name != "m0001" else []) for name in NAMES)))
     assert picked(view) == ()
     assert len(view.asked) <= LOOKED_AT
-
-
-def test_nothing_is_read_for_a_list() -> None:
-    """A node that no cache has, or that could not be read, is left out."""
-    lost = {ObjectRef(Kind.NODE, NamespacedName("", name)): MISSING for name in NAMES[2::2]}
-    lost |= {ObjectRef(Kind.NODE, NamespacedName("", name)): NoObject.UNAVAILABLE for name in NAMES[3::4]}
-    found = picked(ViewWithGaps(WHOLE, lost))
-    assert len(found) == 1 + LOOKED_AT // 4
-    assert not {ObjectRef(Kind.NODE, NamespacedName("", name)) for name in found} & set(lost)
 
 
 @pytest.mark.parametrize(
