@@ -73,19 +73,6 @@ def test_who_may_not_list_virtualmachines_sees_the_vms_that_run(
     assert (told.code, told.err.splitlines()[-1]) == (2, absent)
 
 
-def test_what_would_gain_comes_first_and_of_that_what_is_apart(run: Run, file: Path) -> None:
-    """They were sorted by name."""
-    told = run("candidates", "-n", "vms", "--manifests", str(file))
-    names = [line.split()[0] for line in told.out.splitlines()[1:]]
-    assert (names[0], "asks" in names) == ("web", False)  # web is apart, and asks is for `status`
-    assert run("candidates", "-n", "vms", "--apart", "--manifests", str(file), "-o", "name").out.split() == [
-        "virtualmachineinstance.kubevirt.io/web"
-    ]
-    counted = run("candidates", "-n", "vms", "--apart", "--manifests", str(file)).err.splitlines()
-    assert counted[:2] == told.err.splitlines()[:2]
-    assert counted[1].startswith("why: ShareManagerNoNode (4), ShareManagerPod (2)")
-
-
 @pytest.mark.parametrize(
     ("devices", "others", "needs"),
     [

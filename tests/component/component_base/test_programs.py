@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import pytest
 from support.drivers.command_lines import CERTS, EXAMPLES, WEBHOOK, Program, ended
@@ -49,18 +50,28 @@ def test_a_python_without_the_packages_says_what_to_do(module: str) -> None:
     assert told.stderr.count("\n") == 1
 
 
-@each_program
-@pytest.mark.parametrize("words", ["--help", "--version", "{prints}"])
-def test_a_reader_that_has_gone_is_no_error(program: Program, words: str, tmp_path: Path) -> None:
-    """As with `| head`, where head was faster. What goes to standard error is still there."""
+READ_BY_NOBODY: Final = {
+    "help": (WEBHOOK, "--help", 0, ""),
+    "a VM that is together": (WEBHOOK, WEBHOOK.prints, 0, "1 VM: 1 together; 100 % together\n"),
+    "VMs that are apart": (WEBHOOK, f"status -A -o json --manifests {EXAMPLES}", 1, "5 VMs: "),
+    "no node": (WEBHOOK, f"explain win01 -n prod-vms -o json --manifests {EXAMPLES}", 1, ""),
+    "help of certs": (CERTS, "--help", 0, ""),
+    "files of certs": (CERTS, CERTS.prints, 0, ""),
+}
+
+
+@pytest.mark.parametrize(("program", "words", "code", "summary"), READ_BY_NOBODY.values(), ids=READ_BY_NOBODY)
+def test_a_reader_that_has_gone_is_no_error(
+    program: Program, words: str, code: int, summary: str, tmp_path: Path
+) -> None:
+    """As with `| head`, where head was faster. The exit code is of the answer, and standard error is still there."""
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        told = program.run(*words.format(prints=program.prints.format(tmp_path)).split(), stdout=writer)
+        told = program.run(*words.format(tmp_path).split(), stdout=writer)
     finally:
         os.close(writer)
-    summary = "1 VM: 1 together; 100 % together\n" if program is WEBHOOK and words == "{prints}" else ""
-    assert (told.returncode, bool(told.stderr), told.stderr.startswith(summary)) == (0, bool(summary), True)
+    assert (told.returncode, bool(told.stderr), told.stderr.startswith(summary)) == (code, bool(summary), True)
 
 
 @each_program
@@ -70,6 +81,21 @@ def test_a_full_disk_is_a_sentence(program: Program, words: str, tmp_path: Path)
     with Path("/dev/full").open("w") as full:
         told = program.run(*words.format(prints=program.prints.format(tmp_path)).split(), stdout=full.fileno())
     assert (told.returncode, told.stderr) == (2, "Error: can't write standard output: No space left on device\n")
+
+
+def test_a_full_disk_for_both_streams_is_an_error_too() -> None:
+    """Nothing can be said then; the exit code says it."""
+    told = ended(["bash", "-c", f"{sys.executable} -m webhook status --help > /dev/full 2> /dev/full"])
+    assert told.returncode == 2
+
+
+def test_what_a_shell_makes_of_a_command_is_a_file() -> None:
+    """`--manifests <(...)` is a pipe, and /dev/null a device."""
+    words = "status -n vms --manifests <(cat tests/golden/fleet.yaml) -o name"
+    told = ended(["bash", "-c", f"{sys.executable} -m webhook {words}"])
+    assert (told.returncode, len(told.stdout.splitlines())) == (1, 7), told.stderr
+    told = WEBHOOK.run("status", "--manifests", os.devnull)
+    assert (told.returncode, told.stderr[:30]) == (2, f"Error: {os.devnull}: no Pod is de")
 
 
 @each_program
@@ -142,30 +168,35 @@ def test_a_terminal_gets_colors_unless_it_wants_none(environment: dict[str, str]
 
 
 @each_program
-@pytest.mark.parametrize("words", ["--help", "{prints} --help", "{misspelled}", "--version"])
-def test_help_and_mistakes_come_before_every_heavy_import(program: Program, words: str) -> None:
+def test_help_and_mistakes_come_before_every_heavy_import(program: Program) -> None:
     """What takes long to import is for commands that run."""
+    command = program.prints.split()[0]
     script = (
-        f"import sys; from {program.module} import cli; cli.main(sys.argv[1:]); "
-        "heavy = {'aiohttp', 'asyncio', 'cryptography', 'kubernetes_asyncio', 'msgspec', 'webhook.core', 'yaml'}; "
-        "print('imported', *heavy & sys.modules.keys())"
+        f"import sys; from {program.module} import cli\n"
+        f"for words in (['--help'], ['{command}', '--help'], ['{program.misspelled}'], ['--version']):\n"
+        "    cli.main(words)\n"
+        "    heavy = {'aiohttp', 'asyncio', 'cryptography', 'kubernetes_asyncio', 'msgspec', 'webhook.core', 'yaml'}\n"
+        "    print('imported', *heavy & sys.modules.keys())"
     )
-    typed = words.format(prints=program.prints.split()[0], misspelled=program.misspelled).split()
-    told = ended([sys.executable, "-c", script, *typed])
+    told = ended([sys.executable, "-c", script])
     assert told.returncode == 0
-    assert told.stdout.splitlines()[-1] == "imported"
+    assert [line for line in told.stdout.splitlines() if line.startswith("imported")] == ["imported"] * 4
 
 
-def test_the_demo_and_a_described_cluster_need_no_api_client(tmp_path: Path) -> None:
-    """kubernetes-asyncio costs 66 MB. The tests of explain and status have this for their own commands."""
-    script = (
-        "import sys; from webhook import cli; cli.main(sys.argv[1:]); sys.exit('kubernetes_asyncio' in sys.modules)"
-    )
+OF_FILES: Final = {
+    "demo": "demo",
+    "serve": f"serve --manifests {EXAMPLES} --tls-cert-file {{0}}/tls.crt --tls-private-key-file {{0}}/tls.key",
+    "status": f"status -A --manifests {EXAMPLES}",
+    "explain": f"explain -f manifests/examples/virtual-machine.yaml --manifests {EXAMPLES}",
+}
+
+
+@pytest.mark.parametrize("words", OF_FILES.values(), ids=OF_FILES)
+def test_a_described_cluster_needs_no_api_client(words: str, tmp_path: Path) -> None:
+    """kubernetes-asyncio costs 1 s and 66 MB."""
+    script = "import sys; from webhook import cli; cli.main(sys.argv[1:]); print('kubernetes_asyncio' in sys.modules)"
     for name in ("tls.crt", "tls.key"):
         (tmp_path / name).write_text("no certificate")  # serve ends when it looks at it, which it does last
-    files = ["--tls-cert-file", str(tmp_path / "tls.crt"), "--tls-private-key-file", str(tmp_path / "tls.key")]
-    addresses = ["--listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0"]
-    for words in (["demo"], ["serve", "--manifests", EXAMPLES, *files, *addresses]):
-        told = ended([sys.executable, "-c", script, *words])
-        assert told.returncode == 0, told.stderr
-    assert f"{tmp_path}/tls.crt: " in told.stderr
+    told = ended([sys.executable, "-c", script, *words.format(tmp_path).split()])
+    assert told.stdout.splitlines()[-1] == "False", told.stderr
+    assert words != OF_FILES["serve"] or f"{tmp_path}/tls.crt: " in told.stderr

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from support.drivers.explaining import a_vm
 from support.drivers.explaining_live import CLAIMS, KUBEVIRT, Explain
-from support.drivers.serving import cluster, write_cluster
+from support.drivers.serving import write_cluster
 from support.fakes.static_api import StaticApi
 from support.objects import builders
-from support.waits import MAX_WAIT_SECONDS
 
 
 def test_a_file_is_explained_in_the_live_cluster(explain: Explain, api: StaticApi, tmp_path: Path) -> None:
@@ -54,23 +50,3 @@ def test_lists_are_read_by_pages(explain: Explain, api: StaticApi) -> None:
         api.objects[f"/api/v1/nodes/more-{index:03}"] = dict(node)
     assert explain("pod/virt-launcher-db-now").found["shortlist"] == []
     assert len([path for path in api.asked if path.startswith("/api/v1/nodes?")]) == 3
-
-
-def test_manifests_need_no_api_client(tmp_path: Path) -> None:
-    """The API client takes 1 s and 66 MB to import. Explain with --manifests, help and errors do not import it."""
-    manifests = write_cluster(tmp_path / "cluster.json", cluster())
-    vm = write_cluster(tmp_path / "vm.json", [a_vm("disk")])
-    script = (
-        "import sys; from webhook import cli; code = cli.main(sys.argv[1:]); "
-        "sys.exit(code or ('kubernetes_asyncio' in sys.modules and 'imported'))"
-    )
-    words = ["explain", "-f", str(vm), "--manifests", str(manifests), "-n", "vms"]
-    ended = subprocess.run(  # noqa: S603 - this Python
-        [sys.executable, "-c", script, *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=dict(os.environ),
-        timeout=MAX_WAIT_SECONDS,
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 from typing import Final
 
 import pytest
-import yaml
-from support.drivers.status_runs import Status, objects
+from support.drivers.status_runs import Status
 from support.fakes.static_api import StaticApi
-from support.waits import MAX_WAIT_SECONDS
 
 from webhook import cli
 
@@ -60,23 +55,6 @@ def test_colors_are_for_terminals(monkeypatch: pytest.MonkeyPatch, status: Statu
     assert "   \x1b[31mapart   \x1b[0m   " in status().out
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in status().out
-
-
-def test_files_can_describe_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same rows, without an API server and without its client."""
-    file = tmp_path / "cluster.yaml"
-    file.write_text(yaml.safe_dump_all(objects()))
-    assert cli.main(["status", "-n", "vms", "--manifests", str(file)]) == 1
-    out, err = capsys.readouterr()
-    assert [line.split()[0] for line in out.splitlines()[1:]] == ["mail", "web", "new", "cold", "db"]
-    states = "1 stuck, 1 apart, 1 pending, 1 free, 1 together"
-    assert err.splitlines()[0] == f"5 VMs: {states}; 25 % together of the 4 that can be compared"
-    script = (
-        "import sys; from webhook import cli; cli.main(sys.argv[1:]); sys.exit('kubernetes_asyncio' in sys.modules)"
-    )
-    command = [sys.executable, "-c", script, "status", "-A", "--manifests", str(file)]
-    ended = subprocess.run(command, check=False, env=dict(os.environ), timeout=MAX_WAIT_SECONDS, capture_output=True)  # noqa: S603 - this Python
-    assert ended.returncode == 0, ended.stderr
 
 
 def test_a_switch_is_true_or_false_in_the_environment(
