@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -15,10 +13,11 @@ from typing import Final
 
 import pytest
 from support.drivers.http_calls import Reply, request
-from support.drivers.serving import ROOT, Client, Pair, Serving, cluster, issue, serving, write_cluster
+from support.drivers.serving import Client, Pair, Serving, cluster, issue, serving, write_cluster
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
 
+from webhook import cli
 from webhook.app.run import SHUTDOWN_GRACE_SECONDS
 
 pytestmark = pytest.mark.slow
@@ -56,12 +55,16 @@ def health(server: Serving, path: bytes) -> int:
 
 
 def test_it_serves_drains_and_obeys_a_second_signal(pair: Pair, manifests: Path, tmp_path: Path) -> None:
-    """It answers a review. After SIGTERM it is not ready but answers new callers; after a second signal it ends."""
-    with serving(*flags(pair, manifests), log=tmp_path / "log") as server:
+    """It answers a review. After SIGTERM it is not ready but answers new callers; after a second signal it ends.
+
+    The page is off, and its paths get 404.
+    """
+    with serving(*flags(pair, manifests), "--page=off", log=tmp_path / "log") as server:
         with Client(server.port, pair.trust) as client:
             response = client.ask(request(BODY)).response
             assert (response["allowed"], response["auditAnnotations"]["node"]) == (True, "node-a")
             assert (health(server, b"healthz"), health(server, b"readyz")) == (200, 200)
+            assert {health(server, path) for path in (b"", b"page.js", b"api/state")} == {404}
             whole = request(BODY, expect="100-continue")
             assert client.ask(whole[: -len(BODY)]).status == 100  # a call is under way from here
             server.signal(signal.SIGTERM)
@@ -78,12 +81,29 @@ def test_it_serves_drains_and_obeys_a_second_signal(pair: Pair, manifests: Path,
     assert late_admission["message"] == "admission"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
-def test_a_signal_ends_it_well(pair: Pair, manifests: Path, tmp_path: Path, number: signal.Signals) -> None:
-    """It serves with settings from the environment. SIGTERM or Ctrl-C ends it with 0, even with idle connections."""
-    given = {"TLS_CERT_FILE": pair.cert_file, "TLS_PRIVATE_KEY_FILE": pair.key_file, "MANIFESTS": manifests}
-    environment = {f"KUBEVIRT_COSCHEDULE_{name}": str(value) for name, value in given.items()}
-    environment |= {"KUBEVIRT_COSCHEDULE_MODE": "preferred", "KUBEVIRT_COSCHEDULE_DRAIN_SECONDS": "0"}
+@pytest.mark.parametrize(
+    ("number", "given"),
+    [
+        (signal.SIGTERM, {"DRAIN_SECONDS": "0"}),
+        (signal.SIGINT, {}),
+    ],
+    ids=["SIGTERM", "SIGINT"],
+)
+def test_a_signal_ends_it_well(
+    pair: Pair, manifests: Path, tmp_path: Path, number: signal.Signals, given: dict[str, str]
+) -> None:
+    """It serves with settings from the environment. SIGTERM or Ctrl-C ends it with 0, even with idle connections.
+
+    Ctrl-C ends a server of files at once: no API server has it among the endpoints of a Service.
+    """
+    given = {
+        **given,
+        "TLS_CERT_FILE": str(pair.cert_file),
+        "TLS_PRIVATE_KEY_FILE": str(pair.key_file),
+        "MANIFESTS": str(manifests),
+        "MODE": "preferred",
+    }
+    environment = {f"KUBEVIRT_COSCHEDULE_{name}": value for name, value in given.items()}
     with serving(log=tmp_path / "log", environment=environment) as server:
         with Client(server.port, pair.trust) as idle:
             assert idle.ask(request(BODY)).response["auditAnnotations"]["decision"] == "preferred"
@@ -91,22 +111,9 @@ def test_a_signal_ends_it_well(pair: Pair, manifests: Path, tmp_path: Path, numb
             assert server.process.wait(MAX_WAIT_SECONDS) == 0
             with pytest.raises(EOFError):
                 idle.reply()
-        assert [line["message"] for line in server.lines()] == [
-            "serving",
-            "admission",
-            "draining",
-            "stopping",
-            "stopped",
-        ]
-
-
-def test_ctrl_c_ends_a_server_of_files_at_once(pair: Pair, manifests: Path, tmp_path: Path) -> None:
-    """No API server has it among the endpoints of a Service. It took 15 s."""
-    with serving(*flags(pair, manifests), log=tmp_path / "log") as server:
-        server.signal(signal.SIGINT)
-        assert server.process.wait(MAX_WAIT_SECONDS) == 0
-        _, draining, *_ = server.lines()
-    assert (draining["message"], draining["drain_seconds"]) == ("draining", 0)
+        lines = server.lines()
+    assert [line["message"] for line in lines] == ["serving", "admission", "draining", "stopping", "stopped"]
+    assert lines[2]["drain_seconds"] == 0
 
 
 class Caller(Thread):
@@ -205,30 +212,35 @@ BAD: Final[dict[str, tuple[Callable[[Pair, Path], object], list[str]]]] = {
 
 @pytest.mark.parametrize(("harm", "sentences"), BAD.values(), ids=BAD.keys())
 def test_what_cannot_be_served_is_said_in_sentences(
-    pair: Pair, manifests: Path, harm: Callable[[Pair, Path], object], sentences: list[str]
+    pair: Pair,
+    manifests: Path,
+    capsys: pytest.CaptureFixture[str],
+    harm: Callable[[Pair, Path], object],
+    sentences: list[str],
 ) -> None:
     """One line for each problem on standard error, all at once, exit code 2, and no traceback."""
     harm(pair, manifests)
-    assert_refused([*flags(pair, manifests), "--listen=127.0.0.1:0", "--health-listen=127.0.0.1:0"], sentences)
+    assert cli.main(["serve", *flags(pair, manifests), "--listen=127.0.0.1:0", "--health-listen=127.0.0.1:0"]) == 2
+    assert_said(capsys, sentences)
 
 
 @pytest.mark.parametrize("flag", ["--listen", "--health-listen"])
-def test_a_port_in_use_is_one_sentence(pair: Pair, manifests: Path, flag: str) -> None:
+def test_a_port_in_use_is_one_sentence(
+    pair: Pair, manifests: Path, capsys: pytest.CaptureFixture[str], flag: str
+) -> None:
     """The sentence has the address, and what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         listen = {"--listen": "127.0.0.1:0", "--health-listen": "127.0.0.1:0"} | {flag: address}
-        words = [*flags(pair, manifests), *(f"{name}={value}" for name, value in listen.items())]
-        assert_refused(words, [f"can't listen on {address}: Address already in use; choose another address"])
+        words = (f"{name}={value}" for name, value in listen.items())
+        assert cli.main(["serve", *flags(pair, manifests), *words]) == 2
+    assert_said(capsys, [f"can't listen on {address}: Address already in use; choose another address"])
 
 
-def assert_refused(words: list[str], sentences: list[str]) -> None:
-    """`serve` exits with 2 and these sentences, one a line."""
-    command = [sys.executable, "-m", "webhook", "serve", *words]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=MAX_WAIT_SECONDS)  # noqa: S603 - our own program
-    lines = [line for line in ended.stderr.splitlines() if not line.startswith("{")]
-    assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert len(lines) == len(sentences), ended.stderr
+def assert_said(capsys: pytest.CaptureFixture[str], sentences: list[str]) -> None:
+    """These sentences are on standard error, one a line."""
+    out, err = capsys.readouterr()
+    lines = [line for line in err.splitlines() if not line.startswith("{")]
+    assert (out, len(lines), "Traceback" in err) == ("", len(sentences), False), err
     assert lines[0].startswith("Error: ")
     assert all(sentence in line for line, sentence in zip(lines, sentences, strict=True))

@@ -72,7 +72,6 @@ def repelling() -> dict[str, Any]:
 
 FLOODS: Final = {
     "one VM's annotation, 600 times 250 KB": Flood(Kind.VIRTUAL_MACHINE, annotated(), 600, 1),
-    "20 pods that prefer 20,000 nodes": Flood(Kind.VIRT_LAUNCHER_POD, preferring(20_000), 20, 20),
     "a pod that prefers 30,000 nodes, updated 20 times": Flood(Kind.VIRT_LAUNCHER_POD, preferring(30_000), 20, 1),
     "20 pods that repel 100,000 values": Flood(Kind.VIRT_LAUNCHER_POD, repelling(), 20, 20),
 }

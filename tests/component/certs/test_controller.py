@@ -25,6 +25,7 @@ from webhook.component_base.options import BadKubeconfig
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
 AUTHORITY = certs_cluster.made()
 WRITES_OF_A_NEW_AUTHORITY = 4
+RETIRES_SOON = structs.replace(POLICY, retire=12 * READ_EVERY)  # an hour has 720 reads
 
 
 def issued() -> MemoryCluster:
@@ -75,10 +76,10 @@ async def test_a_controller_killed_at_any_write_of_a_new_authority_is_continued(
     first = objects.cluster.served
     objects.cluster.edit_secret("authority", None)
     objects.kill = lambda count: moment if count == write else None
-    await keep(objects)
+    await keep(objects, policy=RETIRES_SOON)
     objects.kill = lambda _: None
-    objects.until = objects.now + POLICY.propagation + POLICY.retire + 2 * READ_EVERY
-    await keep(objects)
+    objects.until = objects.now + POLICY.propagation + RETIRES_SOON.retire + 2 * READ_EVERY
+    await keep(objects, policy=RETIRES_SOON)
     assert len(objects.cluster.writes) == WRITES_OF_A_NEW_AUTHORITY
     assert objects.cluster.served.authority == objects.cluster.state().authority.pair.certificate != first.authority
     assert objects.cluster.bundles == [objects.cluster.served.authority]

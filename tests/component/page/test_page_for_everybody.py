@@ -1,4 +1,4 @@
-"""The page for all readers: at three sizes, in light and dark, with a keyboard and with a screen reader."""
+"""The page for all readers: at two sizes, in light and dark, with a keyboard and with a screen reader."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.objects.fleets import LATEST, served
 
 pytestmark = pytest.mark.slow
 
-SIZES: Final = {"wide": WIDE, "middle": Size(1024, 768), "narrow": Size(390, 844)}
+SIZES: Final = {"wide": WIDE, "narrow": Size(390, 844)}
 _ENTER, _TAB = ("Enter", 13), ("Tab", 9)
 _FOCUSED: Final = "(document.activeElement.innerText || document.activeElement.id).trim().split('\\n')[0]"
 

@@ -144,13 +144,6 @@ async def test_on_a_phone_a_row_is_a_card(tab: Tab) -> None:
     assert await tab.value("document.querySelector('#rows .why').getBoundingClientRect().width") > 340
 
 
-async def test_on_a_phone_the_list_begins_in_the_first_third(tab: Tab) -> None:
-    """The headline and the filter stand above it."""
-    await tab.size(Size(390, 844))
-    await tab.laid_out()
-    assert await tab.value("document.querySelector('search').getBoundingClientRect().bottom") <= 844 / 3
-
-
 async def test_a_row_that_is_apart_shows_what_reunite_said(page: Paged, tab: Tab) -> None:
     """The words come with the next answer, into the open row. A VM that is together shows none."""
     await tab.value("document.querySelectorAll('#rows .opener').forEach((each) => each.click())")

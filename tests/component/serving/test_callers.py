@@ -108,26 +108,6 @@ async def test_a_caller_of_another_name_gets_one_sentence(tmp_path: Path, caller
     assert reply.headers["connection"] == "close"
 
 
-UNKNOWN: Final = {
-    "no certificate": None,
-    "another authority's": STRANGERS.issue(common_name=NAME),
-    "expired": CALLERS.issue(common_name=NAME, not_before=PAST[0], not_after=PAST[1]),
-    "one of our own serving authority": SERVERS.issue(common_name=NAME),
-}
-
-
-@pytest.mark.parametrize("caller", UNKNOWN.values(), ids=UNKNOWN)
-@pytest.mark.parametrize("name", [None, NAME], ids=["any name", "a name"])
-async def test_a_caller_without_a_certificate_of_the_authority_is_refused(
-    tmp_path: Path, name: str | None, caller: Issued | None
-) -> None:
-    """The handshake fails, and no byte of the call is read."""
-    guarded = Guarded(tmp_path, name)
-    async with guarded.listening() as server, asyncio.timeout(MAX_WAIT_SECONDS):
-        with pytest.raises(UNHEARD):
-            await guarded.call(server, caller)
-
-
 async def test_a_new_authority_is_taken_without_closing_a_connection(tmp_path: Path) -> None:
     """After the next check, callers of the old authority fail. Their existing connections continue."""
     guarded = Guarded(tmp_path, NAME)

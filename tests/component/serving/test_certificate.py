@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 import pytest
-from cryptography.hazmat.primitives import serialization
 from support.control_plane.mounted import (
     DAY,
     END,
@@ -41,12 +40,6 @@ def said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     return lines
 
 
-def _encrypted(pair: Issued) -> bytes:
-    key = serialization.load_pem_private_key(pair.key, None)
-    secret = serialization.BestAvailableEncryption(b"secret")
-    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, secret)
-
-
 Harm = Callable[[Issued, Issued], Mapping[str, bytes | None]]
 """(the pair that is served, a new one) -> the content of the volume."""
 
@@ -61,33 +54,12 @@ BAD: Final[dict[str, tuple[Harm, Problem, str]]] = {
         Problem.EXPIRED,
         "tls.crt: expired at 2026-02-01T11:59:59Z; issue a new one",
     ),
-    "not yet valid": (
-        lambda _, __: good(not_before=NOON + DAY).payload,
-        Problem.NOT_YET_VALID,
-        "tls.crt: not valid before 2026-02-02T12:00:00Z; check this machine's clock",
-    ),
     "wrong name": (
         lambda _, __: good("other.example").payload,
         Problem.WRONG_NAME,
         "tls.crt: for other.example; expected localhost among its subject alternative names",
     ),
-    "unreadable": (
-        lambda _, new: new.payload | {"tls.crt": None},
-        Problem.UNREADABLE,
-        "tls.crt: Is a directory; expected",
-    ),
-    "empty": (lambda _, new: new.payload | {"tls.key": b""}, Problem.MISSING, "tls.key: no private key in it"),
-    "encrypted": (
-        lambda _, new: new.payload | {"tls.key": _encrypted(new)},
-        Problem.ENCRYPTED,
-        "tls.key: the private key is encrypted",
-    ),
     "Secret emptied": (lambda _, __: {}, Problem.MISSING, "tls.crt: No such file or directory"),
-    "swapped": (
-        lambda _, new: {"tls.crt": new.key, "tls.key": new.certificate},
-        Problem.MALFORMED,
-        "tls.crt: no certificate in it",
-    ),
 }
 
 

@@ -25,10 +25,6 @@ from webhook.serving.certificate import ServingCertificate
 pytestmark = pytest.mark.slow
 
 
-def _gone(mounted: Mounted) -> None:
-    shutil.rmtree(mounted.directory)
-
-
 def _plain(payload: Mapping[str, bytes]) -> Callable[[Mounted], None]:
     """A directory with files that a user wrote, which no kubelet updates."""
 
@@ -43,11 +39,8 @@ def _plain(payload: Mapping[str, bytes]) -> Callable[[Mounted], None]:
 
 WAITED_FOR: Final[dict[str, Callable[[Mounted], object]]] = {
     "no Secret": lambda _: None,
-    "Secret without a key": lambda mounted: mounted.put({"tls.crt": good().certificate}),
     "Secret that is torn": lambda mounted: mounted.put({**good().payload, "tls.key": good().key}),
     "Secret that expired": lambda mounted: mounted.put(good(not_after=NOON).payload),
-    "Secret for another name": lambda mounted: mounted.put(good("other.example").payload),
-    "Secret with empty values": lambda mounted: mounted.put({"tls.crt": b"", "tls.key": b""}),
     "empty directory": _plain({}),
     "empty files": _plain({"tls.crt": b"", "tls.key": b""}),
 }
@@ -83,10 +76,8 @@ def test_the_start_waits_for_a_pair_that_will_be_repaired(
 REFUSED: Final[dict[str, Callable[[Mounted], object]]] = {
     "no directory": lambda mounted: shutil.rmtree(mounted.directory),
     "files without a key": _plain({"tls.crt": good().certificate}),
-    "files with an empty key": _plain({"tls.crt": good().certificate, "tls.key": b""}),
     "files that are torn": _plain({**good().payload, "tls.key": good().key}),
     "files that expired": _plain(good(not_after=NOON).payload),
-    "files for another name": _plain(good("other.example").payload),
 }
 
 

@@ -80,8 +80,6 @@ def _asked(server: Server, port: int, number: int) -> socket.socket:  # noqa: AR
 
 
 FLOODS: Final[dict[str, tuple[str, Flooding, bool]]] = {
-    "silent, at the health port": ("health", _silent, False),
-    "silent, at the webhook": ("webhook", _silent, False),
     "silent after the handshake": ("webhook", _secured, False),
     "silent, from many addresses, at the health port": ("health", _from_everywhere, False),
     "silent, from many addresses, at the webhook": ("webhook", _from_everywhere, False),

@@ -62,6 +62,11 @@ FAILING: Final[dict[str, tuple[Caller, str, str]]] = {
         "CERTIFICATE_VERIFY_FAILED",
         f"{INVALID}: unable to get local issuer certificate",
     ),
+    "a certificate of our own serving authority": (
+        lambda directory: OURS.trust(OURS.issue(), directory),
+        "CERTIFICATE_VERIFY_FAILED",
+        f"{INVALID}: self-signed certificate in certificate chain",
+    ),
     "expired certificate": (
         lambda directory: OURS.trust(CALLERS.issue(not_after=datetime(2020, 1, 1, tzinfo=UTC)), directory),
         "CERTIFICATE_VERIFY_FAILED",

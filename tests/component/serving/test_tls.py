@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from support.control_plane.mounted import AUTHORITY, NAME, shake_hands
 from support.drivers.serving import Pair, issue
 
-from webhook.component_base.pem import BadCertificate
+from webhook.component_base.pem import BadCertificate, Problem
 from webhook.serving.tls import MIN_VERSIONS, TLSFiles, load
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -84,47 +84,50 @@ def _directory(file: Path) -> None:
     file.mkdir()
 
 
-BAD: Final[dict[str, tuple[Callable[[Pair], object], str]]] = {
+BAD: Final[dict[str, tuple[Callable[[Pair], object], Problem, str]]] = {
     "no certificate file": (
         lambda pair: pair.cert_file.unlink(),
+        Problem.MISSING,
         "tls.crt: No such file or directory; expected a PEM file with the serving certificate",
     ),
     "no key file": (
         lambda pair: pair.key_file.unlink(),
+        Problem.MISSING,
         "tls.key: No such file or directory; expected a PEM file with the certificate's private key",
     ),
-    "certificate a directory": (lambda pair: _directory(pair.cert_file), "tls.crt: Is a directory; expected a PEM"),
-    "key a directory": (lambda pair: _directory(pair.key_file), "tls.key: Is a directory; expected a PEM"),
-    "certificate empty": (lambda pair: pair.cert_file.write_bytes(b""), "tls.crt: no certificate in it"),
-    "certificate cut short": (
-        lambda pair: pair.cert_file.write_bytes(pair.cert_file.read_bytes()[:200]),
+    "key a directory": (
+        lambda pair: _directory(pair.key_file),
+        Problem.UNREADABLE,
+        "tls.key: Is a directory; expected",
+    ),
+    "certificate empty": (
+        lambda pair: pair.cert_file.write_bytes(b""),
+        Problem.MISSING,
         "tls.crt: no certificate in it",
     ),
     "certificate of other DER": (
         lambda pair: pair.cert_file.write_bytes(pem("CERTIFICATE", b"\x30\x03\x02\x01\x01")),
+        Problem.MALFORMED,
         "tls.crt: no certificate in it",
     ),
-    "key empty": (lambda pair: pair.key_file.write_bytes(b""), "tls.key: no private key in it"),
-    "key of other DER": (
-        lambda pair: pair.key_file.write_bytes(pem("PRIVATE KEY", b"\x30\x03\x02\x01\x01")),
-        "tls.key: no private key in it",
-    ),
-    "key of an unknown curve": (_unknown_curve, "tls.key: no private key in it"),
-    "certificate and key swapped": (_swap, "tls.crt: no certificate in it"),
-    "key encrypted": (_encrypt, "tls.key: the private key is encrypted; expected one without a passphrase"),
-    "key of another": (_of_another, "tls.key: not the private key of "),
-    "key too weak": (_weak, "expected a PEM pair that OpenSSL accepts"),
+    "key empty": (lambda pair: pair.key_file.write_bytes(b""), Problem.MISSING, "tls.key: no private key in it"),
+    "key of an unknown curve": (_unknown_curve, Problem.MALFORMED, "tls.key: no private key in it"),
+    "certificate and key swapped": (_swap, Problem.MALFORMED, "tls.crt: no certificate in it"),
+    "key encrypted": (_encrypt, Problem.ENCRYPTED, "the private key is encrypted; expected one without a passphrase"),
+    "key of another": (_of_another, Problem.KEY_MISMATCH, "tls.key: not the private key of "),
+    "key too weak": (_weak, Problem.REFUSED, "expected a PEM pair that OpenSSL accepts"),
 }
 
 
-@pytest.mark.parametrize(("harm", "sentence"), BAD.values(), ids=BAD.keys())
+@pytest.mark.parametrize(("harm", "problem", "sentence"), BAD.values(), ids=BAD)
 def test_a_pair_that_cannot_be_served_is_one_sentence(
-    pair: Pair, harm: Callable[[Pair], object], sentence: str
+    pair: Pair, harm: Callable[[Pair], object], problem: Problem, sentence: str
 ) -> None:
     """The sentence has the file, the problem, and what was expected."""
     harm(pair)
     with pytest.raises(BadCertificate) as caught:
         context(pair)
+    assert caught.value.problem is problem
     assert sentence in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 

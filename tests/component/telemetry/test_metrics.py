@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from cryptography import x509
 from prometheus_client.metrics_core import Metric
 from pytest_aiohttp import AiohttpClient
 from support.control_plane.mounted import END, Clock, Mounted, good
-from support.drivers import serving
+from support.drivers import paging, serving
 from support.drivers.http_calls import PATH, request
 from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, asking, scrape, told
 from support.drivers.serving import Client, Serving
@@ -119,8 +120,8 @@ def review(**pod: Any) -> bytes:
     return request(json.dumps(builders.review(builders.virt_launcher_pod(**pod))).encode())
 
 
-def test_the_metrics_and_the_log_tell_the_same_of_each_call(served: tuple[Serving, serving.Pair]) -> None:
-    """Both come from one record: decision and reason of each call, and the time of all calls."""
+def test_metrics_log_and_page_tell_the_same_of_each_call(served: tuple[Serving, serving.Pair]) -> None:
+    """All come from one record: decision and reason of each call, and the time of all calls."""
     server, pair = served
     with Client(server.port, pair.trust) as client:
         for claims in (["disk"], ["disk"], ["hinted"], ["nowhere"], ["block"], []):
@@ -134,6 +135,11 @@ def test_the_metrics_and_the_log_tell_the_same_of_each_call(served: tuple[Servin
     }
     assert counted == Counter((line["entry"], line["decision"], line["reason"]) for line in lines)
     assert {reason for _, _, reason in counted} < REASONS
+    with Client(server.health_port) as reader:
+        assert b"<h1>" in reader.ask(paging.asking("/")).body
+        state = json.loads(gzip.decompress(reader.ask(paging.asking("/api/state")).body))
+    shown = [tuple(each[key] for key in ("decision", "reason", "because")) for each in state["decided"]["last"]]
+    assert shown == [tuple(line[key] for key in ("decision", "reason", "because")) for line in reversed(lines)]
     seconds = sum(line["duration_us"] for line in lines) / 1e6
     assert found.value("kubevirt_coschedule_admission_duration_seconds_sum") == pytest.approx(seconds)
     assert found.value("kubevirt_coschedule_admission_duration_seconds_count", entry="virt-launcher") == len(lines) == 6

@@ -86,19 +86,19 @@ class Said:
         return [line["message"] for line in self.lines]
 
 
-def controller(objects: Objects, said: Callable[..., None]) -> Controller:
+def controller(objects: Objects, said: Callable[..., None], policy: RotationPolicy = POLICY) -> Controller:
     """A controller that has just started, on the cluster's clock."""
 
     def elapsed() -> float:
         return (objects.now - NOW).total_seconds()
 
     clock = Clock(lambda: objects.now, elapsed, objects.sleep)
-    return Controller(objects.connect, POLICY, clock, said)
+    return Controller(objects.connect, policy, clock, said)
 
 
-async def keep(objects: Objects, said: Said | None = None) -> Controller:
+async def keep(objects: Objects, said: Said | None = None, policy: RotationPolicy = POLICY) -> Controller:
     """Run a controller from its start until it is killed."""
-    keeper = controller(objects, said or Said())
+    keeper = controller(objects, said or Said(), policy)
     with pytest.raises(Killed):
         await keeper.run()
     return keeper
