@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from pictures.png import with_palette
 from pictures.vms import Plan, objects, pod_of, vms
 from support.drivers import serving
 from support.drivers.browser import Browser, Size, browsing
@@ -64,8 +63,7 @@ async def take(browser: Browser, url: str, picture: Picture, file: Path) -> None
         await tab.value("new Promise((done) => setTimeout(done, 300))")
         assert tab.said == [], tab.said
         await tab.shoot(file)
-    file.write_bytes(with_palette(file.read_bytes()))  # noqa: ASYNC240 - nothing else runs
-    sys.stdout.write(f"{file.name}: {file.stat().st_size // 1024} KiB\n")  # noqa: ASYNC240 - as above
+    sys.stdout.write(f"{file.name}: {file.stat().st_size // 1024} KiB\n")  # noqa: ASYNC240 - nothing else runs
 
 
 def decide(server: serving.Serving, pair: serving.Pair, plan: Plan) -> None:

@@ -6,7 +6,6 @@ The value of `components/opt-in-all` is `optInAll.enabled`, and so on.
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -16,7 +15,6 @@ from typing import Any, Final
 import yaml
 from controlplane import build
 from support.control_plane.control_plane import ControlPlane
-from support.control_plane.installed import MAX_CALL_SECONDS
 from support.control_plane.kubectl import Said
 from support.control_plane.rendering import CERT_MANAGER, DEFAULT, NAME, OPTIONS, ROOT
 from support.waits import MAX_WAIT_SECONDS
@@ -113,24 +111,11 @@ def without_helm(item: Mapping[str, Any]) -> dict[str, Any]:
     return {**item, "metadata": {**item["metadata"], "labels": labels}}
 
 
-def with_port(chart: Path, port: int) -> Path:
-    """The folder of a chart, changed so that Service and clientConfig have this port, and a call MAX_CALL_SECONDS."""
-    for file in (chart / "templates/_helpers.tpl", chart / "templates/base/service.yaml"):
-        text = file.read_text(encoding="utf-8")
-        assert text.count("port: 443\n") == 1
-        file.write_text(text.replace("port: 443\n", f"port: {port}\n"))
-    entries = chart / "templates/base/webhook.yaml"
-    text = entries.read_text(encoding="utf-8")
-    entries.write_text(re.sub(r"(?<=timeoutSeconds: )\d+", str(MAX_CALL_SECONDS), text), encoding="utf-8")
-    return chart
-
-
 class Helm:
-    """helm for the admin of a control plane, and one release of the chart, or of a copy; files go to `directory`."""
+    """helm for the admin of a control plane, and one release of the chart; files go to `directory`."""
 
-    def __init__(self, plane: ControlPlane, directory: Path, chart: Path = CHART, major: int = 3) -> None:
+    def __init__(self, plane: ControlPlane, directory: Path, major: int = 3) -> None:
         self.major = major
-        self._chart = str(chart)
         self._kubeconfig = str(plane.kubeconfig(directory / "helm.kubeconfig", plane.admin))
 
     def __call__(self, *words: str) -> str:
@@ -145,11 +130,11 @@ class Helm:
 
     def install(self, *words: str) -> str:
         """Install the release, into a namespace that helm makes. Returns what the user reads."""
-        return self("install", NAME, self._chart, "--create-namespace", *words)
+        return self("install", NAME, str(CHART), "--create-namespace", *words)
 
     def upgrade(self, *words: str) -> str:
         """Upgrade the release; values that `words` do not set are the chart's."""
-        return self("upgrade", NAME, self._chart, *words)
+        return self("upgrade", NAME, str(CHART), *words)
 
     def take_over(self) -> str:
         """Install over an install by kubectl, as docs/install/helm.md says. Returns what the user reads.
