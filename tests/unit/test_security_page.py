@@ -17,7 +17,6 @@ PAGE: Final = TESTS.parent / "docs/security.md"
 INSTALL: Final = "manifests/test_install.py"
 CERTS_POLICY: Final = "apiserver/test_certs_policy.py"
 CONFINED: Final = "apiserver/test_confined_accounts.py"
-REUNITE_POLICY: Final = "apiserver/test_reunite_policy.py"
 INSTALL_POD: Final = "manifests/test_install_pod.py"
 VARIANTS: Final = "manifests/test_install_variants.py"
 PROPERTIES: Final = "unit/core/test_properties.py"
@@ -83,7 +82,7 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     ),
     "Somebody takes over `reunite`": (
         "manifests/test_reunite.py::test_a_new_install_only_says_what_it_would_do",
-        f"{REUNITE_POLICY}::test_the_account_may_create_only_what_the_program_creates",
+        f"{CONFINED}::test_the_account_may_create_only_what_the_program_creates",
     ),
     "Another pod calls the webhook": (
         f"{INSTALL}::test_the_service_account_may_read_what_the_program_reads_and_nothing_else",
@@ -120,7 +119,7 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     "A wrong or hostile object": (
         f"{PROPERTIES}::test_a_required_node_has_firm_evidence_and_can_start_the_pod",
         "unit/core/evidence/test_share_managers.py::test_a_hostile_node_name_is_shown_short_and_in_ascii",
-        "component/test_reports.py::test_a_share_that_a_deployment_uses_keeps_no_vm_apart",
+        "component/test_golden.py::test_a_transcript_is_what_users_read",
     ),
     "Secrets leak into logs or documents": (
         "component/telemetry/test_log_calls.py::test_a_call_is_logged_with_its_uid_and_without_a_secret",
@@ -145,7 +144,7 @@ REMAINS: Final[dict[str, Sequence[str]]] = {
     "Somebody takes over the certificate controller's pod": (
         f"{INSTALL}::test_the_controller_may_keep_its_three_objects_and_nothing_else",
     ),
-    "Somebody takes over `reunite`": (f"{REUNITE_POLICY}::test_the_account_may_create_only_what_the_program_creates",),
+    "Somebody takes over `reunite`": (f"{CONFINED}::test_the_account_may_create_only_what_the_program_creates",),
     "Another pod calls the webhook": (
         "component/kube/scheduler_cache/test_vms_that_exist.py::test_a_pod_of_no_vm_costs_one_read_and_leaves_nothing",
         "component/kube/scheduler_cache/test_vms_that_exist.py::test_a_pod_of_a_vm_is_assumed_told_and_shown",
@@ -165,7 +164,7 @@ REMAINS: Final[dict[str, Sequence[str]]] = {
     ),
     "A wrong or hostile object": (
         "component/test_cases.py::test_a_row_is_decided_as_it_says",
-        "component/test_reports.py::test_a_share_that_a_deployment_uses_keeps_no_vm_apart",
+        "component/test_golden.py::test_a_transcript_is_what_users_read",
     ),
     "A large object, or one that changes": (
         "unit/kube/records/test_bounded.py::test_a_cache_holds_what_its_records_keep_and_nothing_of_what_was_before",

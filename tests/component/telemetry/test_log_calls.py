@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -14,12 +15,15 @@ from support.fakes.wire import listening
 from support.objects import builders
 
 from webhook.app.handler import admit_functions
+from webhook.core import admit
+from webhook.core.admit import Answer
 from webhook.core.opt_in import Policy
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import read_documents
 from webhook.objects.files import read_objects
 from webhook.serving.routes import webhook_application
 from webhook.telemetry import record as log
+from webhook.telemetry.record import admission_record
 
 CONTENT: Final = "what-only-the-owner-of-a-pod-may-read"
 UID: Final = "705ab4f5-6393-11e8-b7cc-42010a800002"
@@ -151,3 +155,42 @@ async def test_a_call_without_a_uid_is_logged_as_that(logged: Logged, tmp_path: 
     assert await answered(body, manifests(), tmp_path) == 400
     [line] = logged.lines()
     assert (line["message"], line["uid"]) == ("bad review", None)
+
+
+OF_ANOTHER: Final = builders.virt_launcher_pod()
+OF_ANOTHER["metadata"]["ownerReferences"][0]["kind"] = "ReplicaSet"
+POD: Final = "virt-launcher-db01-"
+RECORDS: Final = {
+    "a dry run": (
+        builders.virt_launcher_pod(claims=["disk"]),
+        {"dryRun": True},
+        ("required", "ShareManagerPod", POD, "db01", ("node-a",), 3, True),
+    ),
+    "a pod that did not ask": (
+        builders.virt_launcher_pod(opt_in=None),
+        {},
+        ("unchanged", "NotOptedIn", POD, "db01", (), 0, False),
+    ),
+    "a pod that has no claim": (
+        builders.virt_launcher_pod(),
+        {},
+        ("unchanged", "NoClaims", POD, "db01", (), 2, False),
+    ),
+    "a pod of another owner": (OF_ANOTHER, {}, ("unchanged", "NoOwner", POD, None, (), 2, False)),
+    "an update": (
+        builders.virt_launcher_pod(),
+        {"operation": "UPDATE"},
+        ("unchanged", "NotACreate", None, None, (), 0, False),
+    ),
+}
+
+
+@pytest.mark.parametrize(("pod", "asked", "told"), RECORDS.values(), ids=RECORDS)
+def test_a_record_has_the_names_of_a_call(pod: builders.Object, asked: dict[str, Any], told: tuple[Any, ...]) -> None:
+    """The name of the VirtualMachineInstance comes only from an owner of that kind."""
+    answer = admit.admit(json.dumps(builders.review(pod, **asked)).encode(), manifests(), Policy())
+    assert isinstance(answer, Answer)
+    found = admission_record(answer, 123)
+    seen = (found.decision, found.reason, found.pod, found.vmi, found.nodes, found.operations, found.dry_run)
+    assert (seen, found.duration_us) == (told, 123)
+    assert abs(datetime.now(UTC) - found.time) < timedelta(minutes=1)

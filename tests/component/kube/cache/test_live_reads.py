@@ -89,6 +89,8 @@ async def test_what_can_not_be_read_is_unavailable_in_words(
     assert told.startswith(problem)
     assert told
     assert told.isprintable()
+    lookups = store.lookups[CLAIM.kind]
+    assert (lookups.failed, lookups.late) == ((0, 1) if handler is silent else (1, 0))
     server.handler = saying(500)
     server.reset()
     await until(lambda: not store.under_way)
@@ -162,3 +164,24 @@ async def test_objects_over_the_limit_are_stale_if_a_cache_has_them(store: Clust
     staleness = view.staleness()
     assert staleness
     assert staleness.endswith("s ago (this pod needs more objects to be read than one admission may read)")
+
+
+# What can't be.
+
+_LONG = "a" * 254
+IN_ANY_NAMESPACE = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD, Kind.VIRT_LAUNCHERS_ON_NODE)
+IMPOSSIBLE = ["", ".", "..", "a/b", "../x", "A", "a_b", "a b", "a\n", "é", "%2e%2e", "a?watch=true", _LONG]
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE, ids=ascii)
+async def test_a_name_that_no_object_can_have_never_reaches_the_wire(
+    name: str, store: ClusterCache, server: ApiServer
+) -> None:
+    """An object of any kind with this name is absent. In a path the name could lead to another resource."""
+    cluster_wide = set(Kind) - set(IN_ANY_NAMESPACE)
+    refs: list[Ref] = [ref(kind, name) for kind in cluster_wide]
+    refs += [ref(kind, name, "vms") for kind in IN_ANY_NAMESPACE]
+    refs += [ref(kind, "disk", name) for kind in IN_ANY_NAMESPACE]
+    view = await store.read(store.view(), refs, now() + SOON)
+    assert [view.reads[each].value for each in refs] == [NoObject.NOT_FOUND] * len(refs)
+    assert server.asked == []
