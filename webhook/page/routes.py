@@ -1,20 +1,16 @@
 """The paths of the page: its files, and /api/state. GET and HEAD only.
 
-Everything comes from memory, and nothing waits, so that pages do not slow the calls down. The page answers only on the
-loopback address, which `kubectl port-forward` reaches, and no other pod. It refuses a foreign name in the header Host.
+The state comes from memory, so that pages do not slow the calls down. The page answers only on the loopback address,
+which `kubectl port-forward` reaches, and no other pod. It refuses a foreign name in the header Host.
 """
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-from collections.abc import Mapping
 from functools import partial
-from importlib import resources
+from pathlib import Path
 from typing import Final
 
 from aiohttp import web
-from msgspec import Struct
 
 from webhook.component_base.server.application import check_local
 from webhook.page.feed import Feed
@@ -43,20 +39,16 @@ HEADERS: Final = {
 
 
 def page_routes(feed: Feed) -> list[web.RouteDef]:
-    """Return the routes of the page, for the application of the health port."""
-    files = (web.get(path, partial(_file, asset)) for path, asset in load_assets().items())
-    return [web.get(STATE, partial(_state, feed)), *files]
+    """Return the routes of the page, for the application of the health port. `/` is the page itself."""
+    files = [each for each in Path(__file__).with_name("static").iterdir() if each.suffix in _TYPES]
+    paths = ("/" if each.name == _INDEX else f"/{each.name}" for each in files)
+    return [web.get(STATE, partial(_state, feed)), *map(web.get, paths, (partial(_file, each) for each in files))]
 
 
-async def _file(asset: Asset, request: web.Request) -> web.Response:
+async def _file(file: Path, request: web.Request) -> web.FileResponse:
     check_local(request)
-    headers = {**HEADERS, "Cache-Control": "no-cache", "ETag": asset.etag, "Vary": "Accept-Encoding"}
-    if asset.etag in request.headers.get("If-None-Match", ""):
-        return web.Response(status=304, headers=headers)
-    headers["Content-Type"] = asset.content_type
-    if "gzip" not in request.headers.get("Accept-Encoding", ""):
-        return web.Response(body=asset.plain, headers=headers)
-    return web.Response(body=asset.packed, headers={**headers, "Content-Encoding": "gzip"})
+    headers = {**HEADERS, "Cache-Control": "no-cache", "Content-Type": _TYPES[file.suffix]}
+    return web.FileResponse(file, headers=headers)
 
 
 async def _state(feed: Feed, request: web.Request) -> web.Response:
@@ -71,25 +63,3 @@ async def _state(feed: Feed, request: web.Request) -> web.Response:
         return web.Response(status=304, headers=headers)
     headers |= {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     return web.Response(body=body.packed, headers=headers)
-
-
-class Asset(Struct, frozen=True, kw_only=True):
-    """One file of the page, read once: its type, its ETag, and its bytes, plain and gzipped."""
-
-    content_type: str
-    etag: str
-    plain: bytes
-    packed: bytes
-
-
-def load_assets() -> Mapping[str, Asset]:
-    """Return the file for each URL path; `/` is the page itself."""
-    assets: dict[str, Asset] = {}
-    for file in resources.files(__package__).joinpath("static").iterdir():
-        content_type, plain = _TYPES.get(file.name[file.name.rfind(".") :]), file.read_bytes()
-        if content_type is not None:
-            etag = f'"{hashlib.sha256(plain).hexdigest()[:20]}"'
-            packed = gzip.compress(plain, mtime=0)
-            path = "/" if file.name == _INDEX else f"/{file.name}"
-            assets[path] = Asset(content_type=content_type, etag=etag, plain=plain, packed=packed)
-    return assets
