@@ -37,8 +37,7 @@ from webhook.objects.documents import field_at
 from webhook.objects.installed import CONFIGURATION, LONGHORN_VERSION, ServeContainer, Setting, WebhookConfiguration
 from webhook.objects.kinds import KINDS, POD, WEBHOOK_POD, APIResource
 from webhook.objects.kubevirt import VirtualMachineInstance
-from webhook.objects.objects import ObjectStore
-from webhook.objects.parts import ClusterBundle, parts_of_all
+from webhook.objects.objects import ClusterBundle, ObjectStore, parts_of_all
 from webhook.settings import BundleSettings
 
 _LIST_START: Final = b'{"apiVersion":"v1","kind":"List","items":[\n'

@@ -17,7 +17,7 @@ from webhook.core.observe.events import latest
 from webhook.core.observe.remedy import with_message
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.view import ClusterView
-from webhook.explain.explanation import PodExplanation, Subject, VMExplanation
+from webhook.explain.explanation import PodExplanation, Subject, VMExplanation, render_explanation
 from webhook.explain.pod import Context, explain_pod
 from webhook.explain.subjects import (
     EXPECTED,
@@ -31,7 +31,6 @@ from webhook.explain.subjects import (
     request_for_pod,
     request_for_review,
 )
-from webhook.explain.text import render_explanation
 from webhook.invocation import Invocation
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument, Document
@@ -45,7 +44,7 @@ from webhook.objects.kinds import (
     APIResource,
 )
 from webhook.objects.kubevirt import AnyVM
-from webhook.objects.parts import Part, parts_of_nodes, parts_of_rows
+from webhook.objects.objects import Part, parts_of_nodes, parts_of_rows
 from webhook.objects.unread import webhook_settings
 from webhook.objects.vm_rows import pods_of_vms, vm_row
 from webhook.settings import ExplainSettings, opt_in_all_unknown

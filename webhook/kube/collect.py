@@ -21,8 +21,7 @@ from webhook.kube import reader
 from webhook.kube.reader import WITHOUT_KUBECONFIG, connect_for_terminal
 from webhook.kube.wire import Decoders
 from webhook.objects.kinds import APIResource
-from webhook.objects.objects import ObjectStore
-from webhook.objects.parts import BundleList, ClusterBundle, Part
+from webhook.objects.objects import BundleList, ClusterBundle, ObjectStore, Part
 
 _LIST_SECONDS: Final = 120.0  # for one kind: 50,000 pods of 20 KB each are 1 GB
 _AT_ONCE: Final = 8  # lists

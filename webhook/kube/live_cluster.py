@@ -24,8 +24,7 @@ from webhook.kube.collect import collect_objects
 from webhook.objects.cluster import Cluster
 from webhook.objects.documents import Document
 from webhook.objects.kinds import OF_CORE, APIResource
-from webhook.objects.objects import ObjectStore
-from webhook.objects.parts import Part
+from webhook.objects.objects import ObjectStore, Part
 
 _T = TypeVar("_T")
 _ROUNDS_MAX = 16  # 5 are enough: claim, PersistentVolume, ShareManager and its pod, node, Longhorn's node

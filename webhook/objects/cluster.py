@@ -25,8 +25,7 @@ from webhook.objects import kinds
 from webhook.objects.files import load_objects
 from webhook.objects.indexes import UserIndex, count_pods, index_users, nodes_max
 from webhook.objects.kinds import OF_CORE, APIResource
-from webhook.objects.objects import ObjectStore
-from webhook.objects.parts import Part
+from webhook.objects.objects import ObjectStore, Part
 
 _T = TypeVar("_T")
 

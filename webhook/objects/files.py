@@ -11,8 +11,7 @@ from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, NamespacedName
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.objects.documents import BadDocument, Document, field_at, read_documents
 from webhook.objects.kinds import CONFIG_MAP, POD, WEBHOOK_POD, find_kind
-from webhook.objects.objects import ObjectStore, key_of
-from webhook.objects.parts import BUNDLE, ClusterBundle
+from webhook.objects.objects import BUNDLE, ClusterBundle, ObjectStore, key_of
 
 _GZIP: Final = b"\x1f\x8b"  # RFC 1952
 _SUFFIXES: Final = (".yaml", ".yml", ".json")

@@ -27,7 +27,7 @@ from webhook.objects import kinds
 from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import APIResource
 from webhook.objects.kubevirt import VirtualMachine, VirtualMachineInstance, VMISpec
-from webhook.objects.parts import Part, parts_of_nodes, parts_of_rows
+from webhook.objects.objects import Part, parts_of_nodes, parts_of_rows
 from webhook.objects.vm_rows import owner_of_vm
 
 _NOT_BY_MIGRATION: Final = ("None", "External")

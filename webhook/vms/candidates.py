@@ -11,7 +11,7 @@ from webhook.core.observe.vm_status import SEVERITY, STOPPED, NextStart, State, 
 from webhook.core.observe.vm_volumes import has_share_manager
 from webhook.invocation import Invocation
 from webhook.objects.kinds import VIRTUAL_MACHINE
-from webhook.objects.parts import parts_of_all
+from webhook.objects.objects import parts_of_all
 from webhook.settings import CandidatesSettings
 from webhook.terminal import printable
 from webhook.vms.collected import Collected, collect, exit_code, without_collections

@@ -26,7 +26,7 @@ from webhook.objects.vm_rows import VMRow, vm_rows
 from webhook.settings import AnyClusterSettings, VMListSettings, opt_in_all_unknown, vm_names
 
 if TYPE_CHECKING:
-    from webhook.objects.parts import Part
+    from webhook.objects.objects import Part
 
 
 def exit_code(*, unknown: object, no: object) -> int:

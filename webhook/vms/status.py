@@ -17,7 +17,7 @@ from webhook.core.observe.vm_status import (
     percent_together,
 )
 from webhook.invocation import Invocation
-from webhook.objects.parts import parts_of_rows
+from webhook.objects.objects import parts_of_rows
 from webhook.objects.vm_rows import asking
 from webhook.settings import StatusSettings
 from webhook.vms.collected import Collected, collect, exit_code, without_collections

@@ -15,7 +15,7 @@ from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatuses
 from webhook.objects.kinds import KINDS
-from webhook.objects.parts import BundleList, ClusterBundle
+from webhook.objects.objects import BundleList, ClusterBundle
 
 VM = [*disk("root"), *served("root", "node-b"), running_pod("db", "root")]
 

@@ -17,7 +17,7 @@ from webhook.explain.subjects import PodRequest
 from webhook.invocation import AS_STARTED
 from webhook.kube.live_cluster import LiveCluster
 from webhook.objects.documents import BadDocument
-from webhook.objects.parts import ClusterBundle
+from webhook.objects.objects import ClusterBundle
 from webhook.objects.unread import WebhookSettings
 
 
