@@ -25,7 +25,7 @@ from webhook.reunite.decide import MigrationDecisions
 from webhook.reunite.home import hostname_of, why_not_home
 from webhook.reunite.reports import REPEAT_SECONDS, EventReason, VMReport
 from webhook.reunite.settings import ReuniteSettings
-from webhook.reunite.vm import VM, first_unread, is_terminating, parts, vms_of
+from webhook.reunite.vm import VM, is_terminating, parts, vms_of
 from webhook.reunite.waits import unix_seconds
 from webhook.reunite.writer import Result, Writer, Written
 from webhook.settings import vm_names
@@ -83,11 +83,10 @@ class Run:
         Raises:
             UserError: objects that a decision needs are not known.
         """
-        if lacking := first_unread(self._cluster):
-            kind, problem = lacking
-            raise UserError(
-                f"{origin}: {kind.title}: {problem}; expected to list them: the ClusterRole {_ROLE} grants it"
-            )
+        for kind in (part.kind for part in parts()):
+            if problem := self._cluster.objects.unread(kind):
+                expected = f"expected to list them: the ClusterRole {_ROLE} grants it"
+                raise UserError(f"{origin}: {kind.title}: {problem}; {expected}")
         settings, names = self._settings, vm_names(self._settings.names)
         require_share_managers(self._cluster)
         self._rows = [

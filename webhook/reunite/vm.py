@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,7 +25,6 @@ from webhook.core.observe.remedy import restart_command, restart_without_owner
 from webhook.core.observe.vm_status import VMStatus
 from webhook.objects import kinds
 from webhook.objects.cluster import Cluster
-from webhook.objects.kinds import APIResource
 from webhook.objects.kubevirt import VirtualMachine, VirtualMachineInstance, VMISpec
 from webhook.objects.objects import Part, parts_of_nodes, parts_of_rows
 from webhook.objects.vm_rows import owner_of_vm
@@ -173,12 +172,6 @@ def parts() -> list[Part]:
     """Return what a run reads, with all of it in all namespaces."""
     rows = [part for part in parts_of_rows("", others=False) if part.kind is not kinds.WEBHOOK_CONFIGURATION]
     return [*rows, *parts_of_nodes(), Part(kind=kinds.MIGRATION)]
-
-
-def first_unread(cluster: Cluster) -> tuple[APIResource[Any], str] | None:
-    """Return the first kind that could not be read, and why; None if everything was read."""
-    problems = ((part.kind, cluster.objects.unread(part.kind)) for part in parts())
-    return next(((kind, problem) for kind, problem in problems if problem), None)
 
 
 def is_terminating(cluster: Cluster, namespace: str) -> bool:

@@ -28,11 +28,7 @@ def place_virt_launcher(pod: Pod, namespace: str, view: ClusterView, policy: Pol
     opt_in = opt_in_of_new(pod, namespace, view, policy)
     if isinstance(opt_in, Why):
         return Leave(why=opt_in)
-    return with_opted_in_by(_place(pod, namespace, opt_in, view, allowed=policy.shortlist), opt_in)
-
-
-def with_opted_in_by(decision: Decision, opt_in: OptIn) -> Decision:
-    """Return the decision with who opted the VM in."""
+    decision = _place(pod, namespace, opt_in, view, allowed=policy.shortlist)
     return decision if opt_in.by is decision.by else replace(decision, by=opt_in.by)
 
 
