@@ -25,11 +25,11 @@ from support.node.installed import (
     issued,
     pods,
     served,
+    under_load,
     until_bound,
     until_rolled_out,
     vms,
 )
-from support.node.load import under_load
 from support.objects.builders import NAMESPACE, virt_launcher_pod
 from support.scenarios.admitting import Admission, admitted, until
 

@@ -9,10 +9,32 @@ from typing import Any, Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.objects.workloads import GIB, Object, asks, box, resize
+from msgspec import convert
 
-from webhook.core.api.container import UNREADABLE, units
-from webhook.core.scheduler.pod_requests import is_counted
+from webhook.core.api.container import UNREADABLE, Workload, units
+from webhook.core.api.pod import PodStatus
+from webhook.core.scheduler.pod_requests import is_counted, usage
+
+Object = dict[str, Any]
+GIB = 2**30
+
+
+def box(name: str = "c", *, limits: Object | None = None, always: bool = False, **asked: Any) -> Object:
+    """A container. `asked` is its requests; `always` makes it a sidecar among the init containers."""
+    resources = {"requests": asked, **({"limits": limits} if limits else {})}
+    policy = {"restartPolicy": "Always"} if always else {}
+    return {"name": name, "resources": resources, **policy}
+
+
+def resize(reason: str) -> list[Object]:
+    """The conditions of a pod whose resize is pending."""
+    return [{"type": "Ready", "reason": "Infeasible"}, {"type": "PodResizePending", "reason": reason}]
+
+
+def asks(spec: Object, status: Object | None = None) -> dict[str, int]:
+    """The requests that count for this pod."""
+    return dict(usage(convert(spec, Workload), None if status is None else convert(status, PodStatus)).requests)
+
 
 Amounts = Counter[str]
 Read = Callable[[Object, Object, bool], Amounts]
