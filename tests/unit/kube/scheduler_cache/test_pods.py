@@ -31,17 +31,11 @@ def gated(described: Object) -> Object:
 
 NOTHING: Final = (0, 0, 0, False)
 PLACES: Final[dict[str, tuple[Object, tuple[int, int, int, bool]]]] = {
-    "bound": (pod("a", node="n1"), (1, 0, 250, False)),
-    "terminating: until it is gone": (pod("a", node="n1", deleting=True), (1, 0, 250, False)),
-    "failed": (pod("a", node="n1", phase="Failed"), NOTHING),
     "a VM that is pinned": (vm("a", affinity=PIN), (1, 1, 250, True)),
     "one that kube-scheduler found no room for": (vm("a", affinity=PIN) | REFUSED, (1, 0, 250, True)),
     "one that others tell something of": (vm("a", affinity=PIN) | TOLD_BY_OTHERS, (1, 1, 250, True)),
-    "a pod of somebody else's that is pinned": (pod("a", affinity=PIN), NOTHING),
     "one that forges a record, and is no VM's": (recorded(pod("a", affinity=PIN)), NOTHING),
-    "a VM's that the webhook did not write into": (unrecorded_vm("a", affinity=PIN), NOTHING),
     "or left as it was": (recorded(unrecorded_vm("a", affinity=PIN), Decided.UNCHANGED), NOTHING),
-    "one that is larger than the node": (vm("a", affinity=PIN, cpu="9"), (1, 1, 9000, True)),
     "preferring": (vm("a", affinity=LIKES), (1, 1, 250, False)),
     "preferring, and refused": (vm("a", affinity=LIKES) | REFUSED, NOTHING),
     "preferring by more than the name": (vm("a", affinity=LIKES_A_ZONE), NOTHING),
@@ -56,7 +50,6 @@ PLACES: Final[dict[str, tuple[Object, tuple[int, int, int, bool]]]] = {
     "nominated": (pod("a") | NOMINATED, (1, 0, 250, False)),
     "nominated, and the webhook did not pin it": (unrecorded_vm("a", affinity=PIN) | NOMINATED, (1, 0, 250, False)),
     "gated": (gated(vm("a", affinity=PIN)), NOTHING),
-    "pinned here, and on another node": (vm("a", affinity=PIN, node="n0"), NOTHING),
     "a node of no name": (pod("a", node=""), NOTHING),
 }
 
