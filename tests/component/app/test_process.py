@@ -203,7 +203,7 @@ BAD: Final[dict[str, tuple[Callable[[Pair, Path], object], list[str]]]] = {
         [
             "/b.yml:5: not a Kubernetes object: apiVersion: got nothing, expected a string",
             "/c.json:3: did not find expected",
-            "/a.yaml:4: Node: metadata.name: got a list, expected a string",
+            "/a.yaml:1: Node: metadata.name: got a list, expected a string",
             "Node node-a is described twice, first in ",
         ],
     ),
