@@ -96,7 +96,7 @@ def vm(name: str = "vm", node: str | None = "a", homes: Sequence[str] = ("b",), 
     )
     of_vm = {key: changes.pop(key) for key in ("pod", "deleted") if key in changes}
     of_row = {key: changes.pop(key) for key in tuple(changes) if key in VMStatus.__struct_fields__}
-    of_vm |= _machine(changes.pop("owner", None), changes.pop("run_strategy", None), changes.pop("copying", None))
+    of_vm |= _machine(changes.pop("owner", None), changes.pop("run_strategy", None), changes.pop("copying", {}))
     if unmigratable := changes.pop("unmigratable", ""):
         changes["conditions"] = [Condition(type="LiveMigratable", status="False", message=unmigratable)]
     of_status = {key: changes.pop(key) for key in tuple(changes) if key in VMIStatus.__struct_fields__}
@@ -112,11 +112,11 @@ def vm(name: str = "vm", node: str | None = "a", homes: Sequence[str] = ("b",), 
     return VM(row=replace(row, **of_row), vmi=vmi if known else None, **of_vm)
 
 
-def _machine(owner: str | None, run_strategy: str | None, copying: str | None) -> dict[str, Any]:
-    """The VirtualMachine of a VM. `copying` is a snapshot."""
+def _machine(owner: str | None, run_strategy: str | None, copying: dict[str, str]) -> dict[str, Any]:
+    """The VirtualMachine of a VM. `copying` are fields of its status."""
     if not owner and not copying:
         return {}
-    status = VirtualMachineStatus(snapshot_in_progress=copying)
+    status = VirtualMachineStatus(**copying)
     spec = VirtualMachineSpec(run_strategy=run_strategy)
     return {"owner": owner, "vm": VirtualMachine(metadata=ObjectMeta(name=owner), spec=spec, status=status)}
 

@@ -54,7 +54,7 @@ def allowing(**settings: bool) -> KubeVirt:
         pytest.param(situation(vm(phase="Scheduled")), Rule.NOT_MOVABLE, id="not running"),
         pytest.param(situation(vm(unmigratable="HostDevice")), Rule.NOT_MOVABLE, id="not migratable"),
         pytest.param(situation(vm(held=True, remedy="a is off")), Rule.NOT_MOVABLE, id="its node is lost"),
-        pytest.param(situation(vm(copying="s")), Rule.NOT_MOVABLE, id="busy"),
+        pytest.param(situation(vm(copying={"snapshot_in_progress": "s"})), Rule.NOT_MOVABLE, id="busy"),
         pytest.param(situation(vm(), move(10, "Running")), Rule.NOT_MOVABLE, id="a migration runs"),
         pytest.param(situation(vm(migrating=True)), Rule.NOT_MOVABLE, id="two pods on nodes"),
         pytest.param(situation(vm(evacuation_node_name="a")), Rule.NOT_MOVABLE, id="has to leave its node"),
@@ -146,7 +146,7 @@ def test_a_migration_that_the_api_server_refuses_takes_no_turn() -> None:
 
 def test_only_vms_that_are_apart_are_asked_about() -> None:
     """A node is asked about once nothing else is against the VM."""
-    together, busy = vm("x", "b"), vm("y", copying="s")
+    together, busy = vm("x", "b"), vm("y", copying={"snapshot_in_progress": "s"})
     planned = plan_of(situation(vm(), together, busy), NotYet(Rule.NOT_PLACEABLE, "full"))
     assert planned.asked == ["vm"]
     assert together.row.state is State.TOGETHER
