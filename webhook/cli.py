@@ -165,13 +165,13 @@ def bundle(settings: BundleSettings) -> int:
     settings=ReuniteSettings,
     examples=f"""\
 # What would it do now, and why not yet? Writes nothing
-{PROGRAM} reunite
+{PROGRAM} reunite -A
 
 # What could you do yourself, now? kubectl create -f - creates it
 {PROGRAM} reunite db01 -n prod-vms -o yaml --now
 
 # One run; the CronJob repeats it each ten minutes
-{PROGRAM} reunite --dry-run=none""",
+{PROGRAM} reunite -A --dry-run=none""",
     exit_codes="0 when nothing failed, 1 when the API server or KubeVirt refused a migration. 2 for "
     "bad input, for a missing right, and for a cluster that can't be read.",
 )
@@ -179,10 +179,9 @@ def reunite(settings: ReuniteSettings) -> int:
     """Live-migrate VMs that are apart to their share-manager.
 
     Live-migrate each VM that has been apart from its share-manager to the share-manager's node. A CronJob repeats the
-    run. The program reads the cluster once, decides about each VM, and prints a line for each; in a pod these are
-    lines of JSON. It needs KubeVirt 1.6.0 or newer. It migrates a few VMs at a time, and only where the node has room.
-    Without --dry-run=none it only says what it would do. It keeps nothing between two runs, and deletes no
-    migration.
+    run. The program reads the cluster once, decides about each VM, and prints a line for each. It needs KubeVirt 1.6.0
+    or newer. It migrates a few VMs at a time, and only where the node has room. Without --dry-run=none it only says
+    what it would do. It keeps nothing between two runs, and deletes no migration.
     """
     from webhook.reunite import run  # noqa: PLC0415 - see the module
 

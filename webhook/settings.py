@@ -147,8 +147,8 @@ class ExplainSettings(AnyClusterSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VMListSettings(AnyClusterSettings):
-    """Which VMs of which cluster a command lists. `names`: none for all of them.
+class ChosenVMSettings(AnyClusterSettings):
+    """Which VMs of which cluster a command is about. `names`: none for all of them.
 
     Raises:
         UsageError: two options that exclude each other.
@@ -161,18 +161,12 @@ class VMListSettings(AnyClusterSettings):
         metavar="NAMESPACE",
         help="Namespace of the VMs. Without this option: the namespace of the kubeconfig's context, else default.",
     )
-    all_namespaces: bool = option("-A", is_flag=True, help="Show the VMs of all namespaces.")
+    all_namespaces: bool = option("-A", is_flag=True, help="The VMs of all namespaces.")
     selector: Selector | None = option(
         "-l",
         type=Parsed("SELECTOR", selector),
-        help="Show only VMs whose pods have these labels, as kubectl takes a label selector: app=db,tier!=test.",
+        help="Only VMs whose pods have these labels, as kubectl takes a label selector: app=db,tier!=test.",
     )
-    apart: bool = option(
-        is_flag=True,
-        help="Show only VMs that are apart from a share-manager, stuck or not running. The counts and the exit code "
-        "are still of all VMs.",
-    )
-    no_headers: bool = option(is_flag=True, help="Print the table without the line of its column names.")
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -181,6 +175,28 @@ class VMListSettings(AnyClusterSettings):
             raise click.UsageError("got --all-namespaces and --namespace: expected one of the two")
         if self.selector and self.names:
             raise click.UsageError("got --selector and names of VMs: expected one of the two")
+
+    def namespace_of(self, usual: str) -> str:
+        """Return the namespace of the VMs, empty for all. `usual`: that of the kubeconfig's context."""
+        return "" if self.all_namespaces else self.namespace or usual
+
+    @property
+    def whose(self) -> str:
+        """The names or labels in words, after the word VM; empty for all VMs."""
+        labels = ",".join(map(str, self.selector.requirements)) if self.selector else ""
+        return " of these names" if self.names else f" with labels {labels}" if labels else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VMListSettings(ChosenVMSettings):
+    """Which VMs of which cluster a command lists, and how."""
+
+    apart: bool = option(
+        is_flag=True,
+        help="Show only VMs that are apart from a share-manager, stuck or not running. The counts and the exit code "
+        "are still of all VMs.",
+    )
+    no_headers: bool = option(is_flag=True, help="Print the table without the line of its column names.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,6 +222,11 @@ class CandidatesSettings(VMListSettings):
         help="Output format. wide is the table with all evidence, name is virtualmachineinstance.kubevirt.io/NAME (for "
         "a stopped VM virtualmachine.kubevirt.io/NAME), commands are the lines that opt VMs in.",
     )
+
+
+def namespace_in_words(namespace: str) -> str:
+    """Return where the VMs are that a command is about; `namespace` is empty for all."""
+    return f"namespace {namespace}" if namespace else "any namespace"
 
 
 def vm_names(words: Iterable[str]) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def once(control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixt
 
     def run(*words: str) -> tuple[int, str, str]:
         kubeconfig = control_plane.kubeconfig(tmp_path / "kubeconfig", control_plane.admin)
-        code = cli.main(["reunite", *words, "--kubeconfig", str(kubeconfig)])
+        code = cli.main(["reunite", "-A", *words, "--kubeconfig", str(kubeconfig)])
         return code, *(re.sub(" +", " ", text) for text in capsys.readouterr())
 
     return run
@@ -82,7 +82,7 @@ def once(control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixt
 def process(control_plane: ControlPlane, directory: Path) -> subprocess.Popen[bytes]:
     """A run that writes, as a process of its own."""
     kubeconfig = control_plane.kubeconfig(directory / "kubeconfig", control_plane.admin)
-    command = [sys.executable, "-m", "webhook", "reunite", "--kubeconfig", str(kubeconfig), "--dry-run", "none"]
+    command = [sys.executable, "-m", "webhook", "reunite", "-A", "--kubeconfig", str(kubeconfig), "--dry-run", "none"]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - ours
 
 

@@ -44,7 +44,7 @@ def once(account: Path, capsys: pytest.CaptureFixture[str]) -> Once:
     """One run that writes, with the account: its exit code and its output, with one space between words."""
 
     def run(*words: str) -> tuple[int, str, str]:
-        code = cli.main(["reunite", "--dry-run", "none", "--kubeconfig", str(account), *words])
+        code = cli.main(["reunite", "-A", "--dry-run", "none", "--kubeconfig", str(account), *words])
         return code, *(re.sub(" +", " ", text) for text in capsys.readouterr())
 
     return run

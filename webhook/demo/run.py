@@ -34,7 +34,7 @@ _NEXT: Final = """
     cluster={examples}/cluster
   This cluster has VMs that are together, apart, stuck and free:
     kubevirt-coschedule status -A --manifests $cluster
-    kubevirt-coschedule reunite -o yaml --now --manifests $cluster
+    kubevirt-coschedule reunite -A -o yaml --now --manifests $cluster
   What decides about the next start of db01:
     kubevirt-coschedule explain -f {examples}/virtual-machine.yaml \\
       --manifests $cluster

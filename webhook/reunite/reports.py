@@ -88,13 +88,10 @@ _HEADER: Final = (
 )
 
 
-_NOBODY: Final = "nothing to do: no VM that asks for co-scheduling was found"
-
-
-def print_table(reports: Sequence[VMReport], rows: Sequence[VMStatus], stdout: TextIO) -> None:
-    """Print a line for each VM: what is or would be done, or the first rule that says no."""
+def print_table(reports: Sequence[VMReport], nothing: str, stdout: TextIO) -> None:
+    """Print a line for each VM: what is or would be done, or the first rule that says no; `nothing` without a VM."""
     if not reports:
-        stdout.write(f"{nothing_to_do(rows)}\n")
+        stdout.write(f"{nothing}\n")
         return
     lines = [("NAMESPACE", "VM", "ACTION", "WHY")]
     lines += [(each.namespace, each.vm, each.action, each.message) for each in reports]
@@ -103,8 +100,11 @@ def print_table(reports: Sequence[VMReport], rows: Sequence[VMStatus], stdout: T
         stdout.writelines("   ".join(cells).rstrip() + "\n" for cells in shown)
 
 
-def print_list(reports: Sequence[VMReport], rows: Sequence[VMStatus], origin: str, stdout: TextIO) -> None:
-    """Print the migrations as YAML. Comments say why, for each VM; a VM without a migration has a comment only."""
+def print_list(reports: Sequence[VMReport], nothing: str, origin: str, stdout: TextIO) -> None:
+    """Print the migrations as YAML. Comments say why, for each VM; a VM without a migration has a comment only.
+
+    Without a VM the comment is `nothing`.
+    """
     header = _HEADER if any(each.listed for each in reports) else ()
     stdout.writelines(f"# {printable(line)}\n" for line in (origin, *header))
     for each in reports:
@@ -112,11 +112,14 @@ def print_list(reports: Sequence[VMReport], rows: Sequence[VMStatus], origin: st
         stdout.write(f"# {printable(f'{each.namespace}/{each.vm}: {each.message}')}\n")
         stdout.write(to_yaml(each.listed) if each.listed else "")
     if not reports:
-        stdout.write(f"# {nothing_to_do(rows)}\n")
+        stdout.write(f"# {nothing}\n")
 
 
-def nothing_to_do(rows: Sequence[VMStatus]) -> str:
-    """Return in which states the VMs are, of which none is apart."""
+def nothing_to_do(rows: Sequence[VMStatus], chosen: str) -> str:
+    """Return in which states the VMs are, of which none is apart. `chosen`: which VMs, after the word VM."""
+    if not rows:
+        return f"nothing to do: no VM{chosen} runs and asks for co-scheduling"
     counts = ", ".join(f"{count} {state}" for state, count in count_states(rows).items() if count)
     stuck = "; `status` names what frees those that are stuck" if any(row.state is State.STUCK for row in rows) else ""
-    return f"nothing to do: none of {len(rows)} VMs is apart ({counts}){stuck}" if rows else _NOBODY
+    vms = "VM" if len(rows) == 1 else "VMs"
+    return f"nothing to do: {len(rows)} {vms}{chosen}, none apart ({counts}){stuck}"

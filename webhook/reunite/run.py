@@ -28,8 +28,9 @@ from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.vm import VM, is_terminating, parts, vms_of
 from webhook.reunite.waits import unix_seconds
 from webhook.reunite.writer import Result, Writer, Written
-from webhook.settings import vm_names
+from webhook.settings import namespace_in_words, vm_names
 
+_EVENTS: Final = 500  # in one run; the next run writes those that are left
 _ROLE: Final = "kubevirt-coschedule-reunite"
 
 
@@ -74,6 +75,7 @@ class Run:
         self.reports: list[VMReport] = []
         self._cluster, self._settings, self._now, self._writer = cluster, settings, now, writer
         self._rows: list[VMStatus] = []
+        self._chosen = ""  # in words, after the word VM
         self._written = reports.written_at(cluster.objects.of(EVENT).values())
         self._snapshot = cluster.snapshot()
 
@@ -89,10 +91,12 @@ class Run:
                 raise UserError(f"{origin}: {kind.title}: {problem}; {expected}")
         settings, names = self._settings, vm_names(self._settings.names)
         require_share_managers(self._cluster)
+        namespace = settings.namespace_of(self._cluster.namespace)
+        self._chosen = f"{settings.whose} in {namespace_in_words(namespace)}"
         self._rows = [
             row
-            for row in asking(vm_rows(self._cluster, settings.policy))
-            if settings.namespace in {None, row.namespace} and (not names or row.name in names)
+            for row in asking(vm_rows(self._cluster, settings.policy, settings.selector))
+            if namespace in {"", row.namespace} and (not names or row.name in names)
         ]
         objects = self._cluster.objects
         kubevirt = next(iter(objects.of(KUBEVIRT).values()), None)
@@ -110,23 +114,28 @@ class Run:
     def show(self, origin: str, stdout: TextIO) -> None:
         """Print what came of the run."""
         if self._settings.output == "yaml":
-            reports.print_list(self.reports, self._rows, origin, stdout)
+            reports.print_list(self.reports, self._nothing_to_do(), origin, stdout)
         else:
-            reports.print_table(self.reports, self._rows, stdout)
+            reports.print_table(self.reports, self._nothing_to_do(), stdout)
+
+    def _nothing_to_do(self) -> str:
+        return reports.nothing_to_do(self._rows, self._chosen)
 
     async def write_events(self, writer: Writer) -> str:
         """Write the Events that the cluster does not have. Returns why the first was not written; empty if all were.
 
         A namespace that is being deleted takes no Events.
         """
-        lost = ""
+        new, lost = [], ""
         for report in self.reports:
             vmi = self._cluster.objects.get(VIRTUAL_MACHINE_INSTANCE, report.vm, report.namespace)
             event = reports.event_of(report, (vmi.metadata.uid if vmi else None) or "", dry_run=self._settings.dry_run)
             is_new = self._written.get((event.uid, event.reason, event.message), 0.0) <= self._now - REPEAT_SECONDS
             if event.uid and is_new and not is_terminating(self._cluster, report.namespace):
-                result = await writer.write_event(event, time.time())
-                lost = lost or result.because
+                new.append(event)
+        for event in new[:_EVENTS]:
+            result = await writer.write_event(event, time.time())
+            lost = lost or result.because
         return lost
 
     def _tell(self, vm: VM, reason: EventReason, message: str) -> None:

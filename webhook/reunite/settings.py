@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import click
 
-from webhook.component_base.options import NAME, ON_OR_OFF, SECONDS, argument, option
-from webhook.settings import DecidingSettings
+from webhook.component_base.options import ON_OR_OFF, SECONDS, option
+from webhook.settings import ChosenVMSettings, DecidingSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReuniteSettings(DecidingSettings):
+class ReuniteSettings(DecidingSettings, ChosenVMSettings):
     """What `reunite` runs with.
 
     Raises:
@@ -45,13 +45,6 @@ class ReuniteSettings(DecidingSettings):
         metavar="NUMBER",
         type=click.IntRange(min=0),
         help="Most migrations of this program at one time in a namespace, and most that one run creates.",
-    )
-    names: tuple[str, ...] = argument(nargs=-1, metavar="[VM ...]", help="Names of VMs. Without one: all VMs.")
-    namespace: str | None = option(
-        "-n",
-        type=NAME,
-        metavar="NAMESPACE",
-        help="Only VMs of this namespace. Without this option: of all namespaces.",
     )
     output: str = option(
         "-o",

@@ -23,7 +23,7 @@ from webhook.objects.unread import (
     webhook_settings,
 )
 from webhook.objects.vm_rows import VMRow, vm_rows
-from webhook.settings import AnyClusterSettings, VMListSettings, opt_in_all_unknown, vm_names
+from webhook.settings import AnyClusterSettings, VMListSettings, namespace_in_words, opt_in_all_unknown, vm_names
 
 if TYPE_CHECKING:
     from webhook.objects.objects import Part
@@ -60,8 +60,8 @@ class Collected(Struct, frozen=True, kw_only=True):
         webhook: the settings of the webhook.
         namespace: of the VMs that the user asked for; empty for all.
         names: theirs; none for all of them.
-        labels: those that their pods have, in words; empty for any.
-        all_rows: the row of each VM with these labels.
+        whose: the names or labels in words, after the word VM.
+        all_rows: the row of each VM with the labels that the user chose.
         rows: those of these VMs.
         problems: what of these could not be read.
         first: the line about the time of a bundle; empty for anything else.
@@ -72,7 +72,7 @@ class Collected(Struct, frozen=True, kw_only=True):
     webhook: WebhookSettings
     namespace: str
     names: Sequence[str]
-    labels: str
+    whose: str
     all_rows: Sequence[VMRow]
     rows: Sequence[VMRow]
     problems: list[str]
@@ -82,12 +82,7 @@ class Collected(Struct, frozen=True, kw_only=True):
     @property
     def where(self) -> str:
         """The namespace in words."""
-        return f"namespace {self.namespace}" if self.namespace else "any namespace"
-
-    @property
-    def whose(self) -> str:
-        """The names or labels in words, after the word VM."""
-        return " of these names" if self.names else f" with labels {self.labels}" if self.labels else ""
+        return namespace_in_words(self.namespace)
 
     @property
     def known_names(self) -> set[str]:
@@ -102,10 +97,10 @@ def collect(settings: VMListSettings, parts: Callable[[str], Sequence[Part]]) ->
         UserError: no cluster can be reached, its pods can't be read, or Longhorn's namespace has no ShareManager.
     """
     names = vm_names(settings.names)  # A word that is not a name is an error before a cluster is asked.
-    cluster = _read(settings, lambda usual: parts(_namespace(settings, usual)))
+    cluster = _read(settings, lambda usual: parts(settings.namespace_of(usual)))
     require_share_managers(cluster)
     webhook = webhook_settings(cluster)
-    namespace = _namespace(settings, cluster.namespace)
+    namespace = settings.namespace_of(cluster.namespace)
     all_rows = vm_rows(cluster, webhook.policy, settings.selector)
     rows = [row for row in all_rows if namespace in ("", row.vm.namespace) and (not names or row.vm.name in names)]
     problems, made = unread(cluster), cluster.objects.bundle
@@ -117,7 +112,7 @@ def collect(settings: VMListSettings, parts: Callable[[str], Sequence[Part]]) ->
         webhook=webhook,
         namespace=namespace,
         names=names,
-        labels=",".join(map(str, settings.selector.requirements)) if settings.selector else "",
+        whose=settings.whose,
         all_rows=all_rows,
         rows=rows,
         problems=problems,
@@ -129,10 +124,6 @@ def collect(settings: VMListSettings, parts: Callable[[str], Sequence[Part]]) ->
             *old_share_managers(cluster),
         ],
     )
-
-
-def _namespace(settings: VMListSettings, usual: str) -> str:
-    return "" if settings.all_namespaces else settings.namespace or usual
 
 
 def _read(settings: VMListSettings, parts: Callable[[str], Sequence[Part]]) -> Cluster:

@@ -21,7 +21,7 @@ from webhook.terminal import GREEN, RESET
 
 NEXT: Final = {
     "status": ("status -A --manifests", 1, ["apart", "together", "stuck", "free"]),
-    "list": ("reunite -o yaml --now", 0, ["VirtualMachineInstanceMigration"]),
+    "list": ("reunite -A -o yaml --now", 0, ["VirtualMachineInstanceMigration"]),
     "explain": ("explain", 0, ["would ask for node-a"]),
 }
 

@@ -129,7 +129,7 @@ class Cluster(NamedTuple):
         """One run of reunite that acts; its lines."""
         kubeconfig = self.plane.kubeconfig(self.plane.directory / "reunite.kubeconfig", self.plane.admin)
         with redirect_stdout(io.StringIO()) as said:
-            code = cli.main(["reunite", "--dry-run=none", "--kubeconfig", str(kubeconfig), *words])
+            code = cli.main(["reunite", "-A", "--dry-run=none", "--kubeconfig", str(kubeconfig), *words])
         assert code == 0, said.getvalue()
         return said.getvalue()
 

@@ -44,7 +44,8 @@ from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.vm import VM, with_past
 from webhook.reunite.waits import NotYet
 
-DEFAULTS: Final = values(cli.COMMANDS, "reunite")
+DEFAULTS: Final = values(cli.COMMANDS, "reunite") | {"all_namespaces": True}
+"""As the CronJob has them."""
 NOW: Final = datetime(2026, 8, 5, 12, tzinfo=UTC).timestamp()
 
 

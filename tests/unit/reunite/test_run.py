@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from io import StringIO
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -26,9 +27,11 @@ from support.scenarios.reunite_runs import (
     went,
 )
 
+from webhook.reunite import run as reunite_run
 from webhook.reunite.reports import EventReason, VMReport, print_table
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Written
+from webhook.settings import selector
 
 
 @pytest.mark.parametrize("writer", [None, Answering()], ids=["client", "server"])
@@ -93,7 +96,7 @@ def test_an_event_of_a_dry_run_says_so_and_one_that_is_lost_is_known() -> None:
 def test_a_reader_that_goes_away_keeps_no_event_from_being_written() -> None:
     """As in `reunite --dry-run=none | head -1`: the table ends, and the run goes on."""
     stdout = Mock(writelines=Mock(side_effect=BrokenPipeError))
-    print_table([report(EventReason.STARTED, MOVES)], [], stdout)
+    print_table([report(EventReason.STARTED, MOVES)], "", stdout)
     stdout.writelines.assert_called_once()
 
 
@@ -145,9 +148,37 @@ def test_an_annotation_keeps_a_vm_out_wherever_it_is(where: str) -> None:
     assert said.message == "NotAsked: the VM's annotation kubevirt-scheduler/reunite is false"
 
 
-def test_what_was_not_chosen_is_not_told() -> None:
-    """By name or namespace."""
-    assert went(moved(), names=("vm/moved",)).reports
-    assert not went(moved(), names=("db",)).reports
-    assert went(moved(), namespace="vms").reports
-    assert not went(moved(), namespace="others").reports
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        ({"names": ("vm/moved",)}, ""),
+        ({"names": ("db",)}, "1 VM of these names in any namespace, none apart (1 together)"),
+        ({"all_namespaces": False, "namespace": "vms"}, ""),
+        ({"all_namespaces": False, "namespace": "others"}, "no VM in namespace others runs and asks for co-scheduling"),
+        ({"all_namespaces": False}, "no VM in namespace default runs and asks for co-scheduling"),
+        ({"selector": selector("!app")}, ""),
+        (
+            {"selector": selector("app=none")},
+            "no VM with labels app=none in any namespace runs and asks for co-scheduling",
+        ),
+    ],
+    ids=["a name", "another name", "a namespace", "another namespace", "the usual namespace", "labels", "other labels"],
+)
+def test_what_was_not_chosen_is_not_told(chosen: dict[str, object], told: str) -> None:
+    """By name, namespace or labels, as in `status`. The sentence of an empty run says where it looked."""
+    run, stdout = went(moved(), **chosen), StringIO()
+    run.show("files", stdout)
+    assert [each.vm for each in run.reports] == ([] if told else ["moved"])
+    if told:
+        assert stdout.getvalue() == f"nothing to do: {told}\n"
+
+
+def test_one_run_writes_no_more_than_so_many_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next run writes those that are left."""
+    monkeypatch.setattr(reunite_run, "_EVENTS", 1)
+    second = json.loads(json.dumps(vm_scenes.moved()).replace("moved", "other").replace("page", "another-page"))
+    writer = Answering()
+    run = went(moved(*second, vmi("other")), writer)
+    assert len(run.reports) == 2
+    assert asyncio.run(run.write_events(writer)) == ""
+    assert len(writer.events) == 1
