@@ -182,7 +182,8 @@ def test_explain_comes_to_the_decision_that_was_made(story: Story, run: Run) -> 
     found = json.loads(out)
     assert (code, err) == (0, "")
     assert found["annotation"] == pod["metadata"]["annotations"][builders.DECISION]
-    assert (found["affinity"]["before"], found["affinity"]["after"]) == (None, pod["spec"]["affinity"])
+    written = {operation["path"]: operation["value"] for operation in found["patch"]}
+    assert written["/spec/affinity"] == pod["spec"]["affinity"]
 
 
 def test_a_bundle_says_what_the_cluster_says(
