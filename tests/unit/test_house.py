@@ -12,6 +12,7 @@ import subprocess
 import tokenize
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +32,7 @@ _CODE_LIKE: Final = re.compile(r"[;{}]\s*\n|^\s*[\w-]+:( |$)|^\s*#", re.MULTILIN
 _DIRECTIVE: Final = re.compile(r"#\s*(noqa|type: ?ignore|pragma|fmt|ruff)\b[^-]*(- )?")  # for a tool, up to its reason
 _NOT_PROSE: Final = re.compile(r"```.*?```|^\s*\|?[-:| ]+\|?$|<!--.*?-->|\]\([^)\s]*\)", re.DOTALL | re.MULTILINE)
 _MARKED: Final = re.compile(r"``?[^`]*``?")
+_BACK: Final = "\\1"  # refers to a group of its own row
 _WORD: Final = re.compile(r"[^\W_][\w'/.@:-]*")
 # Where a sentence ends: a full stop, a blank line, a heading, an item, an argument, a row or a cell of a table.
 _END: Final = re.compile(
@@ -45,9 +47,9 @@ def _blank(found: re.Match[str]) -> str:
 
 def python_prose(text: str, *, of_tests: bool) -> Iterator[tuple[int, str, bool]]:
     """As `prose`: docstrings, messages, comments and the names of tests. A message in a test is data."""
-    tree = ast.parse(text)
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = [*ast.walk(ast.parse(text))]
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name.startswith("test_"):
                 yield node.lineno, name.replace("_", " "), False
@@ -75,10 +77,8 @@ def prose(path: str, text: str) -> Iterator[tuple[int, str, bool]]:
 
 def faults(path: str, text: str, phrases: dict[str, str], most: int) -> Iterator[str]:
     """Yield a line for each sentence that is too long and each phrase of the list."""
-    rows = [
-        (re.compile(rf"\b(?:{row})(?!\w)".replace(" ", r"[\s#]+"), re.IGNORECASE), row, instead)
-        for row, instead in phrases.items()
-    ]
+    rows = [(_phrase(row), row, instead) for row, instead in phrases.items()]
+    any_row = _phrase("|".join(row for row in phrases if _BACK not in row))
     for line, passage, limited in prose(path, text):
         start = 0
         flat = _MARKED.sub(lambda marked: "X" + _blank(marked), passage)
@@ -87,10 +87,16 @@ def faults(path: str, text: str, phrases: dict[str, str], most: int) -> Iterator
                 at, sentence = line + flat.count("\n", 0, start), " ".join(flat[start:end].split())
                 yield f"{path}:{at}: {words} words, at most {most}: write one thought a sentence: {sentence[:60]}..."
             start = end
+        some = any_row.search(passage)
         for pattern, row, instead in rows:
-            for found in pattern.finditer(passage):
+            for found in pattern.finditer(passage) if some or _BACK in row else ():
                 at = line + passage.count("\n", 0, found.start())
                 yield f"{path}:{at}: got {' '.join(found[0].split())!r} ({row}), expected {instead}"
+
+
+@cache
+def _phrase(row: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{row})(?!\w)".replace(" ", r"[\s#]+"), re.IGNORECASE)
 
 
 def _files() -> dict[str, str]:

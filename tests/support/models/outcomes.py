@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import hypothesis
 import jsonpatch
 from hypothesis import settings
+from hypothesis.errors import NoSuchExample
 from hypothesis.strategies import SearchStrategy
 from support.fakes.views import MISSING, Asked, Gap, ViewWithGaps, cluster
 from support.models import oracle
@@ -155,7 +157,18 @@ def assert_read_piece_by_piece(
     return rounds
 
 
-def assert_reached(scenarios: SearchStrategy[Scenario], interesting: Callable[[Scenario], bool], examples: int) -> None:
-    """At least one of so many examples is interesting."""
+def assert_reached(
+    scenarios: SearchStrategy[Scenario], interesting: Mapping[str, Callable[[Scenario], bool]], examples: int
+) -> None:
+    """Each of these holds for at least one of so many examples."""
+    left = dict(interesting)
+
+    def all_reached(scenario: Scenario) -> bool:
+        for name in [name for name, holds in left.items() if holds(scenario)]:
+            del left[name]
+        return not left
+
     search = settings(max_examples=examples, derandomize=True, phases=[hypothesis.Phase.generate])
-    assert interesting(hypothesis.find(scenarios, interesting, settings=search))
+    with suppress(NoSuchExample):
+        hypothesis.find(scenarios, all_reached, settings=search)
+    assert not left

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -191,15 +189,12 @@ def _several(scenario: Scenario) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "interesting",
-    [
-        pytest.param(_listed, id="a short list"),
-        pytest.param(_by_ticket, id="a VM's node by its ticket"),
-        pytest.param(_by_pods, id="a pod that is drawn to pods as well"),
-        pytest.param(_several, id="several nodes"),
-    ],
-)
-def test_the_share_manager_scenarios_reach_the_hard_cases(interesting: Any) -> None:
+def test_the_share_manager_scenarios_reach_the_hard_cases() -> None:
     """Without this test the properties above could hold because no example changes a pod."""
-    assert_reached(scenarios(), interesting, examples=5_000)
+    hard = {
+        "a short list": _listed,
+        "a VM's node by its ticket": _by_ticket,
+        "a pod that is drawn to pods as well": _by_pods,
+        "several nodes": _several,
+    }
+    assert_reached(scenarios(), hard, examples=5_000)

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
-from support.fakes.views import ViewWithGaps, cluster
+from support.fakes.views import MISSING, ViewWithGaps, cluster
 from support.objects.builders import node, node_affinity, on_node, share_manager_pod, vm_pod
 from support.objects.builders_kubevirt import virtual_machine_instance
 
+from webhook.core import refs
 from webhook.core.api.pod import Pod
 from webhook.core.placement.shortlist import _spread, pick
 from webhook.core.scheduler.cycle_state import CycleState
@@ -76,6 +77,22 @@ def test_what_is_looked_at_is_always_another_node(many: int, seed: str) -> None:
     """However many nodes there are, and whatever the volume is called."""
     looked_at = list(_spread(list(map(str, range(many))), seed))
     assert len(looked_at) == len(set(looked_at)) == min(many, LOOKED_AT)
+
+
+def test_a_list_begins_with_the_preferred_nodes_and_names_each_node_once() -> None:
+    """The best node first."""
+    found = picked(wished=("m0500", "m0001"))
+    assert found[:2] == ("m0500", "m0001")
+    assert len(set(found)) == len(found) == LIST
+
+
+def test_nothing_is_read_for_a_list() -> None:
+    """A node that no cache has, or that could not be read, is left out."""
+    lost = {refs.node(name): MISSING for name in NAMES[2::2]}
+    lost |= {refs.node(name): NoObject.UNAVAILABLE for name in NAMES[3::4]}
+    found = picked(ViewWithGaps(WHOLE, lost))
+    assert len(found) == 1 + LOOKED_AT // 4
+    assert not set(map(refs.node, found)) & set(lost)
 
 
 def test_few_nodes_are_looked_at() -> None:
