@@ -15,7 +15,7 @@ from webhook.core.api.node import Node
 from webhook.core.scheduler.cache import NO_REQUESTS, UNLISTED, CSIDrivers, NodeInfo, SchedulerCache
 from webhook.core.scheduler.pod_info import PodInfo
 from webhook.kube.records.pods import PodRecord
-from webhook.kube.scheduler_cache.assumed_pods import Pods
+from webhook.kube.scheduler_cache.assumed_pods import PodIndex
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
 
@@ -25,19 +25,19 @@ class _WholeNode(CachedSnapshot):
         return 1
 
 
-class _NothingAssumed(Pods):
+class _NothingAssumed(PodIndex):
     def assume(self, owner: Hashable, pods: Iterable[PodInfo]) -> tuple[PodInfo, ...]:
         super().assume(owner, pods)
         self.forget(owner)
         return ()
 
 
-class _Evaluated(Pods):
+class _Evaluated(PodIndex):
     def put(self, key: str, old: PodRecord | None, new: PodRecord) -> PodRecord:
         return super().put(key, old, replace(new, counted=()) if old and new.by_record else new)
 
 
-def _cache_with(**wrong: Callable[[NodeInfo], object]) -> Callable[..., Pods]:
+def _cache_with(**wrong: Callable[[NodeInfo], object]) -> Callable[..., PodIndex]:
     """Return Pods whose cache gives a wrong value for these fields of each NodeInfo."""
 
     class Cache(SchedulerCache):
@@ -47,7 +47,7 @@ def _cache_with(**wrong: Callable[[NodeInfo], object]) -> Callable[..., Pods]:
             found = super().node_info(name, allocatable, csi_drivers, node)
             return replace(found, **{field: value(found) for field, value in wrong.items()})
 
-    class PodsOfCache(Pods):
+    class PodsOfCache(PodIndex):
         def __init__(self, namespace: str = "", **more: Any) -> None:
             super().__init__(namespace, **more)
             self.scheduler_cache = Cache()

@@ -38,14 +38,14 @@ from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.objects import NodeIndex
 from webhook.kube.records.pods import PodRecord
-from webhook.kube.scheduler_cache.assumed_pods import ANY_NUMBER, Pods
+from webhook.kube.scheduler_cache.assumed_pods import ANY_NUMBER, PodIndex
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
 
 class Parts(NamedTuple):
     """What a replica is made of. A test puts in a part with a fault."""
 
-    pods: Callable[..., Pods] = Pods
+    pods: Callable[..., PodIndex] = PodIndex
     snapshot: Callable[..., CachedSnapshot] = CachedSnapshot
 
 

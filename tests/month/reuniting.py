@@ -24,7 +24,7 @@ from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
 from webhook.objects.cluster import Cluster as CollectedCluster
 from webhook.reunite.reports import VMReport
-from webhook.reunite.run import Run
+from webhook.reunite.run import ReuniteRun
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.vm import parts
 from webhook.reunite.writer import Writer
@@ -88,7 +88,7 @@ def run(cluster: Cluster, clock: PlanClock) -> Sequence[VMReport]:
         writer = Writer(api, dry_run=False)
         objects = runner.run(collect_objects(reader, origin, parts(), settings.longhorn_namespace))
         found = CollectedCluster(objects, longhorn_namespace=settings.longhorn_namespace)
-        one = Run(found, settings, clock.now(), writer)
+        one = ReuniteRun(found, settings, clock.now(), writer)
         runner.run(one.decide(origin))
         assert runner.run(one.write_events(writer)) == ""
     assert [each for each in one.reports if each.failed] == []

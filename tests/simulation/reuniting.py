@@ -23,7 +23,7 @@ from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import APIResource
 from webhook.objects.objects import ObjectStore
 from webhook.reunite.reports import VMReport
-from webhook.reunite.run import Run
+from webhook.reunite.run import ReuniteRun
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Written
 
@@ -42,7 +42,7 @@ _STORED: Final = {
     Kind.LONGHORN_NODE: kinds.LONGHORN_NODE,
     Kind.VIRTUAL_MACHINE: kinds.VIRTUAL_MACHINE,
 }
-SETTINGS: Final = values(cli.COMMANDS, "reunite", "--dry-run=none")
+SETTINGS: Final = values(cli.COMMANDS, "reunite", "--all-namespaces", "--dry-run=none")
 
 
 class Reuniting:
@@ -80,10 +80,10 @@ class Reuniting:
         if engine.now < self.down_until or self.world.api.away:
             return
         writer: Any = self
-        run = Run(self._read(), ReuniteSettings(**self.settings), EPOCH.timestamp() + engine.now, writer)
+        run = ReuniteRun(self._read(), ReuniteSettings(**self.settings), EPOCH.timestamp() + engine.now, writer)
         engine.after(self._rng.uniform(*_RUN_SECONDS), lambda: life == self._lives and self._act(run))
 
-    def _act(self, run: Run) -> None:
+    def _act(self, run: ReuniteRun) -> None:
         for _ in run.decide(self.name).__await__():
             raise AssertionError("a run waits for its writer only, and this one answers at once")
         for listener in self.listeners:

@@ -13,7 +13,7 @@ from webhook.core.pod_limits import LargePod
 from webhook.core.view import Kind
 from webhook.kube.informer.store import Indexer, Resource
 from webhook.kube.records import objects, pods, virt_launchers
-from webhook.kube.scheduler_cache.assumed_pods import Pods
+from webhook.kube.scheduler_cache.assumed_pods import PodIndex
 from webhook.objects.kinds import CSI_NODE, OF_CORE, UNFINISHED_POD
 
 
@@ -56,7 +56,7 @@ def resources(
             wire=pods.WirePod,
             large=LargePod,
             page_objects=100,  # 20 KB each
-            index=partial(Pods, own_namespace, longhorn_namespace),
+            index=partial(PodIndex, own_namespace, longhorn_namespace),
         ),
         of(Kind.CSI_NODE, objects.csi_drivers, title=CSI_NODE.plural),
         of(Kind.NAMESPACE, objects.namespace),

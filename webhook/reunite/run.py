@@ -44,7 +44,7 @@ def run(settings: ReuniteSettings, *, stdout: TextIO) -> int:
         described = Cluster.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
         require_pods(described)
         made = described.objects.bundle
-        one = Run(described, settings, unix_seconds(made.at) if made else time.time(), None)
+        one = ReuniteRun(described, settings, unix_seconds(made.at) if made else time.time(), None)
         asyncio.run(one.decide(str(settings.manifests)))
         one.show(described.origin, stdout)
         return 0
@@ -58,7 +58,7 @@ async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: Te
     writes_events = api.in_pod or settings.dry_run == "none"
     objects = await collect_objects(api, origin, parts(), settings.longhorn_namespace)
     cluster = Cluster(objects, longhorn_namespace=settings.longhorn_namespace)
-    one = Run(cluster, settings, time.time(), None if settings.dry_run == "client" else writer)
+    one = ReuniteRun(cluster, settings, time.time(), None if settings.dry_run == "client" else writer)
     await one.decide(origin)
     one.show(origin, stdout)
     lost = await one.write_events(writer) if writes_events else ""
@@ -67,7 +67,7 @@ async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: Te
     return int(any(each.failed for each in one.reports))
 
 
-class Run:
+class ReuniteRun:
     """One run. `reports` has what came of it, for each VM that is apart."""
 
     def __init__(self, cluster: Cluster, settings: ReuniteSettings, now: float, writer: Writer | None) -> None:

@@ -17,7 +17,7 @@ from webhook.core.scheduler.pod_info import NO_TERMS, PodInfo, PodNode
 from webhook.core.scheduler.pod_requests import Usage
 from webhook.core.view import Kind
 from webhook.kube.records.pods import PodRecord
-from webhook.kube.scheduler_cache.assumed_pods import Pods
+from webhook.kube.scheduler_cache.assumed_pods import PodIndex
 from webhook.kube.wire import Decoders
 
 RESOURCE: Final = RESOURCES[Kind.VIRT_LAUNCHER_POD]
@@ -89,7 +89,7 @@ def says(scheduler_cache: SchedulerCache) -> Any:
 
 def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> SchedulerCache:
     """Return a cache that has only these pods and assumed pods."""
-    index = Pods()
+    index = PodIndex()
     for key, described in pods.items():
         index.put(key, None, seen(described))
     for owner, pod_info in assumed.items():

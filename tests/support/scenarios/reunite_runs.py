@@ -14,7 +14,7 @@ from support.scenarios.vm_scenes import scenes
 from webhook.core.observe.events import Event
 from webhook.objects.cluster import Cluster
 from webhook.reunite.reports import EventReason, VMReport
-from webhook.reunite.run import Run
+from webhook.reunite.run import ReuniteRun
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.waits import unix_seconds
 from webhook.reunite.writer import Result, Writer, Written
@@ -73,9 +73,9 @@ def moved(*more: Object) -> Cluster:
     return of(*scenes(), vmi(), KUBEVIRT, *more)
 
 
-def went(found: Cluster, writer: Writer | None = None, *, now: float = NOW, **settings: Any) -> Run:
+def went(found: Cluster, writer: Writer | None = None, *, now: float = NOW, **settings: Any) -> ReuniteRun:
     """One run."""
-    run = Run(
+    run = ReuniteRun(
         found, ReuniteSettings(**{**DEFAULTS, "dry_run": "none" if writer else "client", **settings}), now, writer
     )
     asyncio.run(run.decide("files"))

@@ -18,7 +18,7 @@ from webhook.kube.informer.connection import Cause
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.store import Resource
 from webhook.kube.records.objects import NodeIndex
-from webhook.kube.scheduler_cache.assumed_pods import ANY_NUMBER, Pods
+from webhook.kube.scheduler_cache.assumed_pods import ANY_NUMBER, PodIndex
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
 
@@ -140,9 +140,9 @@ class Caches(dict[StrEnum, ListWatch]):
         return index
 
     @property
-    def pods(self) -> Pods:
+    def pods(self) -> PodIndex:
         """The index over the pods."""
-        index: Pods = self[Kind.VIRT_LAUNCHER_POD].index
+        index: PodIndex = self[Kind.VIRT_LAUNCHER_POD].index
         return index
 
     def snapshot(self, now: float) -> AnySnapshot:

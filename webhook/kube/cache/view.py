@@ -20,7 +20,7 @@ from webhook.kube.cache.caches import Caches
 from webhook.kube.informer.store import namespaced_key
 from webhook.kube.records.objects import vm_of
 from webhook.kube.records.pods import unread_claims
-from webhook.kube.scheduler_cache.assumed_pods import Pods
+from webhook.kube.scheduler_cache.assumed_pods import PodIndex
 
 _OF_USERS: Final = (*KINDS_OF_VMS, Kind.PERSISTENT_VOLUME, Kind.VIRT_LAUNCHER_POD)
 
@@ -222,7 +222,7 @@ class CallView:
         return status is not None and (status.state or "absent") not in ASSIGNED_STATES
 
 
-def _unread(pods: Pods, claim: NamespacedName) -> str:
+def _unread(pods: PodIndex, claim: NamespacedName) -> str:
     """Return which pod of the claim's namespace can have any claim, because its volumes are not read; empty if none."""
     return "".join(
         f"the volumes of pod {name} are too long to be read"

@@ -1,4 +1,4 @@
-"""Pods: the index of all pods of the cluster. It counts them in a SchedulerCache, together with the assumed pods.
+"""PodIndex: the index of all pods of the cluster. It counts them in a SchedulerCache, together with the assumed pods.
 
 A record has what is needed to stop counting its pod. Invariant: `scheduler_cache` is the sum of the records and of the
 assumed pods.
@@ -45,7 +45,7 @@ class _Start(Struct):
     counted: tuple[PodInfo, ...] = ()
 
 
-class Pods:
+class PodIndex:
     """An Index of all pods. Of each it stores only the requests, the required anti-affinity and the VM.
 
     The docstring of webhook.core.scheduler.cache has the states of a pod. This class changes the state:

@@ -23,7 +23,7 @@ from webhook.core.scheduler.pod_info import PodNode, anti_affinity, pod_info
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.objects import NodeIndex
-from webhook.kube.scheduler_cache.assumed_pods import CREATE_HELD_SECONDS, Pods
+from webhook.kube.scheduler_cache.assumed_pods import CREATE_HELD_SECONDS, PodIndex
 
 _READ: Final = (Kind.VIRT_LAUNCHER_POD, Kind.NODE, Kind.CSI_NODE)
 
@@ -111,9 +111,9 @@ class CachedSnapshot:
         asyncio.get_running_loop().call_later(CREATE_HELD_SECONDS, self._pods.forget, owner, handles)
 
     @property
-    def _pods(self) -> Pods:
+    def _pods(self) -> PodIndex:
         pods = self._caches[Kind.VIRT_LAUNCHER_POD].index
-        assert isinstance(pods, Pods)  # noqa: S101 - for the type checker: kinds.py gives this index to this cache
+        assert isinstance(pods, PodIndex)  # noqa: S101 - for the type checker: kinds.py gives this index to this cache
         return pods
 
 

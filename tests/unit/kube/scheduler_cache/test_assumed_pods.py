@@ -9,12 +9,12 @@ from support.models.cached_pods import NODES, PIN, Object, on, owner_of, pod, re
 from support.objects import builders
 
 from webhook.core.scheduler.cache import SchedulerCache
-from webhook.kube.scheduler_cache.assumed_pods import Pods
+from webhook.kube.scheduler_cache.assumed_pods import PodIndex
 
 
 def test_a_pod_that_is_seen_is_assumed_no_more() -> None:
     """It counts once, from its admission to its end, whichever node it went to."""
-    index, described = Pods(), vm("a", affinity=PIN)
+    index, described = PodIndex(), vm("a", affinity=PIN)
     index.assume(owner_of(described), [waiting("n1", 250)])
     assert on(index.scheduler_cache, "n1") == (1, 1, 250, False)
     record = index.put("vms/a", None, seen(described))
@@ -27,7 +27,7 @@ def test_a_pod_that_is_seen_is_assumed_no_more() -> None:
 
 def test_an_owner_has_one_assumed_pod() -> None:
     """A pod that is asked about again counts where it was drawn to last, until that is forgotten; twice is nothing."""
-    index = Pods()
+    index = PodIndex()
     first, last = (index.assume("owner", [waiting(node)]) for node in NODES)
     assert [on(index.scheduler_cache, node)[0] for node in NODES] == [0, 1]
     index.forget("owner", only=first)
@@ -48,7 +48,7 @@ class VMIs(dict[str, str]):
 def test_an_unbound_pod_counts_while_its_vmi_exists() -> None:
     """Whichever of the two watches is ahead. Until both are shown, the pod stays assumed."""
     vmis, described = VMIs(), vm("a", affinity=PIN)
-    index, owner = Pods(nodes_max=vmis.nodes_max), owner_of(described)
+    index, owner = PodIndex(nodes_max=vmis.nodes_max), owner_of(described)
     uid = owner[1]
     index.assume(owner, [waiting("n1", 250)])
     record = index.put("vms/a", None, seen(described))
@@ -71,7 +71,7 @@ def test_an_unbound_pod_counts_while_its_vmi_exists() -> None:
 def test_one_unbound_pod_of_a_vmi_counts() -> None:
     """On as many nodes as the VMI has claims. When it goes, another one counts."""
     vmis = VMIs()
-    index = Pods(nodes_max=vmis.nodes_max)
+    index = PodIndex(nodes_max=vmis.nodes_max)
     many = {f"n{number}": 100 for number in range(4)}
     pods = [vm(name, vm="db", affinity=builders.node_affinity(preferred=many)) for name in ("a", "b")]
     vmis["vms/db"] = owner_of(pods[0])[1]
@@ -85,7 +85,7 @@ def test_one_unbound_pod_of_a_vmi_counts() -> None:
 
 def test_an_unbound_share_manager_pod_counts_in_longhorns_namespace() -> None:
     """By its record. Nobody else may create pods there."""
-    index = Pods(longhorn_namespace="longhorn-system")
+    index = PodIndex(longhorn_namespace="longhorn-system")
     for namespace, counted in (("vms", 0), ("longhorn-system", 1)):
         described = recorded(pod("a", affinity=PIN, namespace=namespace))
         record = index.put(f"{namespace}/a", None, seen(described))
@@ -108,7 +108,7 @@ REPLICAS: Final[dict[str, tuple[Object, int]]] = {
 @pytest.mark.parametrize(("described", "counted"), REPLICAS.values(), ids=REPLICAS)
 def test_our_own_pods_are_known(described: Object, counted: int) -> None:
     """By what the Service selects: whom an API server may ask."""
-    index = Pods("ours")
+    index = PodIndex("ours")
     record = index.put("vms/a", None, seen(described))
     assert len(index.replicas) == counted
     index.drop("vms/a", record)

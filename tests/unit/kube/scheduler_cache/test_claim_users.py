@@ -12,7 +12,7 @@ from support.models.cached_pods import seen
 from support.objects import builders, builders_pods
 
 from webhook.kube.records.pods import unread_claims
-from webhook.kube.scheduler_cache.assumed_pods import Pods
+from webhook.kube.scheduler_cache.assumed_pods import PodIndex
 
 MANY: Final = 100
 
@@ -22,9 +22,9 @@ def key_of(described: dict[str, Any]) -> str:
     return f"{described['metadata']['namespace']}/{described['metadata']['name']}"
 
 
-def index_of(*described: dict[str, Any]) -> Pods:
+def index_of(*described: dict[str, Any]) -> PodIndex:
     """The index of these pods."""
-    index = Pods()
+    index = PodIndex()
     for each in described:
         index.put(key_of(each), None, seen(each))
     return index
@@ -62,7 +62,7 @@ def test_a_pod_whose_volumes_are_too_long_can_have_any_claim_of_its_namespace(
 ) -> None:
     """Until it is gone."""
     described = make("x", node="n1", claims=[f"disk-{number:0200}" for number in range(400)])
-    index, key = Pods(), key_of(described)
+    index, key = PodIndex(), key_of(described)
     record = index.put(key, None, seen(described))
     assert list(index.users_of(unread_claims("vms"), MANY)) == [key.partition("/")[2]]
     assert index.users_of(unread_claims("elsewhere"), MANY) == {}

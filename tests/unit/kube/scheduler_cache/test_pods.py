@@ -9,7 +9,7 @@ from support.models.cached_pods import APART, NODES, PIN, Object, made_of, on, p
 from support.objects import builders
 
 from webhook.core.observe.past_decision import Decided
-from webhook.kube.scheduler_cache.assumed_pods import Pods
+from webhook.kube.scheduler_cache.assumed_pods import PodIndex
 
 UNSCHEDULABLE: Final = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"}
 REFUSED: Final = {"status": {"phase": "Pending", "conditions": [UNSCHEDULABLE]}}
@@ -77,7 +77,7 @@ CHANGES: Final[dict[str, tuple[Object, bool]]] = {
 @pytest.mark.parametrize(("change", "same"), CHANGES.values(), ids=CHANGES)
 def test_only_what_counts_makes_a_pod_another(change: Object, same: bool) -> None:  # noqa: FBT001 - a column
     """Most events change nothing of that: they cost no counting."""
-    index = Pods()
+    index = PodIndex()
     record = index.put("a", None, seen(pod("a", **BASE)))
     new = seen(pod("a", **{**BASE, **change}))
     assert (record == new) is same

@@ -27,7 +27,7 @@ from support.objects.builders import WRITTEN
 
 from webhook.core.scheduler.pod_info import PodInfo
 from webhook.kube.records.pods import PodRecord
-from webhook.kube.scheduler_cache.assumed_pods import Pods
+from webhook.kube.scheduler_cache.assumed_pods import PodIndex
 
 KEYS: Final = ("vms/a", "vms/b", "vms/c")
 VARIANTS: Final = st.builds(
@@ -60,7 +60,7 @@ class Cache:
     """A Pods index, fed as a ListWatch feeds it, and beside it what there is."""
 
     def __init__(self) -> None:
-        self.index = Pods()
+        self.index = PodIndex()
         self.records: dict[str, PodRecord] = {}
         self.pods: dict[str, Object] = {}
         self.assumed: dict[Any, PodInfo] = {}
@@ -137,7 +137,7 @@ def test_what_is_counted_is_what_there_is(steps: list[tuple[str, Any, Any]]) -> 
 @given(variants=st.lists(VARIANTS.filter(lambda each: each[1]["node"] is None), max_size=5))
 def test_unbound_pods_of_strangers_count_nowhere(variants: list[Any]) -> None:
     """Whatever their labels, affinity and records: none of them belongs to a VirtualMachineInstance that exists."""
-    index = Pods(longhorn_namespace="longhorn-system", nodes_max=lambda _vmi, _uid: 0)
+    index = PodIndex(longhorn_namespace="longhorn-system", nodes_max=lambda _vmi, _uid: 0)
     index.assume("owner", [waiting("n1")])
     before = says(index.scheduler_cache)
     for key, variant in zip((f"vms/{number}" for number in range(5)), variants, strict=False):
