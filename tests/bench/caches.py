@@ -24,7 +24,8 @@ from support.drivers.serving import Client  # noqa: E402
 from table import row, title  # noqa: E402
 
 SECONDS_PER_100K: Final = 2.0
-MIB: Final = 300.0  # at Kubernetes' limits; manifests/install.yaml allows 512
+MIB: Final = 300.0  # at Kubernetes' limits
+ALLOWED_MIB: Final = 512.0  # by manifests/install.yaml
 
 _SMALL: Final = Scale(claims=2, pods=2, nodes=2, launchers=2)
 _FULL: Final = Scale(claims=20_000, pods=20_000, nodes=5_000, launchers=10_000, others=140_000)
@@ -59,8 +60,8 @@ def measure(large: Cluster, small: Cluster, reviews: int) -> None:
             until_synced(server, times=2)
             held, highest = resident(pid)
             title("Everything expired at once, and was listed again: memory")
-            row("resident, MiB", held, MIB)
-            row("at the highest, MiB", highest, MIB)
+            row("resident, MiB", held, ALLOWED_MIB)
+            row("at the highest, MiB", highest, ALLOWED_MIB)
 
 
 def _requests(at: Cluster, count: int) -> list[bytes]:

@@ -26,7 +26,15 @@ from support.models.outcomes import (
     terms_of,
     without_webhook_parts,
 )
-from support.strategies.affinity_shapes import LABELS, NODES, SELECTORS, WILD_EXPRESSIONS, WILD_FIELDS
+from support.strategies.affinity_shapes import (
+    LABELS,
+    NODES,
+    SANE_EXPRESSIONS,
+    SANE_FIELDS,
+    SELECTORS,
+    WILD_EXPRESSIONS,
+    WILD_FIELDS,
+)
 from support.strategies.strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, scenarios
 
 from webhook.core.api.affinity import MAX_TERMS, NodeSelector
@@ -138,11 +146,15 @@ def _claims_of(pod: dict[str, Any]) -> set[Ref]:
     }
 
 
-ONE_EXPRESSION = WILD_EXPRESSIONS.filter(oracle.label_requirement_parses).map(
-    lambda one: {"nodeSelectorTerms": [{"matchExpressions": [one]}]}
+ONE_EXPRESSION = (
+    (SANE_EXPRESSIONS | WILD_EXPRESSIONS)
+    .filter(oracle.label_requirement_parses)
+    .map(lambda one: {"nodeSelectorTerms": [{"matchExpressions": [one]}]})
 )
-ONE_FIELD = WILD_FIELDS.filter(oracle.field_requirement_parses).map(
-    lambda one: {"nodeSelectorTerms": [{"matchFields": [one]}]}
+ONE_FIELD = (
+    (SANE_FIELDS | WILD_FIELDS)
+    .filter(oracle.field_requirement_parses)
+    .map(lambda one: {"nodeSelectorTerms": [{"matchFields": [one]}]})
 )
 
 
