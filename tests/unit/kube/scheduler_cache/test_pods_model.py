@@ -74,7 +74,7 @@ class Cache:
         assert changed or self.records[key] is old, "an equal pod is not counted again"
         self.pods[key] = described
         # As the VM's other pod in a live migration: that shows nothing new.
-        was_bound = old is not None and bool(old.pod_infos)
+        was_bound = old is not None and bool(old.pod_infos) and not old.by_record
         if changed and new.virt_launcher and (new.by_record or not was_bound):
             self.assumed.pop(owner_of(described), None)
 
