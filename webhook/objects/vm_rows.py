@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -104,6 +104,11 @@ def vm_row(vm: NamespacedName, pods: Sequence[Pod], described: AnyVM | None, clu
         described=described,
         owner=owner_of_vm(cluster, vm),
     )
+
+
+def chosen(rows: Sequence[VMRow], namespace: str, names: Collection[str]) -> list[VMRow]:
+    """Return the rows of the VMs in this namespace, empty for all, and of these names, none for all."""
+    return [row for row in rows if namespace in ("", row.vm.namespace) and (not names or row.vm.name in names)]
 
 
 def asking(rows: Sequence[VMRow]) -> list[VMStatus]:

@@ -19,7 +19,7 @@ from webhook.kube.reader import connect_for_terminal
 from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import EVENT, KUBEVIRT, MIGRATION, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.unread import require_pods, require_share_managers
-from webhook.objects.vm_rows import asking, vm_rows
+from webhook.objects.vm_rows import asking, chosen, vm_rows
 from webhook.reunite import reports
 from webhook.reunite.decide import MigrationDecisions
 from webhook.reunite.home import hostname_of, why_not_home
@@ -93,11 +93,8 @@ class ReuniteRun:
         require_share_managers(self._cluster)
         namespace = settings.namespace_of(self._cluster.namespace)
         self._chosen = f"{settings.whose} in {namespace_in_words(namespace)}"
-        self._rows = [
-            row
-            for row in asking(vm_rows(self._cluster, settings.policy, settings.selector))
-            if namespace in {"", row.namespace} and (not names or row.name in names)
-        ]
+        rows = vm_rows(self._cluster, settings.policy, settings.selector)
+        self._rows = asking(chosen(rows, namespace, names))
         objects = self._cluster.objects
         kubevirt = next(iter(objects.of(KUBEVIRT).values()), None)
         vms = vms_of(self._cluster, self._rows)

@@ -22,7 +22,7 @@ from webhook.objects.unread import (
     unread,
     webhook_settings,
 )
-from webhook.objects.vm_rows import VMRow, vm_rows
+from webhook.objects.vm_rows import VMRow, chosen, vm_rows
 from webhook.settings import AnyClusterSettings, VMListSettings, namespace_in_words, opt_in_all_unknown, vm_names
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def collect(settings: VMListSettings, parts: Callable[[str], Sequence[Part]]) ->
     webhook = webhook_settings(cluster)
     namespace = settings.namespace_of(cluster.namespace)
     all_rows = vm_rows(cluster, webhook.policy, settings.selector)
-    rows = [row for row in all_rows if namespace in ("", row.vm.namespace) and (not names or row.vm.name in names)]
+    rows = chosen(all_rows, namespace, names)
     problems, made = unread(cluster), cluster.objects.bundle
     first = f"the cluster as it was at {made.at}\n" if made and settings.manifests else ""
     if webhook.problem and any(row.not_asked and row.not_asked.reason.columns.not_opted_in for row in rows):
