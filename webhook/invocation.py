@@ -33,7 +33,3 @@ class Invocation(NamedTuple):
 def _typed(value: Path | str) -> str:
     """Return the value as the user types it again; FILE for a pipe, which can be read only once."""
     return "FILE" if isinstance(value, Path) and value.is_fifo() else shlex.quote(str(value))
-
-
-AS_STARTED: Final = Invocation()
-"""For a cluster that the program reads without these options."""

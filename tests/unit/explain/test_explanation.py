@@ -14,7 +14,7 @@ from webhook.core.opt_in import Policy
 from webhook.explain.explanation import Subject
 from webhook.explain.pod import Context, explain_pod
 from webhook.explain.subjects import PodRequest
-from webhook.invocation import AS_STARTED
+from webhook.invocation import Invocation
 from webhook.kube.live_cluster import LiveCluster
 from webhook.objects.documents import BadDocument
 from webhook.objects.objects import ClusterBundle
@@ -39,7 +39,7 @@ def test_a_deeply_nested_object_is_bad_input() -> None:
     subject = Subject(kind="Pod", namespace="vms", name="a", source="stdin:1")
     request = PodRequest(subject=subject, review={"request": value})
     with pytest.raises(BadDocument, match=r"^stdin:1: Pod: nested too deeply$"):
-        explain_pod(request, Context(the_cluster(), "vms", WebhookSettings(policy=Policy()), AS_STARTED))
+        explain_pod(request, Context(the_cluster(), "vms", WebhookSettings(policy=Policy()), Invocation()))
 
 
 def test_a_pod_that_carries_the_decision_shows_no_change() -> None:
