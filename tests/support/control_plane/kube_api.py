@@ -63,9 +63,9 @@ class Api:
         """PUT the status of an object that is there."""
         return self.replace(wanted, subresource="status")
 
-    def patch(self, target: Object, change: Object, *, subresource: str = "") -> Object:
+    def patch(self, target: Object, change: Object, *, subresource: str = "", **parameters: str) -> Object:
         """A JSON merge patch of the object that `target` names."""
-        patched: Object = self.call("PATCH", self.path(target, subresource), change, {}, _MERGE).body
+        patched: Object = self.call("PATCH", self.path(target, subresource), change, parameters, _MERGE).body
         return patched
 
     def get(self, target: Object, *, subresource: str = "") -> Object:
