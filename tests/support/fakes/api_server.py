@@ -91,6 +91,8 @@ class ApiServer:
         task = asyncio.current_task()
         assert task
         line = self._lines[task] = Line(reader, writer)
+        if self._server is None:  # the connection was accepted while the server stopped
+            line.reset()
         try:
             while asked := await line.asked():
                 self.asked.append(asked)
