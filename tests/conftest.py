@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 from controlplane.build import NotBuilt
+from coverage import Coverage
 from hypothesis import HealthCheck, settings
 from support.sizes import size
 from xdist.workermanage import NodeManager
@@ -65,6 +66,20 @@ def pytest_asyncio_loop_factories(
 
             loops["uvloop"] = uvloop.new_event_loop
     return loops
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """A test that searches is not measured: that doubles its time, and what must be reached, an example reaches."""
+    searches = any(map(item.get_closest_marker, ("hypothesis", "slow")))
+    measured = Coverage.current() if searches else None
+    if not measured:
+        return (yield)
+    measured.stop()
+    try:
+        return (yield)
+    finally:
+        measured.start()
 
 
 @pytest.hookimpl(wrapper=True)

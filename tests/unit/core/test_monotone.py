@@ -21,6 +21,7 @@ from webhook.core.admit import Entry, admit
 from webhook.core.decision import Pin
 from webhook.core.view import ClusterView
 
+pytestmark = pytest.mark.slow
 Object = dict[str, Any]
 CASES: Final = [case for case in corpus.load() if case.creates_pod and case.review["request"].get("namespace")]
 UNCHANGED, PREFERRED, LISTED, PINNED = range(4)

@@ -22,6 +22,7 @@ from webhook.kube.wire import Decoders
 
 NOW: Final = 1000.0
 OLD: Final = NOW - 11.0  # a cache counts as up to date for 10 s
+pytestmark = pytest.mark.slow
 CASES: Final = [case for case in corpus.load() if case.creates_pod and case.pod["metadata"].get("namespace") is None]
 OF_USERS: Final = ("vm-facts.yaml", "shared-volumes.yaml")
 SOME: Final = [case for number, case in enumerate(CASES) if case.source in OF_USERS or number % 16 == 0]

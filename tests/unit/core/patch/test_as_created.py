@@ -46,6 +46,7 @@ def lean(value: Any) -> Any:
     return value
 
 
+@pytest.mark.slow
 def test_what_the_webhook_wrote_is_taken_out_again() -> None:
     """Every pod of the corpus, patched, bound to a node and reverted, is the pod of its AdmissionReview."""
     cases = [case for case in corpus.load() if case.creates_pod and case.expect.patched]

@@ -65,6 +65,7 @@ def test_a_list_is_spread_over_the_cluster() -> None:
     assert places[-1] > len(NAMES) - 3 * even
 
 
+@pytest.mark.slow
 def test_a_volume_has_the_same_list_each_time_and_most_volumes_one_of_their_own() -> None:
     """A second admission finds what the first one wrote; and no few nodes are what every volume has to choose from."""
     lists = [picked(seed=f"pvc-{i}") for i in range(40)]
