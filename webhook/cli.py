@@ -59,6 +59,9 @@ def serve(settings: ServeSettings) -> int:
 {PROGRAM} explain --context staging \\
   vm/db01 vm/db02 pod/virt-launcher-db03-x7k2p
 
+# Every VM with a label, stopped ones too
+{PROGRAM} explain -n prod-vms -l app=db
+
 # A VM that does not exist yet, without any cluster
 {PROGRAM} explain -f manifests/examples/virtual-machine.yaml \\
   --manifests manifests/examples/cluster""",
@@ -73,9 +76,8 @@ def explain(settings: ExplainSettings) -> int:
     node the webhook would ask, and which rules of the VM kube-scheduler and the webhook then check. The pod of the
     next start does not exist yet, so nothing says whether it can run there.
 
-    Name objects of one namespace of the live cluster, or describe them in FILE. `status` and `candidates` choose VMs by
-    -A and -l, and their -o name prints names that `explain` takes. The program reads the cluster as kubectl would, and
-    needs no kubectl; with --manifests it reads files instead.
+    Name objects of the live cluster, choose VMs by -A and -l as for `status`, or describe objects in FILE. The program
+    reads the cluster as kubectl would, and needs no kubectl; with --manifests it reads files instead.
     """
     from webhook.explain import run  # noqa: PLC0415 - see the module
 

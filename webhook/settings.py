@@ -106,47 +106,6 @@ class BundleSettings(LonghornSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainSettings(AnyClusterSettings):
-    """What `explain` runs with: `names` of objects in the cluster, or else a file of them.
-
-    Raises:
-        UsageError: both or neither of these, or two clusters at once.
-    """
-
-    names: tuple[str, ...] = argument(
-        nargs=-1,
-        metavar="[VM | TYPE/NAME ...]",
-        help="Objects of the cluster. TYPE is vm, vmi or pod; a name alone is that of a VM.",
-    )
-    filename: str | None = option(
-        "-f",
-        metavar="FILE",
-        type=click.Path(readable=False),
-        help="YAML or JSON file with one or several objects to explain: Pod, VirtualMachine, VirtualMachineInstance or "
-        "AdmissionReview. - reads standard input.",
-    )
-    namespace: str | None = option(
-        "-n",
-        type=NAME,
-        metavar="NAMESPACE",
-        help="Namespace of the names, and of objects in FILE that state none. Without this option: the namespace of "
-        "the kubeconfig's context, else default.",
-    )
-    output: str = option("-o", default="text", type=click.Choice(["text", "json"]), help="Output format.")
-
-    def __post_init__(self) -> None:
-        """Refuse options that contradict each other."""
-        super().__post_init__()
-        if not self.names and not self.filename:
-            raise click.UsageError("nothing to explain: expected a VM, TYPE/NAME or --filename FILE")
-        if self.names and self.filename:
-            raise click.UsageError(
-                f"got {' '.join(self.names)} and --filename {self.filename}: expected names or a file of objects, not "
-                "both; a file of a whole cluster is for --manifests"
-            )
-
-
-@dataclass(frozen=True, kw_only=True)
 class ChosenVMSettings(AnyClusterSettings):
     """Which VMs of which cluster a command is about. `names`: none for all of them.
 
@@ -185,6 +144,49 @@ class ChosenVMSettings(AnyClusterSettings):
         """The names or labels in words, after the word VM; empty for all VMs."""
         labels = ",".join(map(str, self.selector.requirements)) if self.selector else ""
         return " of these names" if self.names else f" with labels {labels}" if labels else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainSettings(ChosenVMSettings):
+    """What `explain` runs with: `names` of objects in the cluster, VMs of all namespaces or labels, or a file.
+
+    Raises:
+        UsageError: a file beside another choice, no choice at all, or two options that exclude each other.
+    """
+
+    names: tuple[str, ...] = argument(
+        nargs=-1,
+        metavar="[VM | TYPE/NAME ...]",
+        help="Objects of the cluster. TYPE is vm, vmi or pod; a name alone is that of a VM.",
+    )
+    filename: str | None = option(
+        "-f",
+        metavar="FILE",
+        type=click.Path(readable=False),
+        help="YAML or JSON file with one or several objects to explain: Pod, VirtualMachine, VirtualMachineInstance or "
+        "AdmissionReview. - reads standard input.",
+    )
+    namespace: str | None = option(
+        "-n",
+        type=NAME,
+        metavar="NAMESPACE",
+        help="Namespace of the names, and of objects in FILE that state none. Without this option: the namespace of "
+        "the kubeconfig's context, else default.",
+    )
+    output: str = option("-o", default="text", type=click.Choice(["text", "json"]), help="Output format.")
+
+    def __post_init__(self) -> None:
+        """Refuse options that contradict each other."""
+        super().__post_init__()
+        if bool(self.filename) == bool(self.names or self.chooses):
+            got = "got objects of the cluster and --filename" if self.filename else "nothing to explain"
+            expected = "a VM, TYPE/NAME, --all-namespaces, --selector, or else --filename FILE"
+            raise click.UsageError(f"{got}: expected {expected}; a file of a whole cluster is for --manifests")
+
+    @property
+    def chooses(self) -> bool:
+        """Whether VMs are chosen among those that are listed."""
+        return self.all_namespaces or self.selector is not None
 
 
 @dataclass(frozen=True, kw_only=True)

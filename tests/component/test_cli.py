@@ -58,9 +58,13 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 SERVE: Final = "serve --manifests m --tls-cert-file c --tls-private-key-file k "
 INVALID: Final = "Invalid value for '--{}' (env var: 'KUBEVIRT_COSCHEDULE_{}'): "
+EXPLAINED: Final = (
+    "expected a VM, TYPE/NAME, --all-namespaces, --selector, or else --filename FILE; a file of a whole cluster is for "
+    "--manifests"
+)
 TYPED: Final = {
     "unknown command": ("serv", "No such command 'serv'. Did you mean 'serve'?"),
-    "nothing for explain": ("explain", "nothing to explain: expected a VM, TYPE/NAME or --filename FILE"),
+    "nothing for explain": ("explain", f"nothing to explain: {EXPLAINED}"),
     "no address": (
         SERVE + "--listen 9443",
         INVALID.format("listen", "LISTEN")
@@ -76,11 +80,10 @@ TYPED: Final = {
     ),
     "names and a file": (
         "explain vm/a pod/b -f vm.yaml",
-        (
-            "got vm/a pod/b and --filename vm.yaml: expected names or a file of objects, not both; a file of a whole "
-            "cluster is for --manifests"
-        ),
+        f"got objects of the cluster and --filename: {EXPLAINED}",
     ),
+    "labels and a file": ("explain -l a=b -f vm.yaml", f"got objects of the cluster and --filename: {EXPLAINED}"),
+    "a pod of all namespaces": ("explain -A pod/b", "got 'pod/b': expected the name of a VM, or vm/NAME"),
     "manifests, and a kubeconfig": (
         "explain vm/a --manifests m --context c --kubeconfig k",
         "got --kubeconfig k and --manifests m: expected a live cluster or one in files, not both",

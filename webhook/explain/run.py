@@ -16,6 +16,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.observe.events import latest
 from webhook.core.observe.remedy import with_message
 from webhook.core.observe.vm_status import VMStatus
+from webhook.core.opt_in import Policy
 from webhook.core.view import ClusterView
 from webhook.explain.explanation import PodExplanation, Subject, VMExplanation, render_explanation
 from webhook.explain.pod import Context, explain_pod
@@ -43,14 +44,14 @@ from webhook.objects.kinds import (
     VIRTUAL_MACHINE_INSTANCE,
     APIResource,
 )
-from webhook.objects.kubevirt import AnyVM
+from webhook.objects.kubevirt import AnyVM, VirtualMachine
 from webhook.objects.objects import Part, parts_of_nodes, parts_of_rows
-from webhook.objects.unread import webhook_settings
-from webhook.objects.vm_rows import pods_of_vms, vm_row
-from webhook.settings import ExplainSettings, opt_in_all_unknown
+from webhook.objects.unread import unread, webhook_settings
+from webhook.objects.vm_rows import VMRow, chosen, pods_of_vms, vm_row, vm_rows
+from webhook.settings import ExplainSettings, namespace_in_words, opt_in_all_unknown, vm_names
 from webhook.terminal import to_json
 from webhook.vms.collected import exit_code, open_cluster
-from webhook.vms.output import with_next_start
+from webhook.vms.output import as_lines, unread_lines, with_next_start
 
 _NO_USERS: Final = "who else uses the volumes is not known ({problem})"
 _NO_PODS: Final = "whether the VM runs, and where, is not known ({problem})"
@@ -62,7 +63,8 @@ def run(settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: Tex
 
     Returns the exit code. Raises UserError as `explain_in` does, and if no cluster can be reached or read.
     """
-    parse(settings.names)  # A word that is not a name is an error before a cluster is asked.
+    # A word that is not a name is an error before a cluster is asked.
+    vm_names(settings.names) if settings.chooses else parse(settings.names)
     with open_cluster(settings, stderr) as cluster:
         return explain_in(cluster, settings, stdin=stdin, stdout=stdout, stderr=stderr)
 
@@ -77,13 +79,28 @@ def explain_in(cluster: Cluster, settings: ExplainSettings, *, stdin: TextIO, st
     Raises:
         UserError: an object can't be read, or there is nothing to explain. The others were printed to `stdout`.
     """
-    asked, left_out = (parse(settings.names), "") if settings.names else read_subjects(settings.filename or "", stdin)
-    namespace = settings.namespace or cluster.namespace
-    cluster.collect(_parts(asked, namespace, cluster.longhorn_namespace))
-    found = webhook_settings(cluster)
-    context = Context(cluster, namespace, found, Invocation.of(settings))
+    namespace, left_out = settings.namespace or cluster.namespace, ""
+    unlisted, problems = list[str](), list[str]()
+    asked: Sequence[Document | Named | VMRow]
+    if settings.chooses:
+        cluster.collect(parts_of_rows(settings.namespace_of(cluster.namespace)))
+        found, unlisted = webhook_settings(cluster), unread(cluster, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
+        asked, problems = _chosen(cluster, settings, found.policy)
+    else:
+        named: Sequence[Document | Named] = parse(settings.names)
+        if not named:
+            named, left_out = read_subjects(settings.filename or "", stdin)
+        cluster.collect(_parts(named, namespace, cluster.longhorn_namespace))
+        found, asked = webhook_settings(cluster), named
+    context = Context(
+        cluster,
+        namespace,
+        found,
+        Invocation.of(settings),
+        pods={} if cluster.unread(VIRT_LAUNCHER_POD) else pods_of_vms(cluster),
+        messages=latest(cluster.objects.of(EVENT).values()),
+    )
     explanations: list[AnyExplanation] = []
-    problems: list[str] = []
     for each in asked:
         try:
             explanations.append(_explain(each, context))
@@ -91,16 +108,16 @@ def explain_in(cluster: Cluster, settings: ExplainSettings, *, stdin: TextIO, st
             problems += error.problems
     if left_out:
         stderr.write(f"left out {left_out}: expected a {EXPECTED}\n")
-    unknown = found.problem and any(each.may_be_opted_in for each in explanations)
-    if unknown:
-        stderr.write(f"not everything could be read: {opt_in_all_unknown(found.problem)}\n")
+    if found.problem and any(each.may_be_opted_in for each in explanations):
+        unlisted.append(opt_in_all_unknown(found.problem))
+    stderr.write(as_lines(unread_lines(unlisted)))
     with suppress(BrokenPipeError):  # the decisions alone set the exit code, even if no program reads the output
-        stdout.write(_render(explanations, settings.output, several=len(asked) > 1))
+        stdout.write(_render(explanations, settings.output, several=settings.chooses or len(asked) > 1))
         stdout.flush()
     if problems:
         raise BadDocument(*problems)
     return exit_code(
-        unknown=unknown or any(each.is_unread for each in explanations),
+        unknown=unlisted or any(each.is_unread for each in explanations),
         no=not all(each.asks_for_a_node for each in explanations),
     )
 
@@ -116,34 +133,57 @@ def _parts(asked: Sequence[Document | Named], namespace: str, longhorn_namespace
     return [*rows, *parts_of_nodes(), Part(kind=CONFIG_MAP)] if kinds & {POD.kind, REVIEW_KIND[1]} else rows
 
 
-def _explain(asked: Document | Named, context: Context) -> AnyExplanation:
+def _chosen(cluster: Cluster, settings: ExplainSettings, policy: Policy) -> tuple[list[VMRow], list[str]]:
+    """Return the rows of the VMs that the settings choose, and a sentence for each name, or choice, without one.
+
+    Raises:
+        UserError: the VMs' pods could not be listed.
+    """
+    namespace, names = settings.namespace_of(cluster.namespace), vm_names(settings.names)
+    rows = chosen(cluster.ask(lambda _: vm_rows(cluster, policy, settings.selector)), namespace, names)
+    missing = [f" {name}" for name in sorted(set(names) - {row.vm.name for row in rows})]
+    if not (rows or missing):
+        missing = [settings.whose]
+    where = f"{namespace_in_words(namespace)}; check the name, --selector, --namespace and --context"
+    return sorted(rows, key=lambda row: row.vm), [f"{cluster.origin}: no VM{which} in {where}" for which in missing]
+
+
+def _explain(asked: Document | Named | VMRow, context: Context) -> AnyExplanation:
+    if isinstance(asked, VMRow):
+        is_vm = isinstance(asked.described, VirtualMachine)
+        kind, short = (VIRTUAL_MACHINE, "vm") if is_vm else (VIRTUAL_MACHINE_INSTANCE, "vmi")
+        return explain_vm(asked.vm, asked.described, kind, f"{short}/{asked.vm.name}", context)
     if isinstance(asked, Named):
         found = context.cluster.find(asked.kind, asked.name, context.namespace, str(asked))
         if asked.kind is POD:
             return explain_pod(request_for_existing(found, context.namespace, str(asked)), context)
-        return explain_vm(found, asked.kind, str(asked), context)
+        return explain_vm(_key(found, context), found, asked.kind, str(asked), context)
     stated = asked.api_version, asked.kind
     if stated == REVIEW_KIND:
         return explain_pod(request_for_review(asked, context.namespace), context)
     if stated == V1_POD:
         return explain_pod(request_for_pod(asked.read(Pod), asked.value, context.namespace, asked.place), context)
     kind = VIRTUAL_MACHINE if asked.kind == VIRTUAL_MACHINE.kind else VIRTUAL_MACHINE_INSTANCE
-    return explain_vm(asked.read(kind.type), kind, asked.place, context)
-
-
-def explain_vm(vm: AnyVM, kind: APIResource[Any], source: str, context: Context) -> VMExplanation:
-    """Return the explanation of a VM. `source`: from where it is, in words."""
+    vm = asked.read(kind.type)
     if not vm.metadata.name:
-        raise BadDocument(f"{source}: {kind.kind}: metadata.name: got nothing, expected a name")
+        raise BadDocument(f"{asked.place}: {kind.kind}: metadata.name: got nothing, expected a name")
+    return explain_vm(_key(vm, context), vm, kind, asked.place, context)
+
+
+def _key(vm: AnyVM, context: Context) -> NamespacedName:
+    return NamespacedName(vm.metadata.namespace or context.namespace, vm.metadata.name or "")
+
+
+def explain_vm(
+    key: NamespacedName, vm: AnyVM | None, kind: APIResource[Any], source: str, context: Context
+) -> VMExplanation:
+    """Return the explanation of a VM. `source`: from where it is, in words. `vm`: None if only its pods were read."""
     cluster, settings = context.cluster, context.webhook
-    key = NamespacedName(vm.metadata.namespace or context.namespace, vm.metadata.name)
     unlisted, users = cluster.unread(VIRT_LAUNCHER_POD), cluster.users_unread()
-    message = latest(cluster.objects.of(EVENT).values()).get(key, "")
-    pods = [] if unlisted else pods_of_vms(cluster).get(key, [])
 
     def look(view: ClusterView) -> VMStatus:
-        row = vm_row(key, pods, vm, cluster, settings.policy)
-        return with_message(with_next_start(row, view), message).shown_by(context.invocation.line)
+        row = vm_row(key, context.pods.get(key, ()), vm, cluster, settings.policy)
+        return with_message(with_next_start(row, view), context.messages.get(key, "")).shown_by(context.invocation.line)
 
     item = cluster.ask(look)
     unread = item.next_start.unread if item.next_start else ()

@@ -8,7 +8,7 @@ default of `serve`, and is called assumed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -33,6 +33,7 @@ from webhook.objects.kinds import (
     SHARE_MANAGER_POD,
     WEBHOOK_CONFIGURATION,
     WEBHOOK_POD,
+    APIResource,
 )
 from webhook.settings import policy_of
 
@@ -41,7 +42,13 @@ _DANGER: Final = (
     "serve NFS with a Ganesha before 6. Without free memory on their node, a VM and its share-manager can block each "
     "other; expected Longhorn 1.8 or newer: docs/concepts/loopback-nfs.md"
 )
-_READ: Final = (PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, SHARE_MANAGER, SHARE_MANAGER_POD, NAMESPACE)
+_READ: Final[tuple[APIResource[Any], ...]] = (
+    PERSISTENT_VOLUME_CLAIM,
+    PERSISTENT_VOLUME,
+    SHARE_MANAGER,
+    SHARE_MANAGER_POD,
+    NAMESPACE,
+)
 
 
 def require_pods(cluster: Cluster) -> None:
@@ -78,9 +85,12 @@ def of_other_versions(cluster: Cluster) -> list[str]:
     return [f"objects of Longhorn that are not read: {', '.join(other)}; {expected}"] if other else []
 
 
-def unread(cluster: Cluster) -> list[str]:
-    """Return a sentence for each kind of a row that could not be listed, and for pods whose status is not known."""
-    problems = {kind.title: cluster.objects.unread(kind) for kind in _READ}
+def unread(cluster: Cluster, *kinds: APIResource[Any]) -> list[str]:
+    """Return a sentence for each kind of a row that could not be listed, and for pods whose status is not known.
+
+    `kinds` are asked for besides.
+    """
+    problems = {kind.title: cluster.objects.unread(kind) for kind in (*_READ, *kinds)}
     unknown = sorted(pod.metadata.name or "" for pod in cluster.all_virt_launchers() if is_running_unknown(pod))
     if unknown:
         which = f"{unknown[0]}{f' and {len(unknown) - 1} others' if len(unknown) > 1 else ''}"

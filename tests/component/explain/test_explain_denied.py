@@ -114,3 +114,20 @@ def test_who_may_read_one_vm_and_list_nothing_gets_an_explanation(
     unread = " ".join(found["notes"])
     for what in ("whether the VM runs, and where, is not known (", "who else uses the volumes is not known ("):
         assert what in unread
+
+
+@pytest.mark.parametrize(
+    ("denied", "left"), {"virtualmachines": "db db01", "virtualmachineinstances": "db db01 tpm"}.items()
+)
+@pytest.mark.parametrize("choice", ["-n vms -l app!=x", "-A"])
+def test_vms_that_could_not_be_listed_make_no_answer_whole(
+    choice: str, denied: str, left: str, explain: Explain, api: StaticApi
+) -> None:
+    """Exit codes 0 and 1 would speak for VMs that nobody saw: the rest is explained, and the code is 2."""
+    whole = explain(choice)
+    assert (whole.code, whole.err) == (1, "")
+    for path in (f"/apis/kubevirt.io/v1/{denied}", f"{KUBEVIRT}/{denied}"):
+        api.refuse(path, 403, "denied for this test")
+    ran = explain(choice)
+    assert (ran.code, f"not everything could be read: {denied}" in ran.err) == (2, True), ran.err
+    assert " ".join(each["object"]["name"] for each in ran.found["items"]) == left

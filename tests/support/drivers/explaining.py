@@ -116,6 +116,8 @@ def settings(source: str, **flags: Any) -> ExplainSettings:
         "context": None,
         "namespace": "vms",
         "output": "text",
+        "all_namespaces": False,
+        "selector": None,
         "longhorn_namespace": "longhorn-system",
     }
     return ExplainSettings(**{**defaults, **flags})
