@@ -135,7 +135,7 @@ class MoveChecks:
         """Check what a run says: the past of a VM has it, and no healthy VM waits for a sick one in two runs."""
         blocked: dict[str, set[str]] = {}
         for each in reports:
-            vm = self.world.virt.vms[each.vm]
+            vm = self.world.virt.vms[each.row.name]
             code = each.message.partition(":")[0]
             if code == "NotItsTurn" and not vm.sick:
                 blocked[vm.name] = self._blockers()

@@ -1,4 +1,4 @@
-"""What a run of `reunite` reports of each VM: as a table, as YAML for kubectl, and as Events.
+"""What a run of `reunite` reports of each VM: as a table, as JSON, as YAML for kubectl, and as Events.
 
 An API server keeps an Event for an hour, and `status` shows the last one. So a run repeats what still holds after half
 an hour. The Events in the cluster say what earlier runs reported.
@@ -6,8 +6,7 @@ an hour. The Events in the cluster say what earlier runs reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, unique
 from typing import Any, Final, TextIO
 
@@ -16,7 +15,8 @@ from msgspec import Struct
 from webhook.core.observe.events import Event, ReuniteEvent, is_of_reunite
 from webhook.core.observe.vm_status import State, VMStatus, count_states
 from webhook.reunite.waits import STARTED, unix_seconds
-from webhook.terminal import padded, printable, to_yaml
+from webhook.terminal import padded, printable, to_json, to_yaml
+from webhook.vms.output import age, as_lines, node, put, share_managers
 
 REPEAT_SECONDS: Final = 1_800.0
 
@@ -39,8 +39,7 @@ class EventReason(Enum):
 class VMReport(Struct, frozen=True):
     """What a run did about one VM, or why it did nothing. `listed`: its migration in a list for kubectl."""
 
-    namespace: str
-    vm: str
+    row: VMStatus
     reason: EventReason
     message: str
     listed: Mapping[str, Any] | None = None
@@ -70,8 +69,8 @@ def written_at(events: Iterable[ReuniteEvent]) -> Mapping[tuple[str, str, str], 
 def event_of(report: VMReport, uid: str, *, dry_run: str) -> Event:
     """Return the Event of a report, on the VirtualMachineInstance of this uid."""
     return Event(
-        namespace=report.namespace,
-        name=report.vm,
+        namespace=report.row.namespace,
+        name=report.row.name,
         uid=uid,
         reason=report.reason.code,
         message=report.message if dry_run == "none" else f"{report.message}; --dry-run={dry_run}",
@@ -88,16 +87,44 @@ _HEADER: Final = (
 )
 
 
-def print_table(reports: Sequence[VMReport], nothing: str, stdout: TextIO) -> None:
-    """Print a line for each VM: what is or would be done, or the first rule that says no; `nothing` without a VM."""
+_TABLE: Final[Mapping[str, Callable[[VMReport], str]]] = {
+    "NAMESPACE": lambda each: each.row.namespace,
+    "VM": lambda each: each.row.name,
+    "ACTION": lambda each: each.action,
+    "WHY": lambda each: each.message,
+}
+
+
+def print_table(reports: Sequence[VMReport], nothing: str, at: str, stdout: TextIO, *, wide: bool = False) -> None:
+    """Print a line for each VM: what is or would be done, or the first rule that says no; `nothing` without a VM.
+
+    `wide`: also where the VM and its share-managers are, and for how long until `at`.
+    """
     if not reports:
         stdout.write(f"{nothing}\n")
         return
-    lines = [("NAMESPACE", "VM", "ACTION", "WHY")]
-    lines += [(each.namespace, each.vm, each.action, each.message) for each in reports]
-    shown = padded([[printable(cell) for cell in line] for line in lines])
-    with suppress(BrokenPipeError):  # the Events are still to be written
-        stdout.writelines("   ".join(cells).rstrip() + "\n" for cells in shown)
+    table = dict(_TABLE)
+    if wide:
+        table["NODE"] = lambda each: node(each.row)
+        table["SHARE-MANAGERS"] = lambda each: share_managers(each.row)
+        table["SINCE"] = lambda each: age(each.row.since, at)
+        table["WHY"] = table.pop("WHY")
+    lines = [list(table), *([cell(each) for cell in table.values()] for each in reports)]
+    put(as_lines("   ".join(cells).rstrip() for cells in padded([[*map(printable, line)] for line in lines])), stdout)
+
+
+def print_json(
+    reports: Sequence[VMReport], rows: Sequence[VMStatus], line: Callable[[str], str], stdout: TextIO, **about: str
+) -> None:
+    """Print `about`, how many of the `rows` are in each state, and an item for each line of the table.
+
+    `line`: makes a command of its arguments, as for `status`.
+    """
+    items = [
+        {"action": each.action, "reason": each.reason.code, "message": each.message, "vm": each.row.shown_by(line)}
+        for each in reports
+    ]
+    put(to_json({**about, "summary": count_states(rows), "items": items}), stdout)
 
 
 def print_list(reports: Sequence[VMReport], nothing: str, origin: str, stdout: TextIO) -> None:
@@ -109,7 +136,7 @@ def print_list(reports: Sequence[VMReport], nothing: str, origin: str, stdout: T
     stdout.writelines(f"# {printable(line)}\n" for line in (origin, *header))
     for each in reports:
         stdout.write("---\n" if each.listed else "\n")
-        stdout.write(f"# {printable(f'{each.namespace}/{each.vm}: {each.message}')}\n")
+        stdout.write(f"# {printable(f'{each.row.namespace}/{each.row.name}: {each.message}')}\n")
         stdout.write(to_yaml(each.listed) if each.listed else "")
     if not reports:
         stdout.write(f"# {nothing}\n")

@@ -14,6 +14,7 @@ from webhook.component_base.errors import UserError
 from webhook.core.api.migration import migration_object, next_name
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe.vm_status import VMStatus
+from webhook.invocation import Invocation
 from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
 from webhook.objects.cluster import Cluster
@@ -29,6 +30,7 @@ from webhook.reunite.vm import VM, is_terminating, parts, vms_of
 from webhook.reunite.waits import unix_seconds
 from webhook.reunite.writer import Result, Writer, Written
 from webhook.settings import namespace_in_words, vm_names
+from webhook.vms.output import names_of, put
 
 _EVENTS: Final = 500  # in one run; the next run writes those that are left
 _ROLE: Final = "kubevirt-coschedule-reunite"
@@ -110,10 +112,16 @@ class ReuniteRun:
 
     def show(self, origin: str, stdout: TextIO) -> None:
         """Print what came of the run."""
-        if self._settings.output == "yaml":
-            reports.print_list(self.reports, self._nothing_to_do(), origin, stdout)
+        output, at, told = self._settings.output, self._cluster.objects.at, self.reports
+        if output == "yaml":
+            reports.print_list(told, self._nothing_to_do(), origin, stdout)
+        elif output == "name":
+            put(names_of(each.row for each in told), stdout)
+        elif output == "json":
+            line, dry_run = Invocation.of(self._settings).line, self._settings.dry_run
+            reports.print_json(told, self._rows, line, stdout, cluster=origin, at=at, dryRun=dry_run)
         else:
-            reports.print_table(self.reports, self._nothing_to_do(), stdout)
+            reports.print_table(told, self._nothing_to_do(), at, stdout, wide=output == "wide")
 
     def _nothing_to_do(self) -> str:
         return reports.nothing_to_do(self._rows, self._chosen)
@@ -125,10 +133,10 @@ class ReuniteRun:
         """
         new, lost = [], ""
         for report in self.reports:
-            vmi = self._cluster.objects.get(VIRTUAL_MACHINE_INSTANCE, report.vm, report.namespace)
+            vmi = self._cluster.objects.get(VIRTUAL_MACHINE_INSTANCE, report.row.name, report.row.namespace)
             event = reports.event_of(report, (vmi.metadata.uid if vmi else None) or "", dry_run=self._settings.dry_run)
             is_new = self._written.get((event.uid, event.reason, event.message), 0.0) <= self._now - REPEAT_SECONDS
-            if event.uid and is_new and not is_terminating(self._cluster, report.namespace):
+            if event.uid and is_new and not is_terminating(self._cluster, report.row.namespace):
                 new.append(event)
         for event in new[:_EVENTS]:
             result = await writer.write_event(event, time.time())
@@ -136,7 +144,7 @@ class ReuniteRun:
         return lost
 
     def _tell(self, vm: VM, reason: EventReason, message: str) -> None:
-        self.reports.append(VMReport(*vm.key, reason, message))
+        self.reports.append(VMReport(vm.row, reason, message))
 
     async def _migrate(self, vm: VM, decisions: MigrationDecisions, left_out: str) -> None:
         namespace, hostname = vm.row.namespace, hostname_of(vm.home, self._cluster)
@@ -151,7 +159,7 @@ class ReuniteRun:
             self._count(vm)
         if self._settings.output == "yaml":
             listed = migration_object(namespace, vm.row.name, hostname)
-            self.reports.append(VMReport(*vm.key, EventReason.DRY_RUN, f"{where}{left_out}", listed))
+            self.reports.append(VMReport(vm.row, EventReason.DRY_RUN, f"{where}{left_out}", listed))
         elif written.result is Result.EXISTS:
             self._tell(vm, EventReason.WAITING, f"something else was faster: {written.because}")
         elif written.result is not Result.DONE:

@@ -49,9 +49,10 @@ class ReuniteSettings(DecidingSettings, ChosenVMSettings):
     output: str = option(
         "-o",
         default="table",
-        type=click.Choice(["table", "yaml"]),
-        help="table: a line for each VM. yaml: the migrations that the program would create now, for kubectl create "
-        "-f -, with comments that say why.",
+        type=click.Choice(["table", "wide", "json", "name", "yaml"]),
+        help="Output format, of the VMs that are apart. wide is the table with nodes and age, name is "
+        "virtualmachineinstance.kubevirt.io/NAME. yaml: the migrations that the program would create now, for kubectl "
+        "create -f -, with comments that say why.",
     )
     now: bool = option(
         is_flag=True,

@@ -89,8 +89,7 @@ def show(  # noqa: PLR0913 - by name
     if output == "json":
         text = to_json(report)
     elif output == "name":
-        kinds = (VM_KIND if each.state == STOPPED else VMI_KIND for each in items)  # what is stopped has no instance
-        text = as_lines(f"{kind.lower()}.kubevirt.io/{each.name}" for kind, each in zip(kinds, items, strict=True))
+        text = names_of(items)
     else:
         namespaces, head = settings.all_namespaces, not settings.no_headers
         text = as_lines(table(items, columns, namespaces=namespaces, head=head, color=color))
@@ -107,6 +106,12 @@ def put(text: str, stdout: TextIO) -> None:
 def as_lines(lines: Iterable[str]) -> str:
     """Return the lines as a text."""
     return "".join(f"{line}\n" for line in lines)
+
+
+def names_of(items: Iterable[VMStatus]) -> str:
+    """Return a line for each VM, as `kubectl get -o name` prints one. What is stopped has no instance."""
+    kinds = ((VM_KIND if each.state == STOPPED else VMI_KIND, each.name) for each in items)
+    return as_lines(f"{kind.lower()}.kubevirt.io/{name}" for kind, name in kinds)
 
 
 def unread_lines(problems: Sequence[str]) -> list[str]:
@@ -145,11 +150,13 @@ def table(
     return [_GAP.join(line) for line in shown]
 
 
-def _node(item: VMStatus) -> str:
+def node(item: VMStatus) -> str:
+    """Return the VM's node, and whether the VM is leaving it."""
     return (item.node or "-") + (" (migrating)" if item.migrating else "")
 
 
-def _share_managers(item: VMStatus) -> str:
+def share_managers(item: VMStatus) -> str:
+    """Return the node of each claim's share-manager."""
     return ", ".join(f"{volume.claim}: {volume.node or '-'}" for volume in item.volumes) or "-"
 
 
@@ -160,8 +167,8 @@ def asked(item: VMStatus) -> str:
 
 _EVERY: Final[dict[str, Cell]] = {
     "VM": lambda item: item.name,
-    "NODE": _node,
-    "SHARE-MANAGERS": _share_managers,
+    "NODE": node,
+    "SHARE-MANAGERS": share_managers,
     _STATE: lambda item: str(item.state),
 }
 

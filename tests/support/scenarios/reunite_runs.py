@@ -13,7 +13,7 @@ from support.scenarios.vm_scenes import scenes
 
 from webhook.core.observe.events import Event
 from webhook.objects.cluster import Cluster
-from webhook.reunite.reports import EventReason, VMReport
+from webhook.reunite.reports import EventReason
 from webhook.reunite.run import ReuniteRun
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.waits import unix_seconds
@@ -82,9 +82,12 @@ def went(found: Cluster, writer: Writer | None = None, *, now: float = NOW, **se
     return run
 
 
-def report(reason: EventReason, message: str) -> VMReport:
-    """What is report of VM `moved`."""
-    return VMReport("vms", "moved", reason, message)
+Told = tuple[str, EventReason, str]
+
+
+def told(run: ReuniteRun) -> list[Told]:
+    """Of each report: the VM, the reason, the message."""
+    return [(each.row.name, each.reason, each.message) for each in run.reports]
 
 
 def event(

@@ -10,25 +10,30 @@ from unittest.mock import Mock
 
 import pytest
 from click import UsageError
+from support.fakes.views import cluster
+from support.objects import builders
 from support.objects.reunite_vms import ago
 from support.scenarios import vm_scenes
 from support.scenarios.reunite_runs import (
     DEFAULTS,
     FORBID,
+    KUBEVIRT,
     MIGRATION,
     MOVES,
     NOW,
     Answering,
     Object,
+    Told,
     event,
     moved,
-    report,
+    told,
     vmi,
     went,
 )
 
+from webhook.objects.cluster import Cluster
 from webhook.reunite import run as reunite_run
-from webhook.reunite.reports import EventReason, VMReport, print_table
+from webhook.reunite.reports import EventReason
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.writer import Result, Written
 from webhook.settings import selector
@@ -38,23 +43,23 @@ from webhook.settings import selector
 def test_a_dry_run_says_what_it_would_do(writer: Answering | None) -> None:
     """In the words of the run that does it, also if the API server would accept it."""
     run = went(moved(), writer, dry_run="server" if writer else "client")
-    assert run.reports == [report(EventReason.DRY_RUN, f"would create {MOVES}")]
+    assert told(run) == [("moved", EventReason.DRY_RUN, f"would create {MOVES}")]
 
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (Written(Result.DONE), report(EventReason.STARTED, MOVES + FORBID)),
-        (Written(Result.EXISTS, "exists"), report(EventReason.WAITING, "something else was faster: exists")),
-        (Written(Result.REFUSED, "a quota"), report(EventReason.REFUSED, f"{MOVES}; not done: a quota")),
-        (Written(Result.UNKNOWN, "no answer"), report(EventReason.REFUSED, f"{MOVES}; not done: no answer")),
+        (Written(Result.DONE), ("moved", EventReason.STARTED, MOVES + FORBID)),
+        (Written(Result.EXISTS, "exists"), ("moved", EventReason.WAITING, "something else was faster: exists")),
+        (Written(Result.REFUSED, "a quota"), ("moved", EventReason.REFUSED, f"{MOVES}; not done: a quota")),
+        (Written(Result.UNKNOWN, "no answer"), ("moved", EventReason.REFUSED, f"{MOVES}; not done: no answer")),
     ],
     ids=lambda value: value.result.value if isinstance(value, Written) else "",
 )
-def test_each_answer_of_the_api_server_is_reported(answer: Written, expected: VMReport) -> None:
+def test_each_answer_of_the_api_server_is_reported(answer: Written, expected: Told) -> None:
     """One request, whatever comes of it."""
     writer = Answering(answer)
-    assert went(moved(), writer).reports == [expected]
+    assert told(went(moved(), writer)) == [expected]
     assert writer.asked == [f"create vms/{MIGRATION}"]
 
 
@@ -95,9 +100,37 @@ def test_an_event_of_a_dry_run_says_so_and_one_that_is_lost_is_known() -> None:
 
 def test_a_reader_that_goes_away_keeps_no_event_from_being_written() -> None:
     """As in `reunite --dry-run=none | head -1`: the table ends, and the run goes on."""
-    stdout = Mock(writelines=Mock(side_effect=BrokenPipeError))
-    print_table([report(EventReason.STARTED, MOVES)], "", stdout)
-    stdout.writelines.assert_called_once()
+    stdout = Mock(write=Mock(side_effect=BrokenPipeError))
+    went(moved(), Answering()).show("files", stdout)
+    stdout.write.assert_called_once()
+
+
+def shown(found: Cluster, output: str) -> str:
+    """What a dry run prints in this format."""
+    stdout = StringIO()
+    went(found, output=output, all_namespaces=True).show("files", stdout)
+    return stdout.getvalue()
+
+
+def test_each_format_has_the_vms_of_the_table() -> None:
+    """JSON also counts the VMs that are not apart, and has each VM as `status` has it."""
+    assert shown(moved(), "name") == "virtualmachineinstance.kubevirt.io/moved\n"
+    head, line = (each.split() for each in shown(moved(), "wide").splitlines())
+    assert head == ["NAMESPACE", "VM", "ACTION", "NODE", "SHARE-MANAGERS", "SINCE", "WHY"]
+    assert line[:6] == ["vms", "moved", "migrate", "node-b", "page:", "node-a"]
+    found = json.loads(shown(moved(), "json"))
+    (item,) = found["items"]
+    assert (found["cluster"], found["dryRun"], found["summary"]["apart"]) == ("files", "client", 1)
+    assert sum(found["summary"].values()) > 1
+    assert (item["action"], item["reason"], item["message"]) == ("migrate", "ReuniteDryRun", f"would create {MOVES}")
+    assert (item["vm"]["name"], item["vm"]["state"], item["vm"]["node"]) == ("moved", "apart", "node-b")
+
+
+def test_without_a_vm_that_is_apart_a_format_for_programs_is_empty() -> None:
+    """No sentence stands where a program reads names."""
+    nobody = cluster(KUBEVIRT, builders.share_manager("pvc-a"))
+    assert shown(nobody, "name") == ""
+    assert json.loads(shown(nobody, "json"))["items"] == []
 
 
 def test_files_are_only_read(tmp_path: Path) -> None:
@@ -168,7 +201,7 @@ def test_what_was_not_chosen_is_not_told(chosen: dict[str, object], told: str) -
     """By name, namespace or labels, as in `status`. The sentence of an empty run says where it looked."""
     run, stdout = went(moved(), **chosen), StringIO()
     run.show("files", stdout)
-    assert [each.vm for each in run.reports] == ([] if told else ["moved"])
+    assert [each.row.name for each in run.reports] == ([] if told else ["moved"])
     if told:
         assert stdout.getvalue() == f"nothing to do: {told}\n"
 
