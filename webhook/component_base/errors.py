@@ -23,7 +23,9 @@ class UserError(click.ClickException):
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """Return the word that the user may have meant, as the end of a message; empty if none is near."""
+    """Return the word that the user may have meant, as the end of a message; empty if none is near, or it is known."""
     from difflib import get_close_matches  # noqa: PLC0415 - for mistakes only
 
-    return "".join(f"; did you mean {near}?" for near in get_close_matches(word, list(words), n=1))
+    known = list(words)
+    near = [] if word in known else get_close_matches(word, known, n=1)
+    return "".join(f"; did you mean {each}?" for each in near)

@@ -345,6 +345,10 @@ class Reason(Enum):
     INTERNAL_ERROR = ("the webhook failed on this pod ({problem}); please report this", Columns(fault=True))
 
     # A VM as it is now (status, metrics), if it is on no node. A VM that is together has the reason of a claim.
+    VM_POD_NOT_KNOWN = (
+        "in which of its pods the VM runs is not known: VirtualMachineInstance {vm} could not be read ({problem})",
+        Columns(unread=True),
+    )
     VM_NOT_SCHEDULED = "pod {pod} is on no node yet"
     VM_OTHER_SCHEDULER = "pod {pod} is on no node yet, and waits for the scheduler {scheduler} (spec.schedulerName)"
     VM_UNSCHEDULABLE = "pod {pod} is on no node yet: kube-scheduler reports: {message}"

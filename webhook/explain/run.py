@@ -84,7 +84,7 @@ def explain_in(cluster: Cluster, settings: ExplainSettings, *, stdin: TextIO, st
     asked: Sequence[Document | Named | VMRow]
     if settings.chooses:
         cluster.collect(parts_of_rows(settings.namespace_of(cluster.namespace)))
-        found, unlisted = webhook_settings(cluster), unread(cluster, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
+        found, unlisted = webhook_settings(cluster), unread(cluster)
         asked, problems = _chosen(cluster, settings, found.policy)
     else:
         named: Sequence[Document | Named] = parse(settings.names)

@@ -25,12 +25,15 @@ from webhook.objects.documents import BadDocument
 from webhook.objects.installed import LONGHORN_VERSION, UNKNOWN, VALUES
 from webhook.objects.kinds import (
     NAMESPACE,
+    OTHER_POD,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
     POD,
     SETTING,
     SHARE_MANAGER,
     SHARE_MANAGER_POD,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
     WEBHOOK_CONFIGURATION,
     WEBHOOK_POD,
     APIResource,
@@ -48,6 +51,9 @@ _READ: Final[tuple[APIResource[Any], ...]] = (
     SHARE_MANAGER,
     SHARE_MANAGER_POD,
     NAMESPACE,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    OTHER_POD,
 )
 
 
@@ -85,12 +91,9 @@ def of_other_versions(cluster: Cluster) -> list[str]:
     return [f"objects of Longhorn that are not read: {', '.join(other)}; {expected}"] if other else []
 
 
-def unread(cluster: Cluster, *kinds: APIResource[Any]) -> list[str]:
-    """Return a sentence for each kind of a row that could not be listed, and for pods whose status is not known.
-
-    `kinds` are asked for besides.
-    """
-    problems = {kind.title: cluster.objects.unread(kind) for kind in (*_READ, *kinds)}
+def unread(cluster: Cluster) -> list[str]:
+    """Return a sentence for each kind of a row that could not be listed, and for pods whose status is not known."""
+    problems = {kind.title: cluster.objects.unread(kind) for kind in _READ}
     unknown = sorted(pod.metadata.name or "" for pod in cluster.all_virt_launchers() if is_running_unknown(pod))
     if unknown:
         which = f"{unknown[0]}{f' and {len(unknown) - 1} others' if len(unknown) > 1 else ''}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
 from webhook.component_base.errors import did_you_mean
-from webhook.core.observe.vm_status import SEVERITY, STOPPED, NextStart, State, VMStatus
+from webhook.core.observe.vm_status import SEVERITY, STOPPED, TROUBLED, NextStart, State, VMStatus
 from webhook.core.observe.vm_volumes import has_share_manager
 from webhook.invocation import Invocation
 from webhook.objects.kinds import VIRTUAL_MACHINE
@@ -36,12 +36,10 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO, color: 
     served = [row for row in found.rows if has_share_manager(row.status.volumes)]
     items = [with_next_start(row, found.cluster).shown_by(invocation.line) for row in served if row.not_asked]
     items.sort(key=_order)
-    not_known, problems = found.cluster.objects.problem(VIRTUAL_MACHINE), [*found.problems]
-    if not_known and found.cluster.objects.bundle:
-        problems.append(f"VirtualMachine: {not_known}; so VMs that are stopped are not shown")
+    not_known, problems = found.cluster.objects.problem(VIRTUAL_MACHINE), found.problems
     asking = len(served) - len(items)
     missing = [name for name in found.names if name not in {row.vm.name for row in served}]
-    shown = [each for each in items if not settings.apart or each.state == State.APART]
+    shown = [each for each in items if not settings.apart or each.state in TROUBLED]
     report = report_of(found, (str(each.state) for each in items), problems, missing, shown)
     if settings.output == "commands":
         put(as_lines(_commands(shown)), stdout)
@@ -54,10 +52,10 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO, color: 
         *_notes(shown, settings.output),
         *hints_of_each(shown),
     ]
-    if not_known and not found.cluster.objects.bundle:
+    if not_known:
         lines.append(f"only VMs that run are shown: {not_known}")
-    known = found.known_names
-    absent = [f"{name}: no {vm} of this name {has} {_A_DISK}{did_you_mean(name, known)}" for name in missing]
+    none, known = f"no {vm} of this name in {found.where} {has} {_A_DISK}", found.known_names
+    absent = [f"{name}: {none}{did_you_mean(name, known)}" for name in missing]
     stderr.write(found.first + as_lines([*lines, *unread_lines(problems), *absent]))
     return exit_code(unknown=missing or problems, no=False)
 

@@ -120,11 +120,11 @@ def test_who_may_not_list_virtualmachines_sees_the_vms_that_run(
         run("bundle", "--file", str(tmp_path / "cluster.json"), *kubeconfig)
     words = ["--manifests", str(tmp_path / "cluster.json")] if bundled else kubeconfig
     told = run("candidates", "-A", *words, "-o", "json")
-    problem = "VirtualMachine: 403 Forbidden: you may not; so VMs that are stopped are not shown"
+    problem = "virtualmachines.kubevirt.io: 403 Forbidden: you may not"
     assert (told.code, list(items(told)), told.report["problems"]) == (2, ["web"], [problem])
     assert told.err.endswith(f"not everything could be read: {problem}\n")
     told = run("candidates", "off", "-n", "vms", *words)
-    absent = "off: no running VM of this name is known to have a disk with a share-manager"
+    absent = "off: no running VM of this name in namespace vms is known to have a disk with a share-manager"
     assert (told.code, told.err.splitlines()[-1]) == (2, absent)
 
 

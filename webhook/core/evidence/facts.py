@@ -203,6 +203,15 @@ def running_pod(pods: Sequence[Pod], namespace: str, view: ClusterView) -> Pod:
     return max(pods, key=lambda pod: kubevirt.running_order(pod, node))
 
 
+def why_pod_not_known(pod: Pod, namespace: str, view: ClusterView) -> Why | None:
+    """Return that `running_pod` could only guess, of several pods on nodes: the instance could not be read."""
+    name, vmi = _vmi_of(pod, namespace, view)
+    if vmi is not NoObject.UNAVAILABLE:
+        return None
+    problem = view.read_error(refs.virtual_machine_instance(NamespacedName(namespace, name)))
+    return Reason.VM_POD_NOT_KNOWN.why(vm=name, problem=problem)
+
+
 def vm_as_described(pod: Pod, namespace: str, view: ClusterView) -> DescribedVM:
     """Return the VM as its VirtualMachineInstance has it; without one as the VirtualMachine of the same name has it.
 

@@ -55,7 +55,12 @@ def vm_status_of(
     named = frozenset() if pod.spec.node_name else named_nodes(pod.spec.required_node_affinity)
     past = past_decision(pod)
     pinned = past.decided is Decided.REQUIRED or bool(named)
-    state, reason, because, since = _state(pod, row.volumes, at, pinned=pinned)
+    migrating = any(each is not pod and _is_on_a_node(each) for each in unfinished)
+    guessed = facts.why_pod_not_known(pod, row.namespace, view) if migrating else None
+    if guessed:
+        state, reason, because, since = State.UNKNOWN, guessed.reason.code, guessed.sentence, None
+    else:
+        state, reason, because, since = _state(pod, row.volumes, at, pinned=pinned)
     row = replace(
         row,
         pod=pod.metadata.name or "",
@@ -63,7 +68,7 @@ def vm_status_of(
         decided=past.decided,
         pinned=pinned,
         only_node=min(named) if len(named) == 1 else None,
-        migrating=any(each is not pod and _is_on_a_node(each) for each in unfinished),
+        migrating=migrating,
         state=state,
         reason=reason,
         because=because,

@@ -9,11 +9,14 @@ from support.objects import builders
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 from support.objects.fleets import EARLY, LATER, LATEST, TWO, disk, launcher, scheduled, served, the_row
 
+from webhook.core import refs
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_state import vm_status_of
 from webhook.core.observe.vm_status import State, percent_together
 from webhook.core.opt_in import Mode, Policy, opts_in
 from webhook.core.reasons import Reason
+from webhook.core.view import NoObject
 
 Object = dict[str, Any]
 
@@ -123,6 +126,15 @@ def test_the_node_of_the_instance_tells_in_which_pod_the_vm_is(node: str | None,
     objects = [*disk("root"), *served("root", "node-a"), instance]
     row = the_row(SOURCE_POD, TARGET_POD, objects=objects)
     assert (row.node, row.state, row.migrating) == (on, state, True)
+
+
+def test_without_the_instance_nobody_knows_in_which_of_two_pods_the_vm_is() -> None:
+    """The target of a failed migration would make it together. One pod that is on a node needs no instance."""
+    gaps = {refs.virtual_machine_instance(NamespacedName("vms", "db01")): NoObject.UNAVAILABLE}
+    objects = [*disk("root"), *served("root", "node-a")]
+    row = the_row(SOURCE_POD, TARGET_POD, objects=objects, gaps=gaps)
+    assert (row.state, row.reason, row.since) == (State.UNKNOWN, "VmPodNotKnown", None)
+    assert the_row(SOURCE_POD, objects=objects, gaps=gaps).state is State.APART
 
 
 SHARED_BY_TWO = [virtual_machine("db01", ["root", "tools"]), virtual_machine("other", ["tools"])]
