@@ -10,7 +10,14 @@ from typing import Any, Final, NamedTuple
 PLUGIN: Final = "kubectl-coschedule"  # kubectl runs this file for `kubectl coschedule`
 EXECUTABLE: Final = PLUGIN if Path(sys.argv[0]).stem == PLUGIN else "kubevirt-coschedule"
 PROGRAM: Final = EXECUTABLE.replace("kubectl-", "kubectl ")
-_CLUSTER_OPTIONS: Final = ("manifests", "kubeconfig", "context")
+LONGHORN_NAMESPACE: Final = "longhorn-system"
+_CLUSTER_OPTIONS: Final = {
+    "manifests": None,
+    "kubeconfig": None,
+    "context": None,
+    "longhorn_namespace": LONGHORN_NAMESPACE,
+}
+"""The options that name a cluster, with their defaults."""
 
 
 class Invocation(NamedTuple):
@@ -23,7 +30,8 @@ class Invocation(NamedTuple):
     def of(cls, settings: Any) -> Invocation:
         """Return the invocation of a command with these settings."""
         values = [(name, getattr(settings, name)) for name in _CLUSTER_OPTIONS]
-        return cls(options=tuple(f"--{name} {_typed(value)}" for name, value in values if value is not None))
+        chosen = [(name.replace("_", "-"), value) for name, value in values if value != _CLUSTER_OPTIONS[name]]
+        return cls(options=tuple(f"--{name} {_typed(value)}" for name, value in chosen))
 
     def line(self, arguments: str) -> str:
         """Return the command line that runs the program with these arguments on the same cluster."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from webhook.component_base.options import FILE, NAME, ClusterSettings, Parsed, argument, option
+from webhook.invocation import LONGHORN_NAMESPACE
 
 if TYPE_CHECKING:
     from webhook.core.opt_in import OptInAll, Policy
@@ -48,7 +49,7 @@ class LonghornSettings(ClusterSettings):
     """Which live cluster a command asks, and where Longhorn is in it."""
 
     longhorn_namespace: str = option(
-        default="longhorn-system", metavar="NAMESPACE", type=NAME, help="Namespace of Longhorn's own objects."
+        default=LONGHORN_NAMESPACE, metavar="NAMESPACE", type=NAME, help="Namespace of Longhorn's own objects."
     )
 
 

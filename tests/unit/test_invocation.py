@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from webhook.invocation import PROGRAM, Invocation
 
 
-def _suggested(manifests: Path | None, context: str | None = None) -> str:
-    settings = SimpleNamespace(manifests=manifests, kubeconfig=None, context=context)
+def _suggested(manifests: Path | None, context: str | None = None, longhorn: str = "longhorn-system") -> str:
+    settings = SimpleNamespace(manifests=manifests, kubeconfig=None, context=context, longhorn_namespace=longhorn)
     return Invocation.of(settings).line("status")
 
 
@@ -21,5 +21,6 @@ def test_a_suggested_command_asks_the_same_cluster(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     assert _suggested(None) == f"{PROGRAM} status"
     assert _suggested(None, "lab") == f"{PROGRAM} status --context lab"
+    assert _suggested(None, longhorn="storage") == f"{PROGRAM} status --longhorn-namespace storage"
     assert _suggested(described) == f"{PROGRAM} status --manifests '{described}'"
     assert _suggested(pipe) == f"{PROGRAM} status --manifests FILE"

@@ -20,6 +20,7 @@ from webhook.component_base.lifecycle import Background, set_on_signal, wait_for
 from webhook.component_base.log_line import OnceAMinute
 from webhook.component_base.server.listener import Listener, allow_files
 from webhook.core.reasons import Reason
+from webhook.invocation import Invocation
 from webhook.page.feed import About, Decisions, Feed, published_documents
 from webhook.page.routes import page_routes
 from webhook.serving.certificate import ServingCertificate, certificate_families
@@ -87,7 +88,8 @@ async def _run_listeners(settings: ServeSettings, cluster: ServedCluster, backgr
         about = About(
             replica=platform.node(),
             cluster=cluster.origin,
-            manifests=str(settings.manifests or ""),
+            commands=Invocation.of(settings),
+            files=bool(settings.manifests),
             reunite_messages=cluster.reunite_messages,
             documents=published_documents(),
             has_vm=cluster.has_vm,

@@ -17,10 +17,10 @@ from webhook.core.api.kubevirt import vm_name
 from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.demo import exchange
 from webhook.demo.exchange import Exchange
+from webhook.invocation import LONGHORN_NAMESPACE
 from webhook.objects.cluster import Cluster
 from webhook.terminal import DIFF_COLOR, GREEN, RED, RESET, YELLOW, affinity_diff
 
-_LONGHORN_NAMESPACE: Final = "longhorn-system"
 _WIDTH: Final = 80
 _SCENARIO_WIDTH: Final = 46
 _BOLD: Final = "\x1b[1m"
@@ -55,7 +55,7 @@ def run(out: TextIO, *, color: bool) -> int:
         UserError: the examples can't be read, or no directory can be written.
     """
     examples = examples_directory()
-    cluster = Cluster.load(examples / "cluster", longhorn_namespace=_LONGHORN_NAMESPACE)
+    cluster = Cluster.load(examples / "cluster", longhorn_namespace=LONGHORN_NAMESPACE)
     exchanges = asyncio.run(exchange.ask_all(examples, cluster, *exchange.trust()))
     titles = {f"VM {vm_name(pod)}": pod.spec.node_name for pod in cluster.all_virt_launchers() if pod.spec.node_name}
 

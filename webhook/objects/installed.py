@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from webhook.core.api.container import Container
 from webhook.core.api.meta import ApiType, ObjectMeta, Present
 from webhook.core.api.pod import Pod, PodSpec
+from webhook.invocation import LONGHORN_NAMESPACE
 from webhook.settings import ENVIRONMENT_PREFIX
 
 CONFIGURATION: Final = "kubevirt-coschedule"
@@ -25,7 +26,7 @@ VALUES: Final[Mapping[str, Sequence[str]]] = {
     "opt-in-all": ("off", "true", "required", "preferred"),
     "audit": ("off", "on"),
     "shortlist": ("auto", "off"),
-    "longhorn-namespace": ("longhorn-system",),  # or any other name
+    "longhorn-namespace": (LONGHORN_NAMESPACE,),  # or any other name
 }
 """The options of `serve` that decide, each with its values, the default first."""
 UNKNOWN: Final = ""  # the value comes from elsewhere

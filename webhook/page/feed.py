@@ -7,7 +7,6 @@ process makes one body at a time, and a new one only after a change; it sends it
 from __future__ import annotations
 
 import asyncio
-import shlex
 import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -60,7 +59,8 @@ class About(NamedTuple):
     Attributes:
         replica: the name of this process.
         cluster: the address of the API server, or the files.
-        manifests: the value of --manifests; empty for a live cluster.
+        commands: makes the commands of this program for the same cluster.
+        files: whether files describe the cluster.
         reunite_messages: returns what `reunite` last said of VMs.
         documents: the address of the documents; empty if nobody publishes them.
         has_vm: whether the cluster has a VirtualMachineInstance of this namespace and name, or may have it.
@@ -68,7 +68,8 @@ class About(NamedTuple):
 
     replica: str
     cluster: str
-    manifests: str = ""
+    commands: Invocation = Invocation()
+    files: bool = False
     reunite_messages: Callable[[], Messages] = dict
     documents: str = ""
     has_vm: Callable[[str, str], bool] = lambda *_: True
@@ -107,8 +108,6 @@ class Feed:
         self._vm_statuses = vm_statuses
         self._decisions = decisions
         self._about = about
-        options = (f"--manifests {shlex.quote(about.manifests)}",) if about.manifests else ()
-        self._commands = Invocation("kubevirt-coschedule", options)
         self._process = token_hex(4)  # a page can ask another process next
         self._making = asyncio.Lock()
         self._bodies = 0
@@ -141,7 +140,7 @@ class Feed:
 
     def _item(self, row: VMStatus, messages: Messages) -> VMStatus:
         """Return the row as the page gets it."""
-        return with_message(row, messages.get((row.namespace, row.name), "")).shown_by(self._commands.line)
+        return with_message(row, messages.get((row.namespace, row.name), "")).shown_by(self._about.commands.line)
 
     def _last_decisions(self) -> list[dict[str, Any]]:
         """The last decisions, without those on VMs that the cluster does not have, or no longer has."""
@@ -158,7 +157,8 @@ class Feed:
             "cluster": self._about.cluster,
             "replica": self._about.replica,
             "documents": self._about.documents,
-            "manifests": self._about.manifests,
+            "options": " ".join(self._about.commands.options),
+            "files": self._about.files,
             "known": snapshot.known,
             "at": snapshot.at,
             "asOf": snapshot.as_of,

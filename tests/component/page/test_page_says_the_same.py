@@ -18,6 +18,7 @@ from support.drivers.status_runs import Ran
 from webhook import cli
 from webhook.app.handler import described_cluster
 from webhook.core.opt_in import Policy
+from webhook.invocation import Invocation
 from webhook.kube.metrics import vm_families
 from webhook.page.feed import About, Decisions, Feed
 
@@ -42,7 +43,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
 def page_of(file: Path) -> tuple[dict[str, Any], dict[str, float]]:
     """What the page of these objects gets, and the metric of VMs by state."""
     cluster = described_cluster(file, "longhorn-system", Policy())
-    about = About("replica", cluster.origin, str(file), cluster.reunite_messages)
+    about = About("replica", cluster.origin, Invocation(options=(f"--manifests {file}",)), files=True)
     body = asyncio.run(Feed(cluster.vm_statuses, Decisions(), about).body())
     metric = next(vm_families(cluster.vm_statuses().rows))
     return json.loads(gzip.decompress(body.packed)), {each.labels["state"]: each.value for each in metric.samples}

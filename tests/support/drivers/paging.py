@@ -24,6 +24,7 @@ from webhook.component_base.health import health_application
 from webhook.component_base.options import Address
 from webhook.component_base.server.listener import Listener
 from webhook.core.opt_in import Policy
+from webhook.invocation import Invocation
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.kinds import resources
 from webhook.kube.vm_status import VMStatusTracker
@@ -81,7 +82,13 @@ class Paged:
         self.fleet = fleet
         self.words: dict[tuple[str, str], str] = {}
         about = About(
-            REPLICA, "https://api.example", "my cluster" if files else "", lambda: self.words, DOCUMENTS, fleet.has_vm
+            REPLICA,
+            "https://api.example",
+            Invocation(options=("--manifests 'my cluster'",) if files else ()),
+            files,
+            lambda: self.words,
+            DOCUMENTS,
+            fleet.has_vm,
         )
         self.feed = Feed(lambda: fleet.snapshot, self.decisions, about)
         self.listener: Listener

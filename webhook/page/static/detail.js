@@ -23,7 +23,7 @@ function nodesOfRow(row) {
   return [...found.values()];
 }
 
-export function detail(row, { decision, manifests, now }) {
+export function detail(row, { decision, options, now }) {
   return el(
     "div",
     { class: "detail" },
@@ -32,7 +32,7 @@ export function detail(row, { decision, manifests, now }) {
     row.reunite ? part("reunite", ...breakable(row.reunite)) : null,
     el("section", {}, el("h4", {}, "Decision"), ...decided(row, decision)),
     el("section", {}, el("h4", {}, "Nodes"), ...places(row, now)),
-    el("section", {}, el("h4", {}, "Commands"), ...commandsOf(row, manifests).map(command)),
+    el("section", {}, el("h4", {}, "Commands"), ...commandsOf(row, options).map(command)),
   );
 }
 
@@ -75,11 +75,8 @@ function places(row, now) {
 
 const serving = ({ claim, since }, now) => `share-manager of claim ${claim}${since ? `, for ${ago(since, now)}` : ""}`;
 
-// Return a word as a shell takes it.
-const quoted = (word) => (/^[\w./@:=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
-
-function commandsOf({ namespace, name, command }, manifests) {
-  const where = `-n ${namespace}${manifests ? ` --manifests ${quoted(manifests)}` : ""}`;
+function commandsOf({ namespace, name, command }, options) {
+  const where = `-n ${namespace}${options && ` ${options}`}`;
   const commands = [["Explain: what would be decided now, and why", `kubevirt-coschedule explain vm/${name} ${where}`]];
   commands.push(["Status: this VM in a terminal", `kubevirt-coschedule status ${name} ${where}`]);
   if (command) commands.push(["List: the migration that brings it together, without a change", command]);

@@ -95,7 +95,7 @@ function line(row, now, model) {
     el("td", { class: "volumes", role: "cell" }, volumes(row)),
     el("td", { class: "since", role: "cell" }, row.since ? el("time", { class: "since", datetime: row.since, title: row.since }, ago(row.since, now)) : el("span", { class: "none" }, "unknown")),
     el("td", { class: "why", role: "cell" }, row.state === "together" ? "" : row.reason),
-    opened ? el("td", { class: "details", role: "cell" }, detail(row, { decision: model.decisionOn(row), manifests: model.head.manifests, now })) : null,
+    opened ? el("td", { class: "details", role: "cell" }, detail(row, { decision: model.decisionOn(row), options: model.head.options, now })) : null,
   );
 }
 

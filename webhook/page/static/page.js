@@ -68,7 +68,7 @@ function trust() {
   document.title = `${stale ? "(?) " : troubled ? `(${troubled}) ` : ""}kubevirt-coschedule`;
   $("none").hidden = $("rows").childElementCount > 0;
   setText($("none"), $("none").hidden ? "" : emptyWords(head, filter, model.rows.size, stale));
-  document.body.classList.toggle("files", Boolean(head?.manifests));
+  document.body.classList.toggle("files", Boolean(head?.files));
   const at = head?.known ? `as of ${moment(certain(head), now())}` : head ? "not read yet" : "connecting";
   setText($("version"), head ? head.version : "");
   $("documents").hidden = !head?.documents;

@@ -23,7 +23,7 @@ export function problemsOf(head, { lostWhy, silentMs, paused, now }) {
   if (!head) return problems;
   if (!head.known) problems.push(`The server has not read the VMs${head.late.length ? `: ${head.late.join("; ")}` : " yet"}.`);
   else if (head.late.length) problems.push(`Not up to date: ${head.late.join("; ")}.`);
-  const old = !head.manifests && head.known && !paused && now - Date.parse(head.at) > OLD_MS;
+  const old = !head.files && head.known && !paused && now - Date.parse(head.at) > OLD_MS;
   if (old) problems.push(`The server has not refreshed the VMs since ${utc(head.at)}.`);
   if (problems.length && head.known) problems.push(`This page shows the state of ${utc(certain(head))}, which can have changed.`);
   return problems;
@@ -32,7 +32,7 @@ export function problemsOf(head, { lostWhy, silentMs, paused, now }) {
 // Return why the page shows less than a page can, without any problem, as sentences.
 export function limitsOf(head, paused) {
   const limits = [];
-  if (head?.manifests) limits.push("This server answers from files (--manifests) and watches no cluster: ages count up to the time above.");
+  if (head?.files) limits.push("This server answers from files (--manifests) and watches no cluster: ages count up to the time above.");
   if (paused) limits.push(`Paused: the page shows the state of ${utc(certain(head))}.`);
   return limits;
 }
