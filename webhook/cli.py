@@ -175,7 +175,7 @@ def bundle(settings: BundleSettings) -> int:
 # One run; the CronJob repeats it each ten minutes
 {PROGRAM} reunite -A --dry-run=none""",
     exit_codes="0 when nothing failed, 1 when the API server or KubeVirt refused a migration. 2 for "
-    "bad input, for a missing right, and for a cluster that can't be read.",
+    "bad input, for a VM that does not exist, for a missing right, and for a cluster that can't be read.",
 )
 def reunite(settings: ReuniteSettings) -> int:
     """Live-migrate VMs that are apart to their share-manager.

@@ -14,10 +14,11 @@ from webhook.component_base.options import FILE, NAME, ClusterSettings, Parsed, 
 from webhook.invocation import LONGHORN_NAMESPACE
 
 if TYPE_CHECKING:
-    from webhook.core.opt_in import OptInAll, Policy
+    from webhook.core.opt_in import Policy
     from webhook.core.scheduler.label_selector import Selector
 
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE"
+OPT_IN_ALL: Final = click.Choice(["off", "true", "required", "preferred"])
 _TYPED: Final = re.compile(r"(vmi?s?|virtualmachine(instance)?s?)(\.(v1\.)?kubevirt\.io)?/", re.IGNORECASE)
 
 
@@ -74,24 +75,6 @@ class AnyClusterSettings(LonghornSettings):
             if self.manifests and value is not None:
                 got = f"got {flag} {value} and --manifests {self.manifests}"
                 raise click.UsageError(f"{got}: expected a live cluster or one in files, not both")
-
-
-@dataclass(frozen=True, kw_only=True)
-class DecidingSettings(AnyClusterSettings):
-    """What a program runs with that decides on its own."""
-
-    opt_in_all: OptInAll = option(
-        default="off",
-        type=click.Choice(["off", "true", "required", "preferred"]),
-        help="Opts in every VM without the annotation kubevirt-scheduler/co-schedule whose Namespace has no such label "
-        "either: off, true (with --mode), required or preferred. The API server sends the pods of these VMs only with "
-        "manifests/components/opt-in-all, which sets this option.",
-    )
-
-    @property
-    def policy(self) -> Policy:
-        """The operator's choices, for all that decides, and all that shows decisions."""
-        return policy_of(vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)

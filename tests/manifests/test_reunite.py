@@ -71,9 +71,9 @@ def test_the_option_adds_its_own_objects() -> None:
 
 
 def test_a_new_install_only_says_what_it_would_do(rendered: list[Mapping[str, Any]]) -> None:
-    """The user switches the writes on, by one argument; all other values are the defaults of the program."""
+    """The user switches the writes on, by one argument. Which VMs are opted in no other pod can say."""
     found = settings(the("CronJob", rendered, PROGRAM))
-    assert found == ReuniteSettings(**values(cli.COMMANDS, "reunite") | {"all_namespaces": True})
+    assert found == ReuniteSettings(**values(cli.COMMANDS, "reunite") | {"all_namespaces": True, "opt_in_all": "off"})
     assert found.dry_run == "client"
     assert found.longhorn_namespace == LONGHORN_NAMESPACE
 

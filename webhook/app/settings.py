@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from webhook.component_base.options import ADDRESS, FILE, NAME, ON_OR_OFF, SECONDS, Address, option
-from webhook.settings import DecidingSettings
+from webhook.settings import OPT_IN_ALL, AnyClusterSettings, policy_of
+
+if TYPE_CHECKING:
+    from webhook.core.opt_in import Policy
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServeSettings(DecidingSettings):
+class ServeSettings(AnyClusterSettings):
     """What `serve` runs with; with `manifests` nothing of a live cluster is read.
 
     Raises:
@@ -79,6 +82,13 @@ class ServeSettings(DecidingSettings):
         help="Mode of a VM whose annotation, or whose Namespace's label, is true. A VM that asks for required or "
         "preferred gets that mode.",
     )
+    opt_in_all: str = option(
+        default="off",
+        type=OPT_IN_ALL,
+        help="Opts in every VM without the annotation kubevirt-scheduler/co-schedule whose Namespace has no such label "
+        "either: off, true (with --mode), required or preferred. The API server sends the pods of these VMs only with "
+        "manifests/components/opt-in-all, which sets this option.",
+    )
     shortlist: str = option(
         default="auto",
         type=click.Choice(["auto", "off"]),
@@ -117,3 +127,8 @@ class ServeSettings(DecidingSettings):
                 f"got --client-name {self.client_name} without --client-ca-file: expected the authority that issues "
                 "callers' certificates, too"
             )
+
+    @property
+    def policy(self) -> Policy:
+        """The operator's choices, for all that decides, and all that shows decisions."""
+        return policy_of(vars(self))

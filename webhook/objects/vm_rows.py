@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.component_base.errors import UserError
+from webhook.component_base.errors import UserError, did_you_mean
 from webhook.core.api import kubevirt
 from webhook.core.api.meta import NamespacedName, ObjectMeta
 from webhook.core.api.pod import Pod
@@ -109,6 +109,17 @@ def vm_row(vm: NamespacedName, pods: Sequence[Pod], described: AnyVM | None, clu
 def chosen(rows: Sequence[VMRow], namespace: str, names: Collection[str]) -> list[VMRow]:
     """Return the rows of the VMs in this namespace, empty for all, and of these names, none for all."""
     return [row for row in rows if namespace in ("", row.vm.namespace) and (not names or row.vm.name in names)]
+
+
+def where_else(name: str, namespace: str, rows: Sequence[VMRow]) -> str:
+    """Return where a VM is that is not in this namespace, or the name that the user may have meant, to end a sentence.
+
+    It is empty if neither is known.
+    """
+    others = sorted(row.vm.namespace for row in rows if row.vm.name == name and namespace not in ("", row.vm.namespace))
+    if others:
+        return f"; there is one in namespace {others[0]}: -n {others[0]}"
+    return did_you_mean(name, {row.vm.name for row in rows if namespace in ("", row.vm.namespace)})
 
 
 def asking(rows: Sequence[VMRow]) -> list[VMStatus]:

@@ -19,8 +19,8 @@ from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
 from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import EVENT, KUBEVIRT, MIGRATION, VIRTUAL_MACHINE_INSTANCE
-from webhook.objects.unread import require_pods, require_share_managers
-from webhook.objects.vm_rows import asking, chosen, vm_rows
+from webhook.objects.unread import require_pods, require_share_managers, webhook_settings
+from webhook.objects.vm_rows import asking, chosen, vm_rows, where_else
 from webhook.reunite import reports
 from webhook.reunite.decide import MigrationDecisions
 from webhook.reunite.home import hostname_of, why_not_home
@@ -85,7 +85,7 @@ class ReuniteRun:
         """Decide about every VM, and act.
 
         Raises:
-            UserError: objects that a decision needs are not known.
+            UserError: objects that a decision needs are not known, or a VM does not exist.
         """
         for kind in (part.kind for part in parts()):
             if problem := self._cluster.objects.unread(kind):
@@ -94,9 +94,14 @@ class ReuniteRun:
         settings, names = self._settings, vm_names(self._settings.names)
         require_share_managers(self._cluster)
         namespace = settings.namespace_of(self._cluster.namespace)
-        self._chosen = f"{settings.whose} in {namespace_in_words(namespace)}"
-        rows = vm_rows(self._cluster, settings.policy, settings.selector)
-        self._rows = asking(chosen(rows, namespace, names))
+        policy = settings.policy or webhook_settings(self._cluster).policy
+        rows = vm_rows(self._cluster, policy, settings.selector)
+        here, where = chosen(rows, namespace, names), namespace_in_words(namespace)
+        existing = {row.vm.name for row in here}
+        if missing := [name for name in names if name not in existing]:
+            none = f"no VM of this name in {where}, so nothing was done"
+            raise UserError(*(f"{origin}: {name}: {none}{where_else(name, namespace, rows)}" for name in missing))
+        self._chosen, self._rows = f"{settings.whose} in {where}", asking(here)
         objects = self._cluster.objects
         kubevirt = next(iter(objects.of(KUBEVIRT).values()), None)
         vms = vms_of(self._cluster, self._rows)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
 from webhook.component_base.options import ON_OR_OFF, SECONDS, option
-from webhook.settings import ChosenVMSettings, DecidingSettings
+from webhook.settings import OPT_IN_ALL, ChosenVMSettings, policy_of
+
+if TYPE_CHECKING:
+    from webhook.core.opt_in import Policy
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReuniteSettings(DecidingSettings, ChosenVMSettings):
+class ReuniteSettings(ChosenVMSettings):
     """What `reunite` runs with.
 
     Raises:
@@ -40,6 +44,11 @@ class ReuniteSettings(DecidingSettings, ChosenVMSettings):
         type=SECONDS,
         help="How long a VM stays where others moved it, if no object says why.",
     )
+    opt_in_all: str | None = option(
+        type=OPT_IN_ALL,
+        help="Which VMs the cluster opts in, as an option of `serve` says. Without this option: as the running pods of "
+        "the webhook say. manifests/reunite.yaml sets it, because other pods can have the labels of the webhook's.",
+    )
     at_once: int = option(
         default="2",
         metavar="NUMBER",
@@ -58,6 +67,11 @@ class ReuniteSettings(DecidingSettings, ChosenVMSettings):
         is_flag=True,
         help="Beside -o yaml: leave out the waits that end by themselves, and how many at one time.",
     )
+
+    @property
+    def policy(self) -> Policy | None:
+        """The choices by which VMs ask; None for those of the webhook."""
+        return policy_of(vars(self)) if self.opt_in_all else None
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""

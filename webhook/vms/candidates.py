@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
-from webhook.component_base.errors import did_you_mean
 from webhook.core.observe.vm_status import SEVERITY, STOPPED, TROUBLED, NextStart, State, VMStatus
 from webhook.core.observe.vm_volumes import has_share_manager
 from webhook.invocation import Invocation
 from webhook.objects.kinds import VIRTUAL_MACHINE
 from webhook.objects.objects import parts_of_all
+from webhook.objects.vm_rows import where_else
 from webhook.settings import CandidatesSettings
 from webhook.terminal import printable
 from webhook.vms.collected import Collected, collect, exit_code, without_collections
@@ -54,8 +54,8 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO, color: 
     ]
     if not_known:
         lines.append(f"only VMs that run are shown: {not_known}")
-    none, known = f"no {vm} of this name in {found.where} {has} {_A_DISK}", found.known_names
-    absent = [f"{name}: {none}{did_you_mean(name, known)}" for name in missing]
+    none = f"no {vm} of this name in {found.where} {has} {_A_DISK}"
+    absent = [f"{name}: {none}{where_else(name, found.namespace, found.all_rows)}" for name in missing]
     stderr.write(found.first + as_lines([*lines, *unread_lines(problems), *absent]))
     return exit_code(unknown=missing or problems, no=False)
 

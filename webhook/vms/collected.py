@@ -84,11 +84,6 @@ class Collected(Struct, frozen=True, kw_only=True):
         """The namespace in words."""
         return namespace_in_words(self.namespace)
 
-    @property
-    def known_names(self) -> set[str]:
-        """The names of all VMs where the user asked, for a suggestion."""
-        return {row.vm.name for row in self.all_rows if self.namespace in ("", row.vm.namespace)}
-
 
 def collect(settings: VMListSettings, parts: Callable[[str], Sequence[Part]]) -> Collected:
     """Read what a command needs, once. `parts` takes the namespace of the VMs, empty for all.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, TextIO
 
-from webhook.component_base.errors import did_you_mean
 from webhook.core.observe.vm_status import (
     COMPARED,
     SEVERITY,
@@ -18,7 +17,7 @@ from webhook.core.observe.vm_status import (
 )
 from webhook.invocation import Invocation
 from webhook.objects.objects import parts_of_rows
-from webhook.objects.vm_rows import asking
+from webhook.objects.vm_rows import asking, where_else
 from webhook.settings import StatusSettings
 from webhook.vms.collected import Collected, collect, exit_code, without_collections
 from webhook.vms.output import Cell, age, as_lines, asked, hints_of_each, report_of, show, unread_lines
@@ -126,8 +125,5 @@ def _absence(name: str, found: Collected, invocation: Invocation) -> str:
         explained = invocation.line(f"explain {kind}/{name} -n {here.vm.namespace}")
         return f"{name}: the VM in namespace {here.vm.namespace} {why}; {explained}"
     sentence = f"{name}: no VM of this name runs and asks for co-scheduling in {found.where}"
-    elsewhere = sorted(row.vm.namespace for row in found.all_rows if row.vm.name == name)
-    if elsewhere:
-        return f"{sentence}; there is one in namespace {elsewhere[0]}: -n {elsewhere[0]}"
     explained = invocation.line(f"explain vm/{name} -n {found.namespace or 'NAMESPACE'}")
-    return f"{sentence}{did_you_mean(name, found.known_names) or f'; try: {explained}'}"
+    return f"{sentence}{where_else(name, found.namespace, found.all_rows) or f'; try: {explained}'}"

@@ -1,0 +1,40 @@
+"""Which VMs ask for co-scheduling, as a run of `reunite` knows it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.scenarios import vm_scenes
+from support.scenarios.reunite_runs import KUBEVIRT, Object, of, vmi, went
+
+
+def webhook_pod(*args: str) -> Object:
+    """A pod that runs the webhook, or says so."""
+    labels = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
+    metadata = {"name": "webhook", "namespace": "kubevirt-coschedule", "labels": labels}
+    spec = {"containers": [{"name": "webhook", "args": ["serve", *args]}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
+
+
+@pytest.mark.parametrize(
+    ("asks", "stated", "option", "told"),
+    [
+        (False, "--opt-in-all=true", None, ["moved"]),
+        (False, "--opt-in-all=true", "off", []),
+        (False, "--opt-in-all=off", "true", ["moved"]),
+        (False, "--mode=required", None, []),
+        (True, "--mode=off", None, []),
+    ],
+)
+def test_the_settings_of_the_webhook_count_unless_the_option_does(
+    asks: bool,  # noqa: FBT001 - a column
+    stated: str,
+    option: str | None,
+    told: list[str],
+) -> None:
+    """`status` reads them, too, and advises this program. The CronJob has the option: a pod can be anybody's."""
+    text = json.dumps(vm_scenes.scenes())
+    objects = json.loads(text if asks else text.replace("kubevirt-scheduler/co-schedule", "another"))
+    run = went(of(*objects, vmi(), KUBEVIRT, webhook_pod(stated)), opt_in_all=option)
+    assert [each.row.name for each in run.reports] == told
