@@ -27,7 +27,7 @@ from webhook.component_base.options import BadKubeconfig, Context, Kubeconfig
 
 _SHOWN_CHARS: Final = 200  # of what a library says
 _DEFAULT_FILE: Final = "~/.kube/config"  # kubectl's
-_NOT_ONE: Final = "not a kubeconfig as `kubectl config view` prints one"
+_NOT_ONE: Final = "not a kubeconfig as `kubectl config view` prints one, or its context names no user of the file"
 _OIDC: Final = "the OIDC token of its user can't be used, and could not be renewed: log in again"
 # What the library raises, from the reading of YAML to the request for a new OIDC token.
 _LIBRARY_FAILURES: Final = (
@@ -47,6 +47,10 @@ _KINDS: Final[Sequence[tuple[str, str]]] = (
     (r"exec: ", "its exec plugin gave no credential that can be used"),
     (r"oidc: ", _OIDC),
     (r"File does not exists: (.*)", "it names {}, and there is no such file"),
+    (
+        r"Invalid kube-config file\. Expected (key current-context|object with name  in .*/contexts list)",
+        "it has no current-context: choose one of its contexts by --context",
+    ),
     (
         r"Invalid kube-config file\. Expected object with name (.*) in .*/(context|cluster|user)s list",
         "it has no {1} {0}",

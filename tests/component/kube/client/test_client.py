@@ -103,6 +103,12 @@ async def test_silence_is_a_problem_of_its_own(server: ApiServer, tmp_path: Path
         assert not caught.value.silent
 
 
+CONTEXT = (
+    "apiVersion: v1\nkind: Config\nusers: []\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:6443'}}]\n"
+    "contexts: [{name: a, context: {cluster: c, user: u}}]"
+)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -113,8 +119,11 @@ async def test_silence_is_a_problem_of_its_own(server: ApiServer, tmp_path: Path
         ("[]", "expected a kubeconfig with a usable context"),
         ("{", "expected a kubeconfig with a usable context"),
         ("current-context: x", "expected a kubeconfig with a usable context"),
+        (CONTEXT, "it has no current-context: choose one of its contexts by --context"),
+        (f"{CONTEXT}\ncurrent-context: ''", "it has no current-context: choose one of its contexts by --context"),
+        (f"{CONTEXT}\ncurrent-context: a", "or its context names no user of the file"),
     ],
-    ids=["missing", "a directory", "empty", "a word", "a list", "no YAML", "no contexts"],
+    ids=["missing", "a directory", "empty", "a word", "a list", "no YAML", "no contexts", "none", "unset", "no user"],
 )
 async def test_a_kubeconfig_that_can_not_be_used_is_named(content: str | None, words: str, tmp_path: Path) -> None:
     """The problem is one sentence with the file and what is wrong with it."""
