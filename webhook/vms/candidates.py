@@ -9,7 +9,7 @@ from typing import Final, TextIO
 from webhook.core.observe.vm_status import SEVERITY, STOPPED, TROUBLED, NextStart, State, VMStatus
 from webhook.core.observe.vm_volumes import has_share_manager
 from webhook.invocation import Invocation
-from webhook.objects.kinds import VIRTUAL_MACHINE
+from webhook.objects.kinds import LONGHORN_NODE, NODE, VIRTUAL_MACHINE
 from webhook.objects.objects import parts_of_all
 from webhook.objects.vm_rows import where_else
 from webhook.settings import CandidatesSettings
@@ -36,7 +36,9 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO, color: 
     served = [row for row in found.rows if has_share_manager(row.status.volumes)]
     items = [with_next_start(row, found.cluster).shown_by(invocation.line) for row in served if row.not_asked]
     items.sort(key=_order)
-    not_known, problems = found.cluster.objects.problem(VIRTUAL_MACHINE), found.problems
+    not_known, unread = found.cluster.objects.problem(VIRTUAL_MACHINE), found.cluster.unread
+    of_nodes = [f"{kind.title}: {unread(kind)}" for kind in (NODE, LONGHORN_NODE) if items and unread(kind)]
+    problems = [*found.problems, *of_nodes]
     asking = len(served) - len(items)
     missing = [name for name in found.names if name not in {row.vm.name for row in served}]
     shown = [each for each in items if not settings.apart or each.state in TROUBLED]
