@@ -149,4 +149,5 @@ def nothing_to_do(rows: Sequence[VMStatus], chosen: str) -> str:
     counts = ", ".join(f"{count} {state}" for state, count in count_states(rows).items() if count)
     stuck = "; `status` names what frees those that are stuck" if any(row.state is State.STUCK for row in rows) else ""
     vms = "VM" if len(rows) == 1 else "VMs"
-    return f"nothing to do: {len(rows)} {vms}{chosen}, none apart ({counts}){stuck}"
+    known = "known to be " if any(row.state is State.UNKNOWN for row in rows) else ""
+    return f"nothing to do: {len(rows)} {vms}{chosen}, none {known}apart ({counts}){stuck}"

@@ -8,6 +8,16 @@ import pytest
 from support.scenarios import vm_scenes
 from support.scenarios.reunite_runs import KUBEVIRT, Object, of, vmi, went
 
+from webhook.core.observe.vm_status import State, VMStatus
+from webhook.reunite import reports
+
+
+def test_a_vm_whose_state_is_not_known_is_not_denied_to_be_apart() -> None:
+    """Its count stands beside it."""
+    rows = [VMStatus(namespace="vms", name=state, state=state) for state in (State.UNKNOWN, State.FREE)]
+    told = "nothing to do: 2 VMs in any namespace, none known to be apart (1 unknown, 1 free)"
+    assert reports.nothing_to_do(rows, " in any namespace") == told
+
 
 def webhook_pod(*args: str) -> Object:
     """A pod that runs the webhook, or says so."""
