@@ -45,10 +45,14 @@ class Cluster:
     def load(cls, path: Path, *, longhorn_namespace: str) -> Cluster:
         """Return the cluster of a file, or of the .yaml, .yml and .json files of a directory and of those in it.
 
+        A bundle says itself where Longhorn is.
+
         Raises:
             BadDocument: there is no file, or objects can't be read. Each message has file and line.
         """
-        return cls(load_objects(path), longhorn_namespace=longhorn_namespace)
+        objects = load_objects(path)
+        made = objects.bundle
+        return cls(objects, longhorn_namespace=made.longhorn_namespace if made else longhorn_namespace)
 
     @property
     def origin(self) -> str:

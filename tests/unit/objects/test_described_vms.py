@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from support.drivers.serving import write_cluster
 from support.fakes.views import cluster
 from support.objects.builders import NAMESPACE, Object, cluster_autoscaler_status, node
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
@@ -91,6 +93,19 @@ def bundle_of(*lists: Object) -> Object:
         "lists": lists,
         **record,
     }
+
+
+@pytest.mark.parametrize("where", ["longhorn-system", "storage"])
+def test_a_bundle_says_where_longhorn_is(where: str, tmp_path: Path) -> None:
+    """Its reader need not know it. Otherwise no volume of it would have a ShareManager."""
+    manager = {
+        "apiVersion": "longhorn.io/v1beta2",
+        "kind": "ShareManager",
+        "metadata": {"name": "v", "namespace": where},
+    }
+    file = write_cluster(tmp_path / "bundle.json", [{**bundle_of(), "longhornNamespace": where}, manager])
+    found = Cluster.load(file, longhorn_namespace="longhorn-system")
+    assert not isinstance(found.get(refs.share_manager("v")), NoObject)
 
 
 LISTED = {"resource": "configmaps"}
