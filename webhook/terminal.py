@@ -1,6 +1,6 @@
 """Text for a terminal: YAML, JSON, aligned columns, colors, and the difference of two affinities.
 
-Names come from a cluster or from files. `printable` replaces control characters, so that none reaches the terminal.
+Names come from a cluster or from files: `printable` (webhook.component_base.errors) is for them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ DIFF_COLOR: Final = {"+": GREEN, "-": RED}
 _NEVER_FOLDED: Final = 1 << 20  # characters: a sentence stays one line, so that grep finds it
 _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _GAP: Final = "  "
-_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
 
 
 def to_yaml(*values: object) -> str:
@@ -58,8 +57,3 @@ def padded(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the rows with each cell padded to the width of its column, except the last cell of each row."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]) - 1)]
     return [[*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]] for row in rows]
-
-
-def printable(text: str) -> str:
-    r"""Return the text with each control character and Unicode line break as an escape such as `\x1b`."""
-    return text if text.isprintable() else text.translate(_CONTROL)

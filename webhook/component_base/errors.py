@@ -1,4 +1,7 @@
-"""Errors that a user can repair: the command line prints the sentences of these errors only, and exits with 2."""
+"""Errors that a user can repair: the command line prints the sentences of these errors only, and exits with 2.
+
+A sentence can have names of others. `printable` replaces control characters, so that none reaches the terminal.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,12 @@ from typing import Final
 import click
 
 _MAX_PROBLEMS_SHOWN: Final = 20
+_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
+
+
+def printable(text: str) -> str:
+    r"""Return the text with each control character and Unicode line break as an escape such as `\x1b`."""
+    return text if text.isprintable() else text.translate(_CONTROL)
 
 
 class UserError(click.ClickException):
@@ -19,7 +28,7 @@ class UserError(click.ClickException):
         self.problems = problems
         more = len(problems) - _MAX_PROBLEMS_SHOWN
         shown = problems[:_MAX_PROBLEMS_SHOWN] + ((f"and {more} more",) if more > 0 else ())
-        super().__init__("\n".join(shown))
+        super().__init__("\n".join(map(printable, shown)))
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:

@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from webhook.component_base.errors import printable
 from webhook.core.admit import Entry
 from webhook.core.decision import WeightedNode
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.observe.vm_volumes import UNREAD
 from webhook.core.opt_in import OptedInBy
 from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.terminal import columns, printable
+from webhook.terminal import columns
 
 
 class Subject(Struct, rename="camel", frozen=True, kw_only=True):

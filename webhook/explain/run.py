@@ -51,7 +51,7 @@ from webhook.objects.vm_rows import VMRow, chosen, pods_of_vms, vm_row, vm_rows
 from webhook.settings import ExplainSettings, namespace_in_words, opt_in_all_unknown, vm_names
 from webhook.terminal import to_json
 from webhook.vms.collected import exit_code, open_cluster
-from webhook.vms.output import as_lines, unread_lines, with_next_start
+from webhook.vms.output import told, unread_lines, with_next_start
 
 _NO_USERS: Final = "who else uses the volumes is not known ({problem})"
 _NO_PODS: Final = "whether the VM runs, and where, is not known ({problem})"
@@ -107,10 +107,10 @@ def explain_in(cluster: Cluster, settings: ExplainSettings, *, stdin: TextIO, st
         except UserError as error:
             problems += error.problems
     if left_out:
-        stderr.write(f"left out {left_out}: expected a {EXPECTED}\n")
+        stderr.write(told([f"left out {left_out}: expected a {EXPECTED}"]))
     if found.problem and any(each.may_be_opted_in for each in explanations):
         unlisted.append(opt_in_all_unknown(found.problem))
-    stderr.write(as_lines(unread_lines(unlisted)))
+    stderr.write(told(unread_lines(unlisted)))
     with suppress(BrokenPipeError):  # the decisions alone set the exit code, even if no program reads the output
         stdout.write(_render(explanations, settings.output, several=settings.chooses or len(asked) > 1))
         stdout.flush()

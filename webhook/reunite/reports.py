@@ -12,10 +12,11 @@ from typing import Any, Final, TextIO
 
 from msgspec import Struct
 
+from webhook.component_base.errors import printable
 from webhook.core.observe.events import Event, ReuniteEvent, is_of_reunite
 from webhook.core.observe.vm_status import State, VMStatus, count_states
 from webhook.reunite.waits import STARTED, unix_seconds
-from webhook.terminal import padded, printable, to_json, to_yaml
+from webhook.terminal import padded, to_json, to_yaml
 from webhook.vms.output import age, as_lines, node, put, share_managers
 
 REPEAT_SECONDS: Final = 1_800.0

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
+from webhook.component_base.errors import printable
 from webhook.core.observe.vm_status import SEVERITY, STOPPED, TROUBLED, NextStart, State, VMStatus
 from webhook.core.observe.vm_volumes import has_share_manager
 from webhook.invocation import Invocation
@@ -13,9 +14,19 @@ from webhook.objects.kinds import LONGHORN_NODE, NODE, VIRTUAL_MACHINE
 from webhook.objects.objects import parts_of_all
 from webhook.objects.vm_rows import where_else
 from webhook.settings import CandidatesSettings
-from webhook.terminal import printable
 from webhook.vms.collected import Collected, collect, exit_code, without_collections
-from webhook.vms.output import Cell, as_lines, asked, hints_of_each, put, report_of, show, unread_lines, with_next_start
+from webhook.vms.output import (
+    Cell,
+    as_lines,
+    asked,
+    hints_of_each,
+    put,
+    report_of,
+    show,
+    told,
+    unread_lines,
+    with_next_start,
+)
 
 _A_DISK: Final = "a disk with a share-manager"
 _TABLES: Final = ("table", "wide")
@@ -49,7 +60,8 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO, color: 
         show(report, settings, settings.output, _WIDE if settings.output == "wide" else _TABLE, stdout, color=color)
     vm, has = "running VM" if not_known else "VM", "is known to have" if problems else "has"
     lines = [
-        _counted(items, asking, found, problems, vm),
+        *found.first,
+        *_counted(items, asking, found, problems, vm).split("\n"),
         *found.remarks,
         *_notes(shown, settings.output),
         *hints_of_each(shown),
@@ -58,7 +70,7 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO, color: 
         lines.append(f"only VMs that run are shown: {not_known}")
     none = f"no {vm} of this name in {found.where} {has} {_A_DISK}"
     absent = [f"{name}: {none}{where_else(name, found.namespace, found.all_rows)}" for name in missing]
-    stderr.write(found.first + as_lines([*lines, *unread_lines(problems), *absent]))
+    stderr.write(told([*lines, *unread_lines(problems), *absent]))
     return exit_code(unknown=missing or problems, no=False)
 
 

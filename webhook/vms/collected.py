@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from msgspec import Struct
 
+from webhook.component_base.errors import printable
 from webhook.objects.cluster import Cluster
 from webhook.objects.unread import (
     WebhookSettings,
@@ -64,7 +65,7 @@ class Collected(Struct, frozen=True, kw_only=True):
         all_rows: the row of each VM with the labels that the user chose.
         rows: those of these VMs.
         problems: what of these could not be read.
-        first: the line about the time of a bundle; empty for anything else.
+        first: the line about the time of a bundle; none for anything else.
         remarks: what a reader must know besides.
     """
 
@@ -76,7 +77,7 @@ class Collected(Struct, frozen=True, kw_only=True):
     all_rows: Sequence[VMRow]
     rows: Sequence[VMRow]
     problems: list[str]
-    first: str
+    first: list[str]
     remarks: list[str]
 
     @property
@@ -99,7 +100,7 @@ def collect(settings: VMListSettings, parts: Callable[[str], Sequence[Part]]) ->
     all_rows = vm_rows(cluster, webhook.policy, settings.selector)
     rows = chosen(all_rows, namespace, names)
     problems, made = unread(cluster), cluster.objects.bundle
-    first = f"the cluster as it was at {made.at}\n" if made and settings.manifests else ""
+    first = [f"the cluster as it was at {made.at}"] if made and settings.manifests else []
     if webhook.problem and any(row.not_asked and row.not_asked.reason.columns.not_opted_in for row in rows):
         problems.append(opt_in_all_unknown(webhook.problem))
     return Collected(
@@ -145,7 +146,7 @@ def open_cluster(settings: AnyClusterSettings, stderr: TextIO) -> Iterator[Clust
         described = Cluster.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
         if described.objects.ignored:
             counted = ", ".join(f"{count} {kind}" for kind, count in sorted(described.objects.ignored.items()))
-            stderr.write(f"{settings.manifests}: ignored objects that no rule reads: {counted}\n")
+            stderr.write(printable(f"{settings.manifests}: ignored objects that no rule reads: {counted}") + "\n")
         yield described
         return
     from webhook.kube import reader  # noqa: PLC0415 - the API client takes 1 s to import

@@ -15,6 +15,7 @@ from typing import Final, TextIO
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.component_base.errors import printable
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.virtual_machine import VM_KIND
 from webhook.core.observe.next_start import next_start_of, opt_in_change
@@ -24,7 +25,7 @@ from webhook.core.view import ClusterView
 from webhook.objects.kubevirt import VirtualMachine, rules_of, shares_by_virtiofs
 from webhook.objects.vm_rows import VMRow
 from webhook.settings import VMListSettings
-from webhook.terminal import GREEN, RED, RESET, YELLOW, padded, printable, to_json
+from webhook.terminal import GREEN, RED, RESET, YELLOW, padded, to_json
 from webhook.vms.collected import Collected
 
 _GAP: Final = "   "  # as in kubectl
@@ -108,10 +109,15 @@ def as_lines(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def told(lines: Iterable[str]) -> str:
+    """Return the lines as a text: sentences and names of others, without control characters."""
+    return as_lines(map(printable, lines))
+
+
 def names_of(items: Iterable[VMStatus]) -> str:
     """Return a line for each VM, as `kubectl get -o name` prints one. What is stopped has no instance."""
     kinds = ((VM_KIND if each.state == STOPPED else VMI_KIND, each.name) for each in items)
-    return as_lines(f"{kind.lower()}.kubevirt.io/{name}" for kind, name in kinds)
+    return told(f"{kind.lower()}.kubevirt.io/{name}" for kind, name in kinds)
 
 
 def unread_lines(problems: Sequence[str]) -> list[str]:
@@ -122,7 +128,7 @@ def unread_lines(problems: Sequence[str]) -> list[str]:
 def hints_of_each(items: Iterable[VMStatus]) -> Iterator[str]:
     """Yield a line for each hint of these VMs, by their names."""
     for each in sorted(items, key=lambda item: (item.namespace, item.name)):
-        yield from (printable(f"{each.namespace}/{each.name}: {hint}") for hint in each.hints)
+        yield from (f"{each.namespace}/{each.name}: {hint}" for hint in each.hints)
 
 
 def table(

@@ -20,7 +20,7 @@ from webhook.objects.objects import parts_of_rows
 from webhook.objects.vm_rows import asking, where_else
 from webhook.settings import StatusSettings
 from webhook.vms.collected import Collected, collect, exit_code, without_collections
-from webhook.vms.output import Cell, age, as_lines, asked, hints_of_each, report_of, show, unread_lines
+from webhook.vms.output import Cell, age, asked, hints_of_each, report_of, show, told, unread_lines
 
 
 @without_collections()
@@ -44,7 +44,7 @@ def run(settings: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool
     counted = summary(statuses, apart=settings.apart) if statuses else _nobody(found)
     lines = [*found.remarks, *hints_of_each([row.status for row in found.rows]), *unread_lines(found.problems)]
     absent = [_absence(name, found, invocation) for name in missing]
-    stderr.write(found.first + as_lines([counted, *lines, *absent]))
+    stderr.write(told([*found.first, *counted.split("\n"), *lines, *absent]))
     return exit_code(
         unknown=found.problems
         or any(name not in existing for name in missing)
