@@ -11,6 +11,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 Object = dict[str, Any]
 Name = tuple[str, str]
 END_OF_LIST: Final = "k8s.io/initial-events-end"
@@ -62,7 +64,7 @@ def too_large() -> Answer:
 
 def event(type_: str, what: Object) -> bytes:
     """One line of a watch."""
-    return json.dumps({"type": type_, "object": what}).encode() + b"\n"
+    return msgspec.json.encode({"type": type_, "object": what}) + b"\n"
 
 
 def bookmark(revision: int | str, *, end: bool = False) -> bytes:
@@ -76,7 +78,7 @@ def bookmark(revision: int | str, *, end: bool = False) -> bytes:
 def page(items: list[Object], revision: int | str, continue_: str = "") -> bytes:
     """A page of a list; `continue_` where there is more."""
     metadata = {"resourceVersion": str(revision), **({"continue": continue_} if continue_ else {})}
-    return json.dumps({"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items}).encode()
+    return msgspec.json.encode({"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items})
 
 
 class Watch:

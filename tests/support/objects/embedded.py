@@ -1,4 +1,4 @@
-"""The cluster of a row of tests/cases as webhook.core reads it, through YAML; and the short list of the row's pod.
+"""The cluster of a row of tests/cases as webhook.core reads it from a file; and the short list of the row's pod.
 
 Which nodes a short list has, beside those that are preferred, is chance: the order of a cache that was filled by
 watching. So a row says what the affinity is without the list, and which nodes are in it, or how many.
@@ -13,7 +13,6 @@ from functools import cache
 from itertools import chain
 from typing import Any, cast
 
-import yaml
 from support.objects.builders import LONGHORN_NAMESPACE, on_node
 from support.objects.corpus import Case
 
@@ -38,7 +37,7 @@ def embedded(case: Case) -> Cluster:
 @cache
 def _documents(described: str) -> Sequence[Document]:
     """Rows share most of their objects. Each is read once."""
-    return tuple(read_documents(yaml.dump(json.loads(described), Dumper=yaml.CSafeDumper), "cluster.yaml"))
+    return tuple(read_documents(described, "cluster.json"))
 
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
