@@ -21,7 +21,7 @@ from webhook.core.observe.vm_state import is_running_unknown
 from webhook.core.opt_in import Policy, opt_in_all_of
 from webhook.core.reasons import ANNOTATION_OPT_IN_ALL
 from webhook.objects.cluster import Cluster
-from webhook.objects.documents import BadDocument
+from webhook.objects.documents import BadDocument, field_at
 from webhook.objects.installed import LONGHORN_VERSION, UNKNOWN, VALUES
 from webhook.objects.kinds import (
     NAMESPACE,
@@ -156,9 +156,16 @@ class WebhookSettings(Struct, frozen=True, kw_only=True):
 
 
 def webhook_settings(cluster: Cluster) -> WebhookSettings:
-    """Return the settings of the cluster's webhook."""
-    pods = () if cluster.unread(WEBHOOK_POD) else cluster.objects.of(WEBHOOK_POD).values()
-    stated = [options for pod in pods for options in pod.stated]
+    """Return the settings of the cluster's webhook.
+
+    Anybody may give the labels of its pods to a pod. So only those in the namespace that the configuration calls count.
+    """
+    pods = {} if cluster.unread(WEBHOOK_POD) else cluster.objects.of(WEBHOOK_POD)
+    called = {
+        field_at(each, "clientConfig", "service", "namespace")
+        for each in cluster.objects.configuration().get("webhooks") or ()
+    } - {None}
+    stated = [each for key, pod in pods.items() if not called or key.namespace in called for each in pod.stated]
     known = {name: _agreed({each[name] for each in stated}) for name in VALUES}
     notes = [f"the webhook's pods differ in --{name}" for name in VALUES if len({each[name] for each in stated}) > 1]
     unread = cluster.unread(WEBHOOK_CONFIGURATION)

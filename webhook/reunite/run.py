@@ -18,7 +18,7 @@ from webhook.invocation import Invocation
 from webhook.kube.collect import collect_objects
 from webhook.kube.reader import connect_for_terminal
 from webhook.objects.cluster import Cluster
-from webhook.objects.kinds import EVENT, KUBEVIRT, MIGRATION, VIRTUAL_MACHINE_INSTANCE
+from webhook.objects.kinds import EVENT, KUBEVIRT, MIGRATION, VIRTUAL_MACHINE_INSTANCE, WEBHOOK_CONFIGURATION
 from webhook.objects.unread import require_pods, require_share_managers, webhook_settings
 from webhook.objects.vm_rows import asking, chosen, vm_rows, where_else
 from webhook.reunite import reports
@@ -58,7 +58,8 @@ def run(settings: ReuniteSettings, *, stdout: TextIO) -> int:
 async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: TextIO) -> int:
     writer = Writer(api, dry_run=settings.dry_run == "server")
     writes_events = api.in_pod or settings.dry_run == "none"
-    objects = await collect_objects(api, origin, parts(), settings.longhorn_namespace)
+    wanted = parts(of_webhook=settings.policy is None)
+    objects = await collect_objects(api, origin, wanted, settings.longhorn_namespace)
     cluster = Cluster(objects, longhorn_namespace=settings.longhorn_namespace)
     one = ReuniteRun(cluster, settings, time.time(), None if settings.dry_run == "client" else writer)
     await one.decide(origin)
@@ -87,11 +88,12 @@ class ReuniteRun:
         Raises:
             UserError: objects that a decision needs are not known, or a VM does not exist.
         """
-        for kind in (part.kind for part in parts()):
+        settings, names = self._settings, vm_names(self._settings.names)
+        for kind in (part.kind for part in parts(of_webhook=settings.policy is None)):
             if problem := self._cluster.objects.unread(kind):
                 expected = f"expected to list them: the ClusterRole {_ROLE} grants it"
+                expected = "expected to read it, or --opt-in-all" if kind is WEBHOOK_CONFIGURATION else expected
                 raise UserError(f"{origin}: {kind.title}: {problem}; {expected}")
-        settings, names = self._settings, vm_names(self._settings.names)
         require_share_managers(self._cluster)
         namespace = settings.namespace_of(self._cluster.namespace)
         policy = settings.policy or webhook_settings(self._cluster).policy

@@ -47,7 +47,7 @@ class ReuniteSettings(ChosenVMSettings):
     opt_in_all: str | None = option(
         type=OPT_IN_ALL,
         help="Which VMs the cluster opts in, as an option of `serve` says. Without this option: as the running pods of "
-        "the webhook say. manifests/reunite.yaml sets it, because other pods can have the labels of the webhook's.",
+        "the webhook say. manifests/reunite.yaml sets it: its account may not read which pods are the webhook's.",
     )
     at_once: int = option(
         default="2",

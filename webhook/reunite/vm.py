@@ -168,9 +168,10 @@ class VM(Struct, frozen=True, kw_only=True):
                 yield f"volume {volume.name} is {volume.phase}"
 
 
-def parts() -> list[Part]:
-    """Return what a run reads, with all of it in all namespaces."""
-    rows = [part for part in parts_of_rows("", others=False) if part.kind is not kinds.WEBHOOK_CONFIGURATION]
+def parts(*, of_webhook: bool = False) -> list[Part]:
+    """Return what a run reads, with all of it in all namespaces. `of_webhook`: also which pods are the webhook's."""
+    left_out = () if of_webhook else (kinds.WEBHOOK_CONFIGURATION,)
+    rows = [part for part in parts_of_rows("", others=False) if part.kind not in left_out]
     return [*rows, *parts_of_nodes(), Part(kind=kinds.MIGRATION)]
 
 

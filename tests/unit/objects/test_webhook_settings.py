@@ -19,22 +19,24 @@ Object = dict[str, Any]
 LABELS = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
 
 
-def webhook_pod(*args: str, name: str = "w", phase: str = "Running", **container: Any) -> Object:
+def webhook_pod(
+    *args: str, name: str = "w", namespace: str = "kubevirt-coschedule", phase: str = "Running", **container: Any
+) -> Object:
     """A pod of the webhook with these arguments."""
-    meta = {"name": name, "namespace": "kubevirt-coschedule", "labels": LABELS}
+    meta = {"name": name, "namespace": namespace, "labels": LABELS}
     spec = {"containers": [{"name": "proxy"}, {"name": "webhook", "args": ["serve", *args], **container}]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": phase}}
 
 
-def configuration(value: str | None) -> Object:
-    """The configuration of the webhook, with this value of its annotation."""
+def configuration(value: str | None, *called: str) -> Object:
+    """The configuration of the webhook, with this value of its annotation. It calls Services in these namespaces."""
     annotations = {} if value is None else {"kubevirt-scheduler/opt-in-all": value}
     meta = {"name": "kubevirt-coschedule", "annotations": annotations}
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
         "metadata": meta,
-        "webhooks": [],
+        "webhooks": [{"clientConfig": {"service": {"namespace": each}}} for each in called],
     }
 
 
@@ -96,6 +98,17 @@ def test_what_contradicts_what_is_named(objects: list[Object], notes: list[str])
     assert told(*objects).notes == notes
     assert told(*PATCHED).policy.opt_in_all == "required"
     assert "mode" in told(*ROLLOUT).assumed
+
+
+STRANGER = webhook_pod("--opt-in-all=true", "--mode=off", name="stranger", namespace="vms")
+
+
+def test_a_pod_of_a_stranger_states_nothing() -> None:
+    """Anybody may use the labels. A configuration that calls a URL names no namespace, and then all such pods count."""
+    ours = webhook_pod("--mode=preferred")
+    assert told(ours, STRANGER, configuration(None, "kubevirt-coschedule")) == told(ours, configuration(None))
+    assert told(STRANGER, configuration(None, "kubevirt-coschedule")) == told(configuration(None))
+    assert told(ours, STRANGER, configuration(None)).notes
 
 
 VARIABLE = "KUBEVIRT_COSCHEDULE_MODE"
