@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Final
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from webhook.serving.routes import DEFAULT_TIMEOUT_SECONDS, MARGIN, MAX_TIMEOUT_SECONDS, budget_seconds
 
+MOST_SECONDS: Final = 0.2  # it takes 0.5 ms
 TIMEOUTS: Final = {
     "timeout=3s": 3.0,
     "timeout=1.5s": 1.5,
@@ -40,6 +42,16 @@ TIMEOUTS: Final = {
 def test_a_timeout_is_read_as_go_writes_it(query: str, timeout_seconds: float) -> None:
     """A fifth is kept back; what can't be read, or gives no time, is the API's default, and too much is its maximum."""
     assert budget_seconds(query) == pytest.approx(timeout_seconds * (1 - MARGIN))
+
+
+@pytest.mark.parametrize(
+    "text", [f"{'11s' * 24}x", f"{'.1h1.1m' * 1000}x", "1" * 7000, "1." * 3500], ids=lambda text: text[:12]
+)
+def test_a_wrong_text_takes_no_time(text: str) -> None:
+    """Anybody who can connect may send it, and meanwhile no other call is answered."""
+    began = process_time()
+    assert budget_seconds(f"timeout={text}") == pytest.approx(DEFAULT_TIMEOUT_SECONDS * (1 - MARGIN))
+    assert process_time() - began < MOST_SECONDS
 
 
 @given(st.text())
