@@ -167,7 +167,7 @@ class ListWatch(Store):
             return Fault(Cause.WENT_BACK, f"resourceVersion {version} after {before}: was the cluster restored?")
         self._freshness.heard(now)
         if event.type == "BOOKMARK":
-            return self._bookmark(event.meta, now)
+            return self._bookmark(event.meta)
         key = self.resource.key_of(event.meta)
         if event.type == "DELETED" or event.object is None:
             self.drop(key)  # of an unreadable object, too: a call that needs it reads it live, and reports the problem
@@ -178,11 +178,11 @@ class ListWatch(Store):
             self._version = version
         return None
 
-    def _bookmark(self, meta: Any, now: float) -> Fault | None:
+    def _bookmark(self, meta: Any) -> Fault | None:
         if self.listing is None:
             self._version = meta.resource_version
         elif meta.ends_list:
-            self._end_list(meta.resource_version, now)
+            self._end_list(meta.resource_version)
             self._mode = RequestMode.NOTHING  # no more of this answer is wanted
         else:  # an API server that ignores sendInitialEvents sends all objects, and never the end of the list
             self._streams = False
@@ -206,17 +206,21 @@ class ListWatch(Store):
         self.unreadable += page.unreadable
         self._continue_token = page.continue_token
         if not page.continue_token:
-            self._end_list(page.resource_version, self._listed_from)
+            self._end_list(page.resource_version)
 
     def _begin_list(self, now: float) -> None:
         self.begin_list()
         self._continue_token, self._listed_from = "", now
 
-    def _end_list(self, version: str, at: float) -> None:
-        """Show the list, which was whole at time `at`."""
+    def _end_list(self, version: str) -> None:
+        """Show the list, which is whole: the state of the time at which it was requested, however long it took.
+
+        Upstream: the pages of a list have the resourceVersion of the first one. A streaming list has the objects of its
+        beginning, and a bookmark that follows them (apiserver storage/cacher/cache_watcher.go, processInterval).
+        """
         self.complete_list()
         self._version, self.problem, self._page_objects = version, "", self.resource.page_objects
-        self._freshness.listed(at)
+        self._freshness.listed(self._listed_from)
         self.installed = True
 
     def _refuse(self, mode: RequestMode, now: float) -> None:
@@ -226,7 +230,7 @@ class ListWatch(Store):
             self._streams, cause = False, Cause.UNSUPPORTED
         elif cause is Cause.NOT_INSTALLED and self.resource.prefix.startswith("/apis/"):
             self._begin_list(now)
-            self._end_list("", now)
+            self._end_list("")
             self.installed = False
         elif connection.needs_list(failure):
             self._version, self.listing = "", None

@@ -57,20 +57,22 @@ def test_a_cache_without_a_list_is_not_fresh() -> None:
     assert not driver.machine.fresh(driver.now)
 
 
-def test_a_streaming_list_counts_from_its_end() -> None:
-    """The list is whole with a bookmark, and no more of the answer is wanted: a watch of its own follows."""
+def test_a_streaming_list_counts_from_its_request() -> None:
+    """It has the objects of then. A bookmark ends it, and no more of the answer is wanted: a watch of its own follows."""
     driver = Driver()
     driver.ask()
     driver.machine.opened(200, None, driver.now)
     assert driver.feed(event("ADDED", A))
     assert ages(driver, 0, 50) == [inf, inf]
+    driver.now += 20
     assert not driver.feed(bookmark(10, end=True) + event("ADDED", B))
-    assert ages(driver, 0, 5) == [0, 5]
+    assert ages(driver, 0, 5) == [20, 25]
     driver.machine.ended(driver.now)
     assert (driver.machine.problem, sorted(driver.shown)) == ("", ["a"])
+    assert not driver.machine.fresh(driver.now)
     assert dict(driver.ask().query)["resourceVersion"] == "10"
     driver.machine.opened(200, None, driver.now)
-    assert ages(driver, SETTLE_SECONDS - JUST, SETTLE_SECONDS, 50) == [pytest.approx(SETTLE_SECONDS - JUST), 0, 0]
+    assert ages(driver, 0, SETTLE_SECONDS - JUST, SETTLE_SECONDS, 50) == pytest.approx([20, 21 - JUST, 0, 0])
 
 
 @pytest.mark.parametrize(
