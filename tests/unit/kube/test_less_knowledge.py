@@ -97,6 +97,7 @@ def lacking(case: Case, kind: Kind, how: str) -> Caches:
     elif since:
         less.next(NOW)
         less.opened(int(since), None, NOW)
+        less.feed(b"404 page not found\n" if since == "404" else b"", NOW)
         less.ended(NOW)
     return caches
 

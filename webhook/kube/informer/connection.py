@@ -89,7 +89,6 @@ class Cause(Enum):
 _CAUSES: Final = {
     401: Cause.UNAUTHORIZED,
     403: Cause.FORBIDDEN,
-    404: Cause.NOT_INSTALLED,
     410: Cause.EXPIRED,
     429: Cause.THROTTLED,
     503: Cause.THROTTLED,
@@ -105,8 +104,8 @@ class Fault(NamedTuple):
 
 
 def cause_of(failure: Failure) -> Cause:
-    """Return the cause for the status code of a failure."""
-    return _CAUSES.get(failure.code, Cause.ERROR)
+    """Return the cause of a failure: by its status code, if the API server does not say that it has no such kind."""
+    return Cause.NOT_INSTALLED if failure.absent else _CAUSES.get(failure.code, Cause.ERROR)
 
 
 def needs_list(failure: Failure) -> bool:

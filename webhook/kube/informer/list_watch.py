@@ -22,6 +22,7 @@ from webhook.kube.wire import Decoders, Framing, NotJSON, is_before
 HEALTHY_SECONDS: Final = 2.0  # a watch that was up for this time ends a run of failures
 _PAGE_OBJECTS_MAX: Final = 8_000
 _OK: Final = 200
+_IN_EVERY_CLUSTER: Final = ("/api/v1", "/apis/storage.k8s.io/")  # a server without these kinds is no API server
 _NO_STREAMING: Final = Fault(Cause.UNSUPPORTED, "no streaming list: listing by pages")
 
 
@@ -228,7 +229,7 @@ class ListWatch(Store):
         cause = connection.cause_of(failure := read_failure(self._framing.body, self._refused))
         if mode is RequestMode.STREAM and failure.code in (400, 422):
             self._streams, cause = False, Cause.UNSUPPORTED
-        elif cause is Cause.NOT_INSTALLED and self.resource.prefix.startswith("/apis/"):
+        elif cause is Cause.NOT_INSTALLED and not self.resource.prefix.startswith(_IN_EVERY_CLUSTER):
             self._begin_list(now)
             self._end_list("")
             self.installed = False

@@ -74,12 +74,13 @@ async def test_an_existing_pod_is_shown_in_every_state_of_its_share_manager(stor
 # Longhorn's nodes.
 
 
-def not_installed(store: ClusterCache) -> None:
+def not_installed(store: ClusterCache, at: float) -> None:
     """The API server answers the cache of Longhorn's nodes that the kind does not exist."""
     cache = store.caches[Kind.LONGHORN_NODE]
-    cache.next(now())
-    cache.opened(404, None, now())
-    cache.ended(now())
+    cache.next(at)
+    cache.opened(404, None, at)
+    cache.feed(b"404 page not found\n", at)
+    cache.ended(at)
 
 
 @pytest.mark.parametrize(
@@ -104,14 +105,12 @@ async def test_a_list_of_some_says_so(store: ClusterCache) -> None:
     cache = store.caches[Kind.LONGHORN_NODE]
     listed(cache, builders.longhorn_node("n1"), at=now())
     assert store.view().has_longhorn_nodes()
-    cache.next(now() + 60)
-    cache.opened(404, None, now() + 60)
-    cache.ended(now() + 60)
+    not_installed(store, now() + 60)
     assert cache.objects == {}
     assert store.view().has_longhorn_nodes()
 
 
 async def test_a_kind_that_is_not_installed_has_none(store: ClusterCache) -> None:
     """A test bed with ShareManagers alone is a cluster too."""
-    not_installed(store)
+    not_installed(store, now())
     assert not store.view().has_longhorn_nodes()

@@ -58,7 +58,7 @@ def test_a_cache_without_a_list_is_not_fresh() -> None:
 
 
 def test_a_streaming_list_counts_from_its_request() -> None:
-    """It has the objects of then. A bookmark ends it, and no more of the answer is wanted: a watch of its own follows."""
+    """It has the objects of then. A bookmark ends it, and no more of it is wanted: a watch of its own follows."""
     driver = Driver()
     driver.ask()
     driver.machine.opened(200, None, driver.now)

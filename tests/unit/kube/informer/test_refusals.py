@@ -14,6 +14,7 @@ from support.fakes.watching import (
     HTML,
     NO_STREAMS,
     RESOURCE,
+    RESOURCES,
     WATCHING,
     A,
     Cut,
@@ -29,6 +30,7 @@ from support.fakes.watching import (
 )
 from support.models.model_api import Answer, event, refusal
 
+from webhook.core.view import Kind
 from webhook.kube.informer.connection import Cause
 
 ROWS = (
@@ -79,6 +81,13 @@ ROWS = (
         problem="not installed: 404 NotFound",
     ),
     Row(
+        name="a 404 of a proxy on the way",
+        says=(Says(HTML, 404),),
+        then="list",
+        cause=Cause.ERROR,
+        problem="error: 404: <html>",
+    ),
+    Row(
         name="a code in the body of an HTTP error is not the API server's",
         says=(refuses(Answer(502, b'{"code": 404, "message": "no route"}')),),
         cause=Cause.ERROR,
@@ -93,9 +102,10 @@ ROWS = (
 )
 
 
-def test_a_404_of_a_kind_that_every_cluster_has_empties_nothing() -> None:
-    """PersistentVolumeClaims are always installed. The 404 is that of a proxy, so the objects stay."""
-    driver = Driver(resource=replace(RESOURCE, prefix="/api/v1"))
+@pytest.mark.parametrize("kind", [Kind.PERSISTENT_VOLUME_CLAIM, Kind.CSI_NODE])
+def test_a_404_of_a_kind_that_every_cluster_has_empties_nothing(kind: Kind) -> None:
+    """These kinds are always installed. The 404 is that of a proxy, so the objects stay."""
+    driver = Driver(resource=replace(RESOURCE, prefix=RESOURCES[kind].prefix))
     driver.play(*WATCHING, Says(b"404 page not found\n", 404))
     assert driver.shown == BOTH
     driver.ask()
