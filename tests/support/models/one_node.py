@@ -115,10 +115,10 @@ def node_of(object_: builders.Object, **counted: Any) -> NodeInfo:
     return NodeInfo(convert(object_, Node), **counted)
 
 
-def volume_of(*, of_one_pod: bool = False, **parts: Any) -> ClaimVolume:
+def volume_of(*, of_one_pod: bool = False, being_deleted: bool = False, **parts: Any) -> ClaimVolume:
     """Return the claim `disk`, bound to the PersistentVolume `pv` with these parts."""
     volume = convert(builders.persistent_volume("pv", claim="disk", **parts), PersistentVolume)
-    return ClaimVolume("disk", volume, of_one_pod=of_one_pod)
+    return ClaimVolume("disk", volume, of_one_pod=of_one_pod, being_deleted=being_deleted)
 
 
 NO_SPEC = ClaimVolume("disk", convert({"metadata": {"name": "pv"}}, PersistentVolume))

@@ -61,6 +61,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         unsure: why others can use the volume who are not known; empty if all are known. Then no node is required.
         in_pod: whether the virt-launcher pod has the claim. kube-scheduler knows of no other claim.
         of_one_pod: whether only one pod at a time may use the claim.
+        being_deleted: whether the claim is being deleted. Another claim of this name can lead to another volume.
     """
 
     claim: str
@@ -76,6 +77,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     unsure: str = ""
     in_pod: bool = True
     of_one_pod: bool = False
+    being_deleted: bool = False
 
     @property
     def may_have_share_manager(self) -> bool:

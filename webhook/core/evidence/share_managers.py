@@ -71,6 +71,7 @@ def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
             found.persistent_volume,
             None if found.why.reason.columns.no_share_manager else found.node or "",
             of_one_pod=found.of_one_pod,
+            being_deleted=found.being_deleted,
         )
         for found in findings
         if found.persistent_volume
@@ -129,6 +130,7 @@ def _share_manager(
         node=node,
         firm=firm,
         of_one_pod=_OF_ONE_POD in modes,
+        being_deleted=bool(persistent_volume_claim.metadata.deletion_timestamp),
     )
 
 

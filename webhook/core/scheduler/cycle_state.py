@@ -188,9 +188,13 @@ def _of_container(container: Container) -> Iterator[tuple[str, str]]:
 def _of_volume(bound: ClaimVolume) -> Iterator[tuple[str, str]]:
     """VolumeBinding takes an in-tree volume for that of a CSI driver (volumebinding/binder.go, tryTranslatePVToCSI).
 
+    The pod waits while one of its claims is being deleted (volumebinding/volume_binding.go, podHasPVCs). Once there is
+    a new claim of this name, its volume can be anywhere.
     NodeVolumeLimits: how many volumes of other drivers are attached to a node is not known.
     """
     spec = bound.volume.spec
+    if bound.being_deleted:
+        yield "VolumeBinding", f"claim {bound.claim}, which is being deleted"
     if bound.of_one_pod:
         yield "VolumeRestrictions", f"claim {bound.claim}, which is ReadWriteOncePod"
     in_tree = spec.in_tree() if spec and not spec.csi else None  # a PersistentVolume has one source

@@ -114,12 +114,14 @@ class ClaimVolume(Struct, frozen=True):
 
     `served_from`: the node of the share-manager that serves the volume, empty if the share-manager is on none. None for
     a volume that is attached to the pod's own node. `of_one_pod`: whether only one pod at a time may use the claim.
+    `being_deleted`: whether the claim is being deleted.
     """
 
     claim: str
     volume: PersistentVolume
     served_from: str | None = None
     of_one_pod: bool = False
+    being_deleted: bool = False
 
 
 def why_unusable(volumes: Iterable[ClaimVolume], node: NodeInfo) -> Why | None:

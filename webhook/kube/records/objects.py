@@ -66,13 +66,14 @@ def word(text: str | None) -> str | None:
 
 
 def claim(wire: PersistentVolumeClaim) -> PersistentVolumeClaim:
-    """Return a claim with its volume, access modes, volume mode and status."""
+    """Return a claim with its volume, access modes, volume mode and status, and whether it is being deleted."""
     spec = wire.spec
     if spec:
         modes = list(map(intern, dict.fromkeys(spec.access_modes or ())))[:_ACCESS_MODES]
         spec = replace(spec, access_modes=modes, volume_name=word(spec.volume_name and kept_name(spec.volume_name)))
     status = wire.status and PersistentVolumeClaimStatus(phase=word(wire.status.phase))
-    return PersistentVolumeClaim(metadata=_named(wire.metadata), spec=spec, status=status)
+    meta = _named(wire.metadata, deletion_timestamp=wire.metadata.deletion_timestamp)
+    return PersistentVolumeClaim(metadata=meta, spec=spec, status=status)
 
 
 def volume(wire: PersistentVolume) -> PersistentVolume:

@@ -15,6 +15,7 @@ from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView
 
+CLAIM = "PersistentVolumeClaim"
 NAMES = [f"node-{number:03}" for number in range(120)]
 FLEET = [
     *map(builders.node, NAMES),
@@ -58,3 +59,13 @@ def test_for_a_claim_that_another_vm_names_there_is_no_short_list() -> None:
     """Else all VMs that share a library would run on a few nodes."""
     found = placed(cluster(*FLEET, virtual_machine(), virtual_machine("other", ["disk"])))
     assert (found.required, found.shortlist) == ((), ())
+
+
+def test_for_a_claim_that_is_being_deleted_nothing_is_required() -> None:
+    """kube-scheduler holds the pod until another claim has the name, and the volume of that one can be anywhere."""
+    deleted = {"deletionTimestamp": "2026-11-01T00:00:00Z"}
+    fleet = [each | {"metadata": each["metadata"] | (deleted if each["kind"] == CLAIM else {})} for each in FLEET]
+    found = placed(cluster(*fleet, virtual_machine()))
+    assert (found.required, found.shortlist, found.nodes) == ((), (), (NAMES[0],))
+    what = "claim disk, which is being deleted"
+    assert found.why == Reason.RULE_NOT_EVALUATED.why(what=what, plugin="VolumeBinding")

@@ -59,6 +59,7 @@ ROWS: Final[list[tuple[str, str, CycleState]]] = [
     ("NodeDeclaredFeatures", "restartPolicyRules", cycle_of(containers=box(**RESTART))),
     ("NodeDeclaredFeatures", "restartPolicyRules", cycle_of(initContainers=box(**RESTART))),
     ("NodeDeclaredFeatures", "bindMountOptions", cycle_of(containers=box(**mount("noexec")))),
+    ("VolumeBinding", "claim disk, which is being deleted", cycle_of(volume_of(being_deleted=True))),
     ("VolumeRestrictions", "claim disk, which is ReadWriteOncePod", cycle_of(volume_of(of_one_pod=True))),
     *(
         ("VolumeRestrictions", "inline volume v", cycle_of(volumes=[{"name": "v", kind: {}}]))

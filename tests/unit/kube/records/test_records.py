@@ -41,6 +41,7 @@ def claim_reads(claim: PersistentVolumeClaim) -> tuple[Any, ...]:
     return (
         claim.metadata.namespace,
         claim.metadata.name,
+        claim.metadata.deletion_timestamp,
         (spec and spec.access_modes) or [],
         spec and spec.volume_name,
         spec and spec.volume_mode,
@@ -116,7 +117,7 @@ SAMPLES: dict[Kind, tuple[type[Any], Callable[[Any], tuple[Any, ...]], Object, s
         PersistentVolumeClaim,
         claim_reads,
         _PARTS["claim"],
-        "spec spec.accessModes spec.volumeName spec.volumeMode status status.phase",
+        "metadata.deletionTimestamp spec spec.accessModes spec.volumeName spec.volumeMode status status.phase",
     ),
     Kind.PERSISTENT_VOLUME: (
         PersistentVolume,
