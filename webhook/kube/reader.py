@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-import msgspec
-
 from webhook.component_base.client.api import Api, Reply
 from webhook.component_base.client.transport import ApiError
 from webhook.component_base.errors import UserError
@@ -74,10 +72,10 @@ def _object_in(reply: Reply) -> dict[str, Any]:
         raise Missing(installed=reply.failure.names_object)
     if reply.status != _OK:
         raise ApiError(reply.failure.sentence)
-    try:
-        return msgspec.json.decode(reply.body, type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise ApiError(f"got an answer that is not an object ({error})") from None
+    found = _OBJECTS.object(reply.body)
+    if isinstance(found, NotJSON):
+        raise ApiError(f"got an answer that is not an object ({found.why})")
+    return dict(found)
 
 
 async def get_all(  # noqa: PLR0913 - a query, by name

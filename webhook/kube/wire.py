@@ -5,14 +5,19 @@ Invariant: no answer makes a decoder raise. An object that can't be decoded is l
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct, field
 
-from webhook.component_base.client.transport import UNDECODABLE, ApiStatus, Failure
+from webhook.component_base.client.transport import ApiStatus, Failure
+from webhook.kube.nesting import shallow
 
 W = TypeVar("W")
+_Found = TypeVar("_Found")
+_UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError)
 
 
 class NotJSON(Struct, frozen=True):
@@ -91,6 +96,19 @@ class _List(Struct, Generic[W]):
     items: list[W] | None = None
 
 
+def _at_any_depth(decode: Callable[[Any, Any], _Found]) -> Callable[[Any, Any], _Found]:
+    """Decode a body that nests too deeply without what is nested deepest."""
+
+    @wraps(decode)
+    def decode_again(self: Any, body: bytes | msgspec.Raw) -> _Found:
+        try:
+            return decode(self, body)
+        except RecursionError:
+            return decode(self, shallow(bytes(body)))
+
+    return decode_again
+
+
 class Decoders:
     """The decoders for one wire type. Each returns a NotJSON for bytes that are not an answer of an API server.
 
@@ -109,20 +127,22 @@ class Decoders:
         self._list = msgspec.json.Decoder(_List[wire])  # type: ignore[valid-type]
         self._raw_list = msgspec.json.Decoder(_List[msgspec.Raw])
 
+    @_at_any_depth
     def object(self, body: bytes | msgspec.Raw) -> Any | NotJSON:
         """Decode one object."""
         try:
             return self._object.decode(self._large.decode(body).shortened() if self._is_large(body) else body)
-        except UNDECODABLE as error:
+        except _UNDECODABLE as error:
             return NotJSON(str(error))
 
+    @_at_any_depth
     def event(self, line: bytes) -> WatchEvent | Failure | NotJSON:
         """One line of a watch."""
         try:
             event: _Event[Any] = self._event.decode(self._shortened_event(line) if self._is_large(line) else line)
         except msgspec.ValidationError:
             return self._odd_event(line)
-        except UNDECODABLE as error:
+        except _UNDECODABLE as error:
             return NotJSON(str(error))
         if event.type in {"ERROR", "BOOKMARK"}:
             return self._odd_event(line)
@@ -141,10 +161,11 @@ class Decoders:
             if self._type.decode(line).type == "ERROR":
                 return self._error_event.decode(line).object.failure()
             event = self._bare_event.decode(line)
-        except UNDECODABLE as error:
+        except _UNDECODABLE as error:
             return NotJSON(str(error))
         return _of(event.type, event.object.metadata, None)
 
+    @_at_any_depth
     def page(self, body: bytes) -> Page | NotJSON:
         """Decode one page of a list."""
         if self._whole_bytes_max is not None:
@@ -153,7 +174,7 @@ class Decoders:
             found = self._list.decode(body)
         except msgspec.ValidationError:
             return self._odd_page(body)
-        except UNDECODABLE as error:
+        except _UNDECODABLE as error:
             return NotJSON(str(error))
         return _page(found.metadata, found.items or [])
 
@@ -161,7 +182,7 @@ class Decoders:
         """Decode a page object by object: some may be large, or have a field of a wrong type."""
         try:
             found = self._raw_list.decode(body)
-        except UNDECODABLE as error:
+        except _UNDECODABLE as error:
             return NotJSON(str(error))
         read = [self.object(raw) for raw in found.items or ()]
         items = [item for item in read if not isinstance(item, NotJSON)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +37,14 @@ def test_a_pod_that_may_be_listed_only_is_explained(explain: Explain, api: Stati
     api.refuse(POD, 403, "get is not for you")
     assert explain("pod/virt-launcher-db-now").found == expected
     assert f"{POD.rpartition('/')[0]}?limit=100&fieldSelector=metadata.name%3Dvirt-launcher-db-now" in api.asked
+
+
+def test_a_vm_that_is_nested_deeper_than_python_follows_is_explained(explain: Explain, api: StaticApi) -> None:
+    """An API server stores such an object, for anybody who may create one."""
+    expected, path = explain("vm/db").found, f"{VMS}/db"
+    body = json.dumps(api.objects[path] | {"x": 0}).encode()
+    api.refuse(path, 200, body=body.replace(b'"x": 0', b'"x": ' + b"[" * 9_000 + b"]" * 9_000))
+    assert explain("vm/db").found == expected
 
 
 def test_a_missing_kind_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,8 @@ Each row is fed whole and byte by byte.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 from support.fakes.watching import (
@@ -17,6 +19,7 @@ from support.fakes.watching import (
     RESOURCES,
     WATCHING,
     A,
+    B,
     Cut,
     Driver,
     Row,
@@ -114,6 +117,19 @@ def test_a_404_of_a_kind_that_every_cluster_has_empties_nothing(kind: Kind) -> N
 
 ODD = manager("b", 12, 5)
 DEEP = b'{"type":"ADDED","object":{"metadata":{"resourceVersion":"11"},"x":' + b"[" * 100_000
+LEVELS = 10_000  # sigs.k8s.io/json, maxNestingDepth: what an API server stores, for anybody who may create an object
+NESTED = b'{"f:a":' * LEVELS + b"{}" + b"}" * LEVELS
+
+
+def nested(text: bytes) -> bytes:
+    """The JSON with an object in place of 0 that is nested deeper than Python follows."""
+    return text.replace(b": 0}", b": " + NESTED + b"}")
+
+
+def nesting(described: dict[str, Any]) -> dict[str, Any]:
+    """The object with a place for `nested`."""
+    return described | {"metadata": described["metadata"] | {"managedFields": [{"fieldsV1": 0}]}}
+
 
 NONSENSE = (
     Row(
@@ -147,7 +163,7 @@ NONSENSE = (
                 b'{"type":"ADDED","object":{"metadata":{"name":"\xff","resourceVersion":"11"}}}\n',
                 ": 'utf-8' codec",
             ),
-            ("JSON deeper than can be read", DEEP + b"\n", ": maximum recursion depth"),
+            ("JSON deeper than can be read", DEEP + b"\n", ": Input data was truncated"),
         )
     ),
     Row(
@@ -162,6 +178,17 @@ NONSENSE = (
         says=(Says(event("MODIFIED", ODD), seconds=300),),
         then="watch 12",
         shows={"a": "n1"},
+    ),
+    Row(
+        name="an object that is nested too deeply is read in an event",
+        says=(Says(nested(event("MODIFIED", nesting(A_MOVED))), seconds=300),),
+        then="watch 11",
+        shows={"a": "n3", "b": "n2"},
+    ),
+    Row(
+        name="an object that is nested too deeply is read in a page",
+        before=NO_STREAMS,
+        says=(Says(nested(pages(nesting(A), B).body)),),
     ),
     Row(
         name="an object that can be read again is back",
