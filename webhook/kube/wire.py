@@ -206,7 +206,7 @@ def _page(meta: _ListMeta, items: list[Any], unreadable: int = 0) -> Page | NotJ
     )
 
 
-_PAGE_MAX_BYTES: Final = 256 * 1024 * 1024
+_PAGE_MAX_BYTES: Final = 32 * 1024 * 1024  # a page of usual objects has 1 to 5 MB; it is in memory twice
 _LINE_MAX_BYTES: Final = 16 * 1024 * 1024  # ten times the largest object that etcd takes
 _ERROR_MAX_BYTES: Final = 64 * 1024
 

@@ -114,6 +114,7 @@ class ListWatch(Store):
         elif self._mode is RequestMode.PAGE:
             if too_long := self._framing.add_page(chunk):
                 self._fault = Fault(Cause.GARBAGE, too_long)
+                self._page_objects = max(1, self._page_objects // 2)  # anybody may create objects of 1.5 MB
         elif self._fault is None:
             self._fault = self._feed_watch(chunk, now)
         return self._fault is None and self._mode is not RequestMode.NOTHING

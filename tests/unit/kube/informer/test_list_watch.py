@@ -75,7 +75,7 @@ def test_a_line_over_16_mib_is_given_up(size: int, tail: bytes, length: int, tak
 
 
 def test_a_page_over_the_limit_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A list without an end fails at the limit."""
+    """A page that is too long fails at the limit, and fewer objects are asked for: one at least."""
     monkeypatch.setattr(wire, "_PAGE_MAX_BYTES", 1000)
     driver = Driver()
     driver.play(*NO_STREAMS)
@@ -85,8 +85,11 @@ def test_a_page_over_the_limit_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
     assert not in_pieces(driver, b" ")
     driver.machine.ended(driver.now)
     assert driver.machine.problem == "garbage: a list of more than 1000 bytes"
-    driver.ask()
-    assert driver.asked[-1] == "page"
+    driver.play(pages(A, continue_="t2"), *[Says(b" " * 1001)] * 8)
+    assert driver.asked[-9:] == ["page", *["page t2"] * 8]
+    assert dict(driver.ask().query)["limit"] == "1"
+    driver.hear(pages(B))
+    assert driver.shown == BOTH
 
 
 def test_only_the_start_of_an_error_is_stored() -> None:
