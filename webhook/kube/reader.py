@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, Final
 
 from webhook.component_base.client.api import Api, Reply
-from webhook.component_base.client.transport import ApiError
+from webhook.component_base.client.transport import ApiError, TooLong
 from webhook.component_base.errors import UserError
 from webhook.component_base.options import BadKubeconfig, Kubeconfig
 from webhook.core.api.affinity import is_node_name
@@ -22,7 +22,7 @@ ANSWER_SECONDS: Final = 20.0  # for one object or collection, in all its request
 WITHOUT_KUBECONFIG: Final = "; or describe the cluster: --manifests DIR"
 _TRIES: Final = 3  # for one page of a list
 _PAUSE_SECONDS: Final = 0.2  # before the second try, and twice as long before the next
-_PAGE_OBJECTS: Final = 100  # 4 MB of nodes with all their images; Api.get reads 8 MiB of an answer
+_PAGE_OBJECTS: Final = 100  # 4 MB of nodes with all their images; Api.get reads 16 MiB of an answer
 _OK: Final = 200
 _UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = 403
@@ -93,7 +93,7 @@ async def get_all(  # noqa: PLR0913 - a query, by name
         ApiError: an object, or the collection, could not be read.
     """
     items: list[Any] = []
-    query, token = [("limit", str(_PAGE_OBJECTS))], ""
+    query, token, limit = list[tuple[str, str]](), "", _PAGE_OBJECTS
     if selector:
         query.append(("labelSelector", selector))
     if fields:
@@ -101,8 +101,14 @@ async def get_all(  # noqa: PLR0913 - a query, by name
     now = asyncio.get_running_loop().time
     deadline = now() + seconds
     while True:
-        asked = [*query, ("continue", token)] if token else query
-        reply = await _page(api, path, asked, deadline)
+        asked = [("limit", str(limit)), *query, *([("continue", token)] if token else [])]
+        try:
+            reply = await _page(api, path, asked, deadline)
+        except TooLong:  # anybody may create objects of 1.5 MB
+            if limit == 1:
+                raise
+            limit //= 2
+            continue
         if reply.status == _NOT_FOUND and reply.failure.absent:
             return []
         if reply.status != _OK:
@@ -111,17 +117,27 @@ async def get_all(  # noqa: PLR0913 - a query, by name
         if isinstance(page, NotJSON) or page.unreadable:
             raise ApiError(f"{path}: got objects that can't be read")
         items += page.items
-        token = page.continue_token
+        token, limit = page.continue_token, _PAGE_OBJECTS
         if not token:
             return items
 
 
 async def _page(api: Api, path: str, query: Sequence[tuple[str, str]], deadline: float) -> Reply:
-    """GET one page. If the API server fails, try again."""
+    """GET one page. If the API server fails, try again.
+
+    Raises:
+        TooLong: the page has too many bytes.
+        ApiError: it could not be read.
+    """
     now, pause_seconds = asyncio.get_running_loop().time, _PAUSE_SECONDS
     for _ in range(_TRIES - 1):
-        with suppress(ApiError):
+        try:
             reply = await api.get(path, query, seconds=max(0.0, deadline - now()))
+        except TooLong:
+            raise
+        except ApiError:
+            pass
+        else:
             if reply.status < _SERVER_ERRORS:
                 return reply
         await asyncio.sleep(pause_seconds)

@@ -26,6 +26,7 @@ from webhook.component_base.client.transport import (
     ApiError,
     Failure,
     Stream,
+    TooLong,
     close_at_once,
     read_failure,
     set_keepalive,
@@ -33,7 +34,7 @@ from webhook.component_base.client.transport import (
 from webhook.component_base.options import BadKubeconfig, Context, Kubeconfig
 
 _JSON: Final = "application/json"
-_OBJECT_MAX_BYTES: Final = 8 * 1024 * 1024  # etcd takes 1.5 MiB
+_ANSWER_MAX_BYTES: Final = 16 * 1024 * 1024  # etcd takes 1.5 MiB, and JSON can have six bytes for one
 _RENEW_AT_MOST_EVERY_SECONDS: Final = 1.0
 
 # ConfigException: a token file that is being written
@@ -209,11 +210,11 @@ class Api:
         response = await self._call(request, limits)
         async with response:
             pieces, size = [], 0
-            while more := await response.content.read(_OBJECT_MAX_BYTES):
+            while more := await response.content.read(_ANSWER_MAX_BYTES):
                 pieces.append(more)
                 size += len(more)
-                if size > _OBJECT_MAX_BYTES:
-                    raise ApiError(f"an answer of more than {_OBJECT_MAX_BYTES} bytes")
+                if size > _ANSWER_MAX_BYTES:
+                    raise TooLong(f"an answer of more than {_ANSWER_MAX_BYTES} bytes")
             return Reply(response.status, b"".join(pieces))
 
 

@@ -70,6 +70,10 @@ class ApiError(Exception):
         self.silent = silent
 
 
+class TooLong(ApiError):
+    """The answer has more bytes than a client takes."""
+
+
 # What an error says. Nothing here raises.
 
 _SENTENCE_CHARS: Final = 300

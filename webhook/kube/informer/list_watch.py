@@ -207,6 +207,7 @@ class ListWatch(Store):
             self.put(self.resource.key_of(item.metadata), item)
         self.unreadable += page.unreadable
         self._continue_token = page.continue_token
+        self._page_objects = max(self._page_objects, self.resource.page_objects)
         if not page.continue_token:
             self._end_list(page.resource_version)
 
