@@ -94,10 +94,13 @@ class OnceAMinute:
         self._logged_at: dict[str, datetime] = {}
 
     def is_due(self, key: str) -> bool:
-        """Count a line, and return whether to write it: it is the first of its key for a minute."""
+        """Count a line, and return whether to write it: it is the first of its key for a minute.
+
+        A clock that was set back begins a new minute.
+        """
         self.so_far[key] += 1
         now, before = self._now(), self._logged_at.get(key)
-        if before is not None and now < before + _REPEAT:
+        if before is not None and before <= now < before + _REPEAT:
             return False
         self._logged_at[key] = now
         return True
