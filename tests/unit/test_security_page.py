@@ -99,6 +99,7 @@ CLAIMS: Final[dict[str, Sequence[str]]] = {
     "A large object, or one that changes": (
         "unit/kube/records/test_bounded.py::test_a_cache_holds_what_its_records_keep_and_nothing_of_what_was_before",
         "unit/kube/records/test_large_pods.py::test_while_a_bound_pods_terms_are_not_known_no_node_is_required",
+        "unit/kube/informer/test_refusals.py::test_refusal",
     ),
     "Another pod reads the page or `/metrics`": (
         "component/page/test_page_state.py::test_the_page_answers_only_on_the_loopback_address",
@@ -168,6 +169,7 @@ REMAINS: Final[dict[str, Sequence[str]]] = {
     ),
     "A large object, or one that changes": (
         "unit/kube/records/test_bounded.py::test_a_cache_holds_what_its_records_keep_and_nothing_of_what_was_before",
+        "unit/kube/test_nesting.py::test_a_large_object_is_cut_in_half_a_second",
         "unit/kube/records/test_large_pods.py::test_a_bound_pod_with_a_long_field_takes_its_requests_and_its_node_is_not_required",
     ),
     "Secrets leak into logs or documents": ("unit/test_bundle_kept.py::test_cloud_init_and_keys_of_a_vm_are_left_out",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import process_time
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from webhook.kube.nesting import LEVELS_MAX, shallow
 
+MOST_SECONDS = 2.0
+DEEP = b"[" * 9_000 + b"]" * 9_000
 TEXT = st.text(st.sampled_from('[]{}"\\,:a\n\u00e9'), max_size=6)
 JSON = st.recursive(
     TEXT | st.integers() | st.none() | st.booleans(),
@@ -37,6 +40,13 @@ def test_only_what_is_nested_too_deeply_is_left_out(inner: Any, beside: Any, lev
     for level in range(levels):
         value = [beside, value, beside] if level % 2 else {"a": beside, "b": value, "c": beside}
     assert json.loads(shallow(json.dumps(value, ensure_ascii=False).encode())) == cut(value)
+
+
+def test_a_large_object_is_cut_in_half_a_second() -> None:
+    """As many brackets as an object can have: it takes 0.5 s, and a slow machine has four times as long."""
+    body, began = b"[" + b"[]," * 500_000 + DEEP + b"]", process_time()
+    assert len(shallow(body)) < len(body) - len(DEEP) + 3 * LEVELS_MAX
+    assert process_time() - began < MOST_SECONDS
 
 
 @pytest.mark.parametrize("body", [b"", b"x", b"]" * 99, b'"' + b'\\"' * 99_999, b"[" * 99_999, b'["a"]'])
