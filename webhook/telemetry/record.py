@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -99,8 +99,9 @@ def written_log(level: LogLevel) -> Iterator[None]:
 
 
 def write(record: AdmissionRecord) -> None:
-    """Write the line of an admission."""
+    """Write the line of an admission, or lose it: a full disk or a closed pipe must not cost the answer."""
     if LOGGER.isEnabledFor(logging.DEBUG if record.level == DEBUG else logging.INFO):
         stream = sys.stderr.buffer  # the text layer above would encode the line again
-        stream.write(log_line.ENCODER.encode(record) + b"\n")
-        stream.flush()
+        with suppress(OSError):
+            stream.write(log_line.ENCODER.encode(record) + b"\n")
+            stream.flush()

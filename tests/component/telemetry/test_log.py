@@ -6,6 +6,8 @@ import json
 import logging
 import re
 from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
 
 import pytest
@@ -37,6 +39,14 @@ def test_an_admission_is_one_line_of_json(logged: Logged) -> None:
     assert (line["level"], line["message"], line["uid"]) == ("info", "admission", "u-1")
     assert line["nodes"] == ["node-a", "node-b"]
     assert "dry_run" not in line
+
+
+def test_a_line_that_can_not_be_written_is_lost(logged: Logged, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is full. Each call still gets its answer, which comes after its line."""
+    logged.start("info")
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        monkeypatch.setattr("sys.stderr", SimpleNamespace(buffer=full))
+        log.write(RECORD)
 
 
 def test_a_line_break_in_a_name_breaks_no_line(logged: Logged) -> None:
