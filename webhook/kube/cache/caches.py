@@ -151,7 +151,7 @@ class Caches(dict[StrEnum, ListWatch]):
         return SnapshotUnavailable(problem) if problem else self.counted
 
     def may_have_longhorn_nodes(self, now: float) -> bool:
-        """Return False if a fresh cache has no nodes.longhorn.io and none was ever seen."""
+        """Return False if a fresh cache has no nodes.longhorn.io and none was ever seen, readable or not."""
         cache = self[Kind.LONGHORN_NODE]
-        self._has_had_longhorn_nodes |= bool(cache.objects)
+        self._has_had_longhorn_nodes |= bool(cache.objects or cache.unreadable)
         return self._has_had_longhorn_nodes or not cache.fresh(now)

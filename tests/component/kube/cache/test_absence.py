@@ -97,6 +97,13 @@ async def test_a_list_of_none_counts_while_it_is_fresh(
     assert store.view().has_longhorn_nodes() is may_be
 
 
+async def test_a_list_that_can_not_be_read_is_not_a_list_of_none(store: ClusterCache) -> None:
+    """Less knowledge gives no stronger answer: the webhook asks for the node, and then says that it can't read it."""
+    listed(store.caches[Kind.LONGHORN_NODE], builders.longhorn_node("n1") | {"status": 7}, at=now())
+    assert store.caches[Kind.LONGHORN_NODE].objects == {}
+    assert store.view().has_longhorn_nodes()
+
+
 async def test_a_list_of_some_says_so(store: ClusterCache) -> None:
     """After a list with Longhorn nodes the cluster counts as having them.
 
