@@ -44,7 +44,8 @@ def once(account: Path, capsys: pytest.CaptureFixture[str]) -> Once:
     """One run that writes, with the account: its exit code and its output, with one space between words."""
 
     def run(*words: str) -> tuple[int, str, str]:
-        code = cli.main(["reunite", "-A", "--dry-run", "none", "--kubeconfig", str(account), *words])
+        options = ["-A", "--opt-in-all=off", "--dry-run=none", "--kubeconfig", str(account)]  # as the CronJob has
+        code = cli.main(["reunite", *options, *words])
         return code, *(re.sub(" +", " ", text) for text in capsys.readouterr())
 
     return run

@@ -81,7 +81,7 @@ class _PlanTimes:
 
 def run(cluster: Cluster, clock: PlanClock) -> Sequence[VMReport]:
     """One run that acts, as webhook.reunite.run does it for a live cluster; what it says of each VM."""
-    settings = ReuniteSettings(**{**DEFAULTS, "dry_run": "none"})
+    settings = ReuniteSettings(**{**DEFAULTS, "dry_run": "none", "opt_in_all": "off"})
     file = cluster.plane.kubeconfig(cluster.plane.directory / "reunite.kubeconfig", cluster.plane.admin)
     with connect_for_terminal(Kubeconfig(file=file)) as (runner, api, origin):
         reader: Any = _PlanTimes(api, clock)
