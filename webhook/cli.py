@@ -66,7 +66,8 @@ def serve(settings: ServeSettings) -> int:
 {PROGRAM} explain -f manifests/examples/virtual-machine.yaml \\
   --manifests manifests/examples/cluster""",
     exit_codes="0 when the webhook asks for a node for every object, or would, 1 when it asks for none for one. 2 "
-    "for bad input, for an object that does not exist, and where what decides could not be read.",
+    "for bad input, for an object that does not exist, where what decides could not be read, and for a namespace of "
+    "Longhorn without a ShareManager.",
 )
 def explain(settings: ExplainSettings) -> int:
     """Show what is decided for a pod or about a VM, and why.

@@ -46,7 +46,7 @@ from webhook.objects.kinds import (
 )
 from webhook.objects.kubevirt import AnyVM, VirtualMachine
 from webhook.objects.objects import Part, parts_of_nodes, parts_of_rows
-from webhook.objects.unread import unread, webhook_settings
+from webhook.objects.unread import no_share_managers, unread, webhook_settings
 from webhook.objects.vm_rows import VMRow, chosen, pods_of_vms, vm_row, vm_rows
 from webhook.settings import ExplainSettings, namespace_in_words, opt_in_all_unknown, vm_names
 from webhook.terminal import to_json
@@ -80,11 +80,11 @@ def explain_in(cluster: Cluster, settings: ExplainSettings, *, stdin: TextIO, st
         UserError: an object can't be read, or there is nothing to explain. The others were printed to `stdout`.
     """
     namespace, left_out = settings.namespace or cluster.namespace, ""
-    unlisted, problems = list[str](), list[str]()
+    lists, problems = list[str](), list[str]()
     asked: Sequence[Document | Named | VMRow]
     if settings.chooses:
         cluster.collect(parts_of_rows(settings.namespace_of(cluster.namespace)))
-        found, unlisted = webhook_settings(cluster), unread(cluster)
+        found, lists = webhook_settings(cluster), unread(cluster)
         asked, problems = _chosen(cluster, settings, found.policy)
     else:
         named: Sequence[Document | Named] = parse(settings.names)
@@ -108,6 +108,7 @@ def explain_in(cluster: Cluster, settings: ExplainSettings, *, stdin: TextIO, st
             problems += error.problems
     if left_out:
         stderr.write(told([f"left out {left_out}: expected a {EXPECTED}"]))
+    unlisted = [*lists, *no_share_managers(cluster)]
     if found.problem and any(each.may_be_opted_in for each in explanations):
         unlisted.append(opt_in_all_unknown(found.problem))
     stderr.write(told(unread_lines(unlisted)))

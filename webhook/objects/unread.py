@@ -66,20 +66,26 @@ def require_pods(cluster: Cluster) -> None:
         )
 
 
-def require_share_managers(cluster: Cluster) -> None:
-    """Raise UserError if Longhorn's namespace has no ShareManager at all, though somebody could list them.
+def no_share_managers(cluster: Cluster) -> list[str]:
+    """Return sentences if Longhorn's namespace has no ShareManager at all, though somebody could list them.
 
     Without one, nothing could be apart, and a wrong namespace would look like a cluster in order.
     """
     namespace = cluster.longhorn_namespace
     if cluster.objects.within(SHARE_MANAGER, namespace) or cluster.objects.unread(SHARE_MANAGER):
-        return
+        return []
     elsewhere = sorted({key.namespace for key in cluster.objects.of(SHARE_MANAGER)})
     hint = f"--longhorn-namespace {elsewhere[0]}" if elsewhere else "--longhorn-namespace"
-    raise UserError(
+    return [
         f"namespace {namespace} has no ShareManager at all; expected Longhorn's own namespace: {hint}",
         *of_other_versions(cluster),
-    )
+    ]
+
+
+def require_share_managers(cluster: Cluster) -> None:
+    """Raise UserError with the sentences of `no_share_managers`, if there are some."""
+    if found := no_share_managers(cluster):
+        raise UserError(*found)
 
 
 def of_other_versions(cluster: Cluster) -> list[str]:

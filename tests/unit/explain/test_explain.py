@@ -74,3 +74,12 @@ def test_a_name_that_no_vm_has_is_said_beside_the_others() -> None:
     assert out.getvalue().startswith("VirtualMachine vms/db (vm/db)")
     with pytest.raises(UserError, match="no VM with labels app=nobody in namespace vms"):
         chosen(selector=selector("app=nobody"))
+
+
+def test_a_namespace_without_a_share_manager_gives_no_answer() -> None:
+    """With a wrong namespace of Longhorn no volume seems to have a share-manager, and the answer would be no."""
+    elsewhere = CLUSTER.replace("namespace: longhorn-system", "namespace: storage")
+    ran = run(as_yaml(a_vm("root")), cluster=elsewhere)
+    assert ran.code == 2
+    assert "namespace longhorn-system has no ShareManager at all" in ran.err
+    assert "--longhorn-namespace storage" in ran.err
