@@ -9,8 +9,9 @@ stops a VM of another: who may write there could forge it.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from webhook.core.api.migration import FIRST_VERSION, KubeVirt, Migration, minor_version
@@ -44,9 +45,15 @@ class MigrationDecisions:
         self._running = Counter(each.vm[0] for each in ours)  # by namespace
 
     def in_order(self) -> list[VM]:
-        """Return the VMs that are apart, the longest apart first."""
+        """Return the VMs that are apart: the longest apart of each namespace, then the next one of each, and so on.
+
+        So the VMs of one namespace never come before all others, whatever is written there.
+        """
         apart = [vm for vm in self._vms if vm.row.state is State.APART and vm.row.share_manager_nodes]
-        return sorted(apart, key=lambda vm: (vm.row.since or "", vm.key))
+        of_namespace: dict[str, list[VM]] = defaultdict(list)
+        for vm in sorted(apart, key=lambda vm: (vm.row.since or "", vm.key)):
+            of_namespace[vm.key[0]].append(vm)
+        return [vm for turn in zip_longest(*of_namespace.values()) for vm in turn if vm]
 
     def why_not(self, vm: VM) -> NotYet | None:
         """Return the first rule about the VM itself that says no to a migration."""

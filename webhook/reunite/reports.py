@@ -56,15 +56,16 @@ class VMReport(Struct, frozen=True):
         return self.reason is EventReason.REFUSED
 
 
-def written_at(events: Iterable[ReuniteEvent]) -> Mapping[tuple[str, str, str], float]:
-    """Return when the cluster got its last Event, by the VMI's uid, reason and message.
+def written_at(events: Iterable[ReuniteEvent]) -> Mapping[tuple[str, str, str, str], float]:
+    """Return when the cluster got its last Event, by namespace, the VMI's uid, reason and message.
 
     An Event belongs to one VirtualMachineInstance. That of the VM's next start is another one, of the same name.
     """
-    return {
-        (each.involved_object.uid, each.reason, each.message): unix_seconds(each.last_timestamp or "")
-        for each in sorted(filter(is_of_reunite, events), key=lambda event: event.last_timestamp or "")
-    }
+    written = dict[tuple[str, str, str, str], float]()
+    for each in sorted(filter(is_of_reunite, events), key=lambda event: event.last_timestamp or ""):
+        key = each.metadata.namespace or "", each.involved_object.uid, each.reason, each.message
+        written[key] = unix_seconds(each.last_timestamp or "")
+    return written
 
 
 def event_of(report: VMReport, uid: str, *, dry_run: str) -> Event:

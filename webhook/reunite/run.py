@@ -142,7 +142,8 @@ class ReuniteRun:
         for report in self.reports:
             vmi = self._cluster.objects.get(VIRTUAL_MACHINE_INSTANCE, report.row.name, report.row.namespace)
             event = reports.event_of(report, (vmi.metadata.uid if vmi else None) or "", dry_run=self._settings.dry_run)
-            is_new = self._written.get((event.uid, event.reason, event.message), 0.0) <= self._now - REPEAT_SECONDS
+            same = event.namespace, event.uid, event.reason, event.message
+            is_new = self._written.get(same, 0.0) <= self._now - REPEAT_SECONDS
             if event.uid and is_new and not is_terminating(self._cluster, report.row.namespace):
                 new.append(event)
         for event in new[:_EVENTS]:

@@ -46,7 +46,7 @@ class VM(Struct, frozen=True, kw_only=True):
         deleted: whether the VMI or its namespace is being deleted.
         migrations: those of the VM that KubeVirt still has.
         names: of all migrations of the namespace.
-        events: of `reunite` on the VMI.
+        events: of `reunite` on the VMI, in its namespace.
         node_at_home: the node of the share-managers; None if it was not read.
         oldest_at_home: when the oldest VM's pod on that node was created (RFC 3339); empty if there is none.
     """
@@ -218,18 +218,18 @@ def with_past(
     """Return the VMs, each with what these objects say of it. `oldest_on`: as `VM.oldest_at_home`, by the node."""
     of_vm: dict[tuple[str, str], list[Migration]] = defaultdict(list)
     names: dict[str, set[str]] = defaultdict(set)
-    told: dict[str, list[ReuniteEvent]] = defaultdict(list)
+    told: dict[tuple[str, str], list[ReuniteEvent]] = defaultdict(list)
     for each in migrations:
         of_vm[each.vm].append(each)
         names[each.vm[0]].add(each.name)
     for event in events:
-        told[event.involved_object.uid or ""].append(event)
+        told[event.metadata.namespace or "", event.involved_object.uid].append(event)
     return [
         replace(
             vm,
             migrations=of_vm[vm.key],
             names=names[vm.key[0]],
-            events=told[vm.uid],
+            events=told[vm.row.namespace, vm.uid],
             node_at_home=nodes.get(vm.home),
             oldest_at_home=oldest_on.get(vm.home, ""),
         )

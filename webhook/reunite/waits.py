@@ -115,7 +115,7 @@ def _waits(vm: VM, limits: ReuniteSettings) -> Iterator[Wait]:
         yield Wait(Rule.CANCELLED, seen, at, _DAY_SECONDS)
     for event in vm.events:
         name = _OF_MIGRATION.match(event.message)
-        if event.reason == STARTED and event.involved_object.uid == vm.uid and name and name[1] not in vm.names:
+        if event.reason == STARTED and name and name[1] not in vm.names:
             at = unix_seconds(event.metadata.creation_timestamp or "")
             seen = f"migration {name[1]}, which began at {_text(at)}, was deleted (Event ReuniteStarted)"
             yield Wait(Rule.CANCELLED, seen, at, EVENT_SECONDS, doubles=False)

@@ -130,12 +130,12 @@ def target(by: str = "kubevirt-migrate-vm-x", *, uid: str = "m", host: str | Non
     return Pod(metadata=meta, spec=PodSpec(node_selector={HOSTNAME: host} if host else None))
 
 
-def started(seconds: float, migration: str = "vm-reunite-1", uid: str = "uid-vm", **changes: Any) -> ReuniteEvent:
+def started(seconds: float, uid: str = "uid-vm", namespace: str = "ns", **changes: Any) -> ReuniteEvent:
     """Return the Event that `reunite` wrote when it created a migration."""
     return ReuniteEvent(
-        metadata=ObjectMeta(name=f"e-{seconds}", namespace="ns", creation_timestamp=ago(seconds)),
-        involved_object=InvolvedObject(kind=VMI_KIND, namespace="ns", name="vm", uid=uid),
-        **{"reason": "ReuniteStarted", "message": f"migration {migration}: from node a to node b", **changes},
+        metadata=ObjectMeta(name=f"e-{seconds}", namespace=namespace, creation_timestamp=ago(seconds)),
+        involved_object=InvolvedObject(kind=VMI_KIND, namespace=namespace, name="vm", uid=uid),
+        **{"reason": "ReuniteStarted", "message": "migration vm-reunite-1: from node a to node b", **changes},
     )
 
 

@@ -91,14 +91,25 @@ def told(run: ReuniteRun) -> list[Told]:
 
 
 def event(
-    message: str, seconds: float, reason: EventReason = EventReason.STARTED, vm: str = "moved", uid: str = ""
+    message: str,
+    seconds: float,
+    reason: EventReason = EventReason.STARTED,
+    vm: str = "moved",
+    uid: str = "",
+    *,
+    namespace: str = "vms",
 ) -> Object:
     """An Event that an earlier run wrote on the VMI of this name; `uid` if it was another VMI."""
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"e-{seconds}", "namespace": "vms"},
-        "involvedObject": {"kind": "VirtualMachineInstance", "namespace": "vms", "name": vm, "uid": uid or f"uid-{vm}"},
+        "metadata": {"name": f"e-{seconds}", "namespace": namespace},
+        "involvedObject": {
+            "kind": "VirtualMachineInstance",
+            "namespace": namespace,
+            "name": vm,
+            "uid": uid or f"uid-{vm}",
+        },
         "reason": reason.code,
         "message": message,
         "lastTimestamp": ago(seconds, NOW),

@@ -138,6 +138,13 @@ def test_one_run_creates_two_and_the_longest_apart_comes_first() -> None:
     assert planned.waiting["ns0", "vm0"].rule is Rule.NOT_ITS_TURN
 
 
+def test_a_namespace_with_many_vms_leaves_a_turn_to_each_other_namespace() -> None:
+    """Who cancels the migrations of twelve VMs at once would otherwise keep all others waiting for ever."""
+    many = [vm(f"vm{i:02}", since=ago(99_000 - i), namespace="many") for i in range(12)]
+    planned = plan_of(situation(*many, vm("late", namespace="one")))
+    assert [each.vm for each in planned.creates] == ["vm00", "late"]
+
+
 def test_a_migration_that_the_api_server_refuses_takes_no_turn() -> None:
     """The next VM has its turn in the same run."""
     vms = [vm(f"vm{i}") for i in range(5)]

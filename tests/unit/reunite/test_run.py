@@ -80,6 +80,7 @@ def test_only_a_refusal_leaves_the_turn_to_the_next_vm(answer: Result, count: in
         pytest.param([event(MOVES + FORBID, 1_800)], 1, id="an old one"),
         pytest.param([event("something else", 9)], 1, id="another one"),
         pytest.param([event(MOVES + FORBID, 9, uid="uid-before")], 1, id="one of the VM's last start"),
+        pytest.param([event(MOVES + FORBID, 9, namespace="x")], 1, id="a forged one of another namespace"),
     ],
 )
 def test_an_event_is_repeated_after_half_an_hour(there: list[Object], written: int) -> None:

@@ -39,6 +39,7 @@ def edge(rule: Rule, seconds: float, *parts: Any, name: str, **more: Any) -> lis
 NAMED = target("harvester-x", host="a")
 WANTS_A = {"kubernetes.io/hostname": "a"}
 CANCELLED = MigrationState(abort_requested=True, end_timestamp=ago(0))
+FORGED = MigrationState(abort_requested=True, end_timestamp="9999-12-31T23:59:59-23:59")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,11 @@ CANCELLED = MigrationState(abort_requested=True, end_timestamp=ago(0))
         ),
         *edge(Rule.CANCELLED, HOUR, vm(), started(0), name="its migration was deleted"),
         pytest.param(situation(vm(), started(0), ours(0, "Running")), Rule.NOT_MOVABLE, id="its migration is there"),
+        pytest.param(
+            situation(vm(migration_state=FORGED), now=NOW + 9 * WEEK), Rule.CANCELLED, id="cancelled at the end of time"
+        ),
         pytest.param(situation(vm(), started(0, uid="uid-x")), None, id="the Event of another VMI"),
+        pytest.param(situation(vm(), started(0, namespace="x")), None, id="a forged Event of another namespace"),
         pytest.param(situation(vm(), started(0, message="x")), None, id="an Event that names no migration"),
         pytest.param(situation(vm(), started(0, reason="ReuniteDryRun")), None, id="the Event of a dry run"),
         pytest.param(

@@ -125,6 +125,12 @@ class NamespacedName(NamedTuple):
     name: str
 
 
+_LAST_SECOND: Final = 253_402_300_799  # of the year 9999: RFC 3339 has no later one
+
+
 def utc_text(seconds: float) -> str:
-    """Return a time, in seconds since 1970, as the API server writes times: RFC 3339, UTC, whole seconds."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Return a time, in seconds since 1970, as the API server writes times: RFC 3339, UTC, whole seconds.
+
+    A time that has no such text is the last that has one: a user can write a wait's beginning into a status.
+    """
+    return datetime.fromtimestamp(min(seconds, _LAST_SECOND), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
