@@ -27,8 +27,8 @@ _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
 
 
-class Conflict(Exception):
-    """Another client has written the object since it was read."""
+class Conflict(ApiError):
+    """409: another client has written the object since it was read, or a webhook of others answers so."""
 
 
 class ClusterObjects:
@@ -108,11 +108,14 @@ async def _answer(what: str, sent: Awaitable[Reply], *, may_be_absent: bool = Fa
     except ApiError as error:
         raise ApiError(f"{what}: {error}") from error
     if reply.status == HTTPStatus.CONFLICT:
-        raise Conflict
+        raise Conflict(f"{what}: {reply.failure.sentence}")
     absent = may_be_absent and reply.status == HTTPStatus.NOT_FOUND
     if not absent and not HTTPStatus.OK <= reply.status < HTTPStatus.MULTIPLE_CHOICES:
-        advice = "; apply manifests/install.yaml, which grants it" if reply.status == HTTPStatus.FORBIDDEN else ""
-        raise ApiError(f"{what}: {reply.failure.sentence}{advice}")
+        sentence = reply.failure.sentence
+        lacks_right = (
+            reply.status == HTTPStatus.FORBIDDEN and " cannot " in sentence
+        )  # RBAC's word; a quota has another
+        raise ApiError(f"{what}: {sentence}{'; apply manifests/install.yaml, which grants it' if lacks_right else ''}")
     return reply
 
 

@@ -61,7 +61,9 @@ class Controller:
         self._connect, self._policy, self._clock, self._note = connect, policy, clock, note
         self._logged: dict[str, object] = {}
         self._history = RotationHistory()
-        self._last_write: type[Write] | None = None  # since the objects were last found correct
+        # Since the objects were last found correct:
+        self._last_write: type[Write] | None = None
+        self._lost_write: type[Write] | None = None  # by a conflict, and since the last write
 
     async def run(self) -> None:
         """Reconcile until this is canceled."""
@@ -81,7 +83,7 @@ class Controller:
         """Read the objects, then take the one step that is due, or wait.
 
         Raises:
-            ApiError: an object could not be read or written.
+            ApiError: an object could not be read or written, or the same write conflicts again.
         """
         self.status.reconciled_at = self._clock.now()
         seen = await objects.read()
@@ -99,8 +101,12 @@ class Controller:
             await objects.write(step, seen, self._policy, now)
         except Conflict:
             self.status.conflicts += 1
+            if self._lost_write is type(step):
+                raise
+            self._lost_write = type(step)
             self._note("another client wrote first, reading again", step=type(step).__name__)
             return
+        self._lost_write = None
         self._done(step)
         await self._slow_down(type(step))
 
@@ -113,7 +119,7 @@ class Controller:
         self.status.problem = None
         if isinstance(step, WaitUntil):
             self.status.succeeded_at = now
-            self._last_write = None
+            self._last_write = self._lost_write = None
 
     def _failed(self, sentence: str) -> None:
         self.status.errors += 1

@@ -48,7 +48,7 @@ async def served(aiohttp_server: AiohttpServer, taken: list[Any], tmp_path: Path
 
         async def write(request: web.Request) -> web.Response:
             taken.append((request.path_qs.partition("=")[0], json.loads(await request.read())))
-            return web.json_response({"kind": "Status", "message": "no such right"}, status=written)
+            return web.json_response({"kind": "Status", "message": "exceeded quota"}, status=written)
 
         app = web.Application()
         app.router.add_get("/api/v1/namespaces/kubevirt-coschedule/secrets/{name}", one_secret)
@@ -77,7 +77,7 @@ async def test_what_exists_is_read(served: Callable[..., Any]) -> None:
 
 
 READ: Final = "GET /api/v1/namespaces/kubevirt-coschedule/secrets/kubevirt-coschedule-tls: "
-FORBIDDEN: Final = {"kind": "Status", "message": "secrets is forbidden"}
+FORBIDDEN: Final = {"kind": "Status", "message": "secrets is forbidden: User x cannot get it"}
 TROUBLES: Final[dict[str, tuple[Answer, int, str]]] = {
     "no configuration": (absent, 404, "MutatingWebhookConfiguration kubevirt-coschedule does not exist; apply the"),
     "no right": (lambda _: web.json_response(FORBIDDEN, status=403), 200, "; apply manifests/install.yaml, which "),
@@ -114,9 +114,12 @@ async def test_a_secret_is_applied_or_patched(
 async def test_a_write_that_is_refused_is_no_success(
     served: Callable[..., Any], status: int, kind: type[Exception]
 ) -> None:
-    """A conflict is read again; all else is a trouble. A Secret that went meanwhile is one, too."""
+    """A conflict is read again; all else is a trouble. A Secret that went meanwhile is one, too.
+
+    No manifest grants what a quota refuses.
+    """
     settings = await served(written=status)
     async with connect_objects(settings) as objects:
         step = plan.Publish((), (), ())
-        with pytest.raises(kind):
+        with pytest.raises(kind, match=f"^PATCH /apis.*/kubevirt-coschedule: {status} : exceeded quota$"):
             await objects.write(step, await objects.read(), POLICY, NOW)

@@ -105,6 +105,23 @@ async def test_two_controllers_started_at_once_make_one_authority(held: dict[str
     assert shared.bundles == [shared.served.authority]
 
 
+async def test_a_write_that_conflicts_again_is_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A webhook of others that answers 409, for example: there is a pause that grows, and readiness says why."""
+    objects, said, tries = Objects(MemoryCluster(None, configuration(b"")), NOW), Said(), iter(range(50))
+
+    def refuse(*_: object) -> None:
+        raise certs_cluster.Conflict if next(tries, None) else Killed
+
+    monkeypatch.setattr(objects.cluster, "apply", refuse)
+    next(tries)
+    objects.until = NOW + 60 * SECOND
+    keeper = await keep(objects, said)
+    assert next(tries, 0) == keeper.status.conflicts + 1
+    assert keeper.status.problem == "409 Conflict"
+    assert said.messages.count("another client wrote first, reading again") == 1
+    assert objects.pauses[0] < objects.pauses[3] < objects.pauses[5]
+
+
 async def test_trouble_is_said_once_and_tried_again() -> None:
     """A sentence, a pause that grows, and a line when it is over."""
     objects, said = Objects(issued(), NOW), Said()

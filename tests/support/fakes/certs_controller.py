@@ -60,7 +60,7 @@ class Objects:
         try:
             self.cluster.apply(step, seen, now)
         except certs_cluster.Conflict:
-            raise Conflict from None
+            raise Conflict("409 Conflict") from None
         if kill == "after":
             raise Killed
 
