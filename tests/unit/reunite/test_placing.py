@@ -30,6 +30,13 @@ def unlabelled() -> Object:
     return node
 
 
+def twin() -> Object:
+    """Another node that has the label of the node of the share-managers."""
+    node = builders.node("node-c")
+    node["metadata"]["labels"]["kubernetes.io/hostname"] = home()["metadata"]["labels"]["kubernetes.io/hostname"]
+    return node
+
+
 def bare(name: str) -> Object:
     """A node that does not say what it has for pods."""
     node = builders.node(name)
@@ -71,7 +78,8 @@ def prioritized() -> Object:
             "the pods and resources of the nodes are not known",
             id="no node says what it has",
         ),
-        pytest.param([unlabelled()], "node node-a has no label kubernetes.io/hostname", id="no hostname"),
+        pytest.param([unlabelled()], "node node-a has no label kubernetes.io/hostname of", id="no hostname"),
+        pytest.param([twin()], "node node-a has no label kubernetes.io/hostname of its own", id="two of one hostname"),
         pytest.param(
             [builders.share_manager("page", state="error", ownerID=HOME)],
             "the share-manager of claim page is error",
