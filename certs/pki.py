@@ -144,17 +144,20 @@ def examine(pair: Pair, names: Sequence[str], now: datetime) -> Servable | Flaw:
     return Flaw("ca.crt: no authority in it verifies tls.crt")
 
 
-def examine_authority(pair: Pair, now: datetime) -> Authority | Flaw:
-    """Check that an authority can issue pairs now."""
+def examine_authority(pair: Pair, names: Sequence[str], now: datetime) -> Authority | Flaw:
+    """Check that an authority can issue pairs for these names now: issue one, and check that callers accept it."""
     if not pair:
         return Flaw("there is no authority")
     try:
         (certificate, *_), key = check_pair((pair.certificate, pair.key), _FILES, (), now)
     except BadCertificate as problem:
         return Flaw(str(problem))
-    if not isinstance(key, ec.EllipticCurvePrivateKey) or not _signs_certificates(certificate):
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
         return Flaw("tls.crt: not an authority with an elliptic curve key")
-    return Authority(certificate, key)
+    authority = Authority(certificate, key)
+    if isinstance(examine(issue(authority, names, now=now, lifetime=BACKDATED), names, now), Flaw):
+        return Flaw("tls.crt: not an authority whose certificates callers accept")
+    return authority
 
 
 def pem(certificates: Iterable[x509.Certificate]) -> bytes:
@@ -212,12 +215,3 @@ def _verifies(authority: x509.Certificate, chain: Sequence[x509.Certificate], na
     except (VerificationError, ValueError, UnsupportedAlgorithm):
         return False
     return True
-
-
-def _signs_certificates(certificate: x509.Certificate) -> bool:
-    try:
-        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
-        usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
-    except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError):
-        return False
-    return constraints.ca and usage.key_cert_sign

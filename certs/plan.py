@@ -174,7 +174,7 @@ def new_pair(step: NewAuthority | Issue, policy: RotationPolicy, now: datetime) 
 
 
 def _examine_authority(state: ClusterState, policy: RotationPolicy, now: datetime) -> Authority | Flaw:
-    authority = pki.examine_authority(state.authority.pair, now)
+    authority = pki.examine_authority(state.authority.pair, policy.names, now)
     if isinstance(authority, Flaw) or now < _replaced_at(authority, policy):
         return authority
     end = rfc3339(authority.certificate.not_valid_after_utc)

@@ -5,6 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import (
     DAY,
@@ -28,6 +33,20 @@ from certs.pki import Pair
 from certs.plan import Issue, NewAuthority, Publish, RotationStep, WaitUntil
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
+ELSEWHERE = x509.NameConstraints([x509.DNSName("corp.example")], None)
+
+
+def by_hand(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, *extensions: x509.ExtensionType) -> Pair:
+    """An authority that a user made, with these extensions, in the Secret of the authority."""
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "by hand")])
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1, NOW - DAY, NOW + 90 * DAY)
+    of_ours = (each.value for each in OURS.certificate.extensions if each.critical)
+    for each in (*of_ours, *extensions):
+        made = made.add_extension(each, critical=True)
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return Pair(pki.pem([made.sign(key, hashes.SHA256())]), text)
+
+
 ENDING = certs_cluster.made(at=NOW - POLICY.authority_lifetime + POLICY.lifetime)  # it is replaced now
 
 
@@ -96,9 +115,14 @@ def test_a_state_has_a_step_and_a_reason(watched: Watched, expected: RotationSte
             "tls.key: not the private key of tls.crt; expected the two to be issued together",
         ),
         (certs_cluster.made(at=NOW - 100 * DAY).pair, "tls.crt: expired at 2026-11-11T12:00:00Z; issue a new one"),
-        (FRESH, "tls.crt: not an authority with an elliptic curve key"),
+        (FRESH, "tls.crt: not an authority whose certificates callers accept"),
+        (
+            by_hand(ec.generate_private_key(ec.SECP256R1()), ELSEWHERE),
+            "tls.crt: not an authority whose certificates callers accept",
+        ),
+        (by_hand(rsa.generate_private_key(65_537, 2_048)), "tls.crt: not an authority with an elliptic curve key"),
     ],
-    ids=["no certificate", "no key", "another key", "expired", "no authority"],
+    ids=["no certificate", "no key", "another key", "expired", "no authority", "for other names", "of RSA"],
 )
 def test_a_damaged_authority_is_replaced(damaged: Pair, sentence: str) -> None:
     """Nothing can be issued of it. The certificate that it issued is served until the new one is."""
