@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+import yaml
 from support.control_plane.chart import CHART, ISSUER, all_on, lint, render, suites
 from support.control_plane.rendering import CERTS, INSTALLS, NAME, TLS, at, the
 from support.drivers.command_lines import values
@@ -27,6 +30,31 @@ def test_the_suites_of_the_chart_pass() -> None:
     assert said.code == 0, said.output
     there = len(list((CHART / "tests").glob("*_test.yaml")))
     assert re.search(rf"^Test Suites: +{there} passed, {there} total$", said.output, re.MULTILINE), said.output
+
+
+OF_THE_CHART: Final = ("switch", "account", "create")
+"""The definitions of its schema that are not types of Kubernetes. The fields of these may be absent."""
+
+
+def groups(node: Any, schema: Any, default: Any, path: str = "") -> Iterator[tuple[str, set[str], set[str]]]:
+    """Each group of values: its name, which of them the schema requires, and which have a default."""
+    reference = node.get("$ref", "").rpartition("/")[2]
+    if not isinstance(default, dict) or (reference and reference not in OF_THE_CHART):
+        return
+    of_group = schema["definitions"][reference] if reference else node
+    yield path, set(of_group.get("required", ())), set(default)
+    for name, value in default.items():
+        yield from groups(of_group["properties"][name], schema, value, f"{path}.{name}")
+
+
+def test_no_value_may_lose_its_default() -> None:
+    """Helm drops the default of a value that is null. The chart would make nothing of it, or an open port."""
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    defaults = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    optional = {"webhook.podDisruptionBudget": {"maxUnavailable"}}  # or minAvailable
+    found = [(path[1:], has - required) for path, required, has in groups(schema, schema, defaults)]
+    assert {path: lost for path, lost in found if lost} == optional
+    assert len(found) > 20
 
 
 def test_the_programs_take_every_option(tmp_path: Path) -> None:
