@@ -80,6 +80,7 @@ async def test_decisions_appear_as_they_are_made(page: Paged, tab: Tab) -> None:
     assert "ShareManagerPod claim db02-root: pod share-manager-db02-root is on node node-a 85 µs" in second
     await choose(tab, "office")
     assert len(await tab.texts("#decisions li")) == 1
+    assert await tab.text("#decisions-hint") == "1 of 4 by this replica"
 
 
 async def test_what_a_name_says_is_text_and_never_markup(page: Paged, tab: Tab) -> None:

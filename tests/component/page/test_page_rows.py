@@ -65,6 +65,17 @@ async def test_a_command_for_a_cluster_in_files_names_the_files(tmp_path: Path, 
     assert commands[0] == "kubevirt-coschedule explain vm/web -n vms --manifests 'my cluster'"
 
 
+async def test_the_ages_of_an_open_row_go_on(page: Paged, tab: Tab) -> None:
+    """That of a share-manager, too, while nothing else of the row changes."""
+    age = "document.querySelector('#rows .apart .detail .since')?.textContent"
+    await tab.value(OPEN_WEB)
+    now = page.fleet.snapshot
+    named = {name: getattr(now, name) for name in now.__struct_fields__}
+    page.fleet.snapshot = type(now)(**named | {"at": "2099-01-02T03:04:05Z", "as_of": "2099-01-02T03:04:05Z"})
+    page.decisions.note(record(1))
+    await tab.until(f"{age}.length === '26663 d'.length")
+
+
 async def test_an_open_row_stays_open_while_the_page_changes(page: Paged, tab: Tab) -> None:
     """A new row above does not close it, and the focus stays in it."""
     await tab.value(OPEN_WEB)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,24 @@ async def test_rows_that_are_not_refreshed_are_marked_as_old(page: Paged, tab: T
     named = {name: getattr(fleet, name) for name in fleet.__struct_fields__}
     page.fleet.snapshot = type(fleet)(**named | {"at": "2026-01-02T03:04:05Z"})
     page.decisions.note(record(1, vmi="web"))
-    await tab.until_text("#banner", "This page shows the state of 03:04:05 UTC, which can have changed.")
+    await tab.until_text("#banner", "The server has not refreshed the VMs since 2026-01-02 03:04:05 UTC.")
+
+
+async def test_a_time_of_another_day_has_its_date(page: Paged, tab: Tab) -> None:
+    """Rows that have been late for days, and a call that was answered days ago, in the list and in an open row."""
+    fleet = page.fleet.snapshot
+    named = {name: getattr(fleet, name) for name in fleet.__struct_fields__}
+    old = {"late": ("persistentvolumes: cut",), "as_of": "2026-01-02T03:04:05Z"}
+    page.fleet.snapshot = type(fleet)(**named | old)
+    page.decisions.note(record(1, vmi="web", time=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)))
+    await tab.until_text("#banner", "This page shows the state of 2026-01-02 03:04:05 UTC, which can have changed.")
+    await tab.until_text("#summary", "Not up to date. At 2026-01-02 03:04:05 UTC: ")
+    assert await tab.texts("#decisions time") == ["2026-01-02 03:04:05"]
+    page.fleet.snapshot = type(fleet)(**named)
+    page.decisions.note(record(2))
+    await tab.until("document.getElementById('banner').hidden")
+    await tab.value("document.querySelector('#rows .apart .opener').click()")
+    await tab.until_text("#rows .detail", "The last call about it on this replica: 2026-01-02 03:04:05 UTC")
 
 
 async def test_a_pause_is_a_pause(page: Paged, tab: Tab) -> None:

@@ -30,7 +30,7 @@ export function detail(row, { decision, options, now }) {
     part("Why", el("code", {}, row.reason), " ", ...breakable(row.because)),
     row.remedy ? part("What to do", ...breakable(row.remedy)) : null,
     row.reunite ? part("reunite", ...breakable(row.reunite)) : null,
-    el("section", {}, el("h4", {}, "Decision"), ...decided(row, decision)),
+    el("section", {}, el("h4", {}, "Decision"), ...decided(row, decision, now)),
     el("section", {}, el("h4", {}, "Nodes"), ...places(row, now)),
     el("section", {}, el("h4", {}, "Commands"), ...commandsOf(row, options).map(command)),
   );
@@ -38,7 +38,7 @@ export function detail(row, { decision, options, now }) {
 
 const part = (title, ...words) => el("section", { class: "wide" }, el("h4", {}, title), el("p", {}, ...words));
 
-function decided(row, decision) {
+function decided(row, decision, now) {
   const annotation = `The VM asks for “${row.asked || row.mode}”${BY[row.askedBy]}, which means ${row.mode} here. `;
   const noted = {
     nothing: "Its pod carries no decision: the API server did not call the webhook, or got no answer.",
@@ -49,7 +49,7 @@ function decided(row, decision) {
   if (!decision) return shown;
   const where = decision.nodes?.length ? ` → ${decision.nodes.join(", ")}` : "";
   shown.push(
-    el("p", {}, "The last call about it on this replica: ", el("time", { datetime: decision.time }, `${clock(Date.parse(decision.time))} UTC`), " ", el("span", { class: `decision ${decision.decision}` }, decision.decision), where),
+    el("p", {}, "The last call about it on this replica: ", el("time", { datetime: decision.time }, `${clock(decision.time, now)} UTC`), " ", el("span", { class: `decision ${decision.decision}` }, decision.decision), where),
     el("p", { class: "soft" }, el("code", {}, decision.reason), " ", ...breakable(decision.because)),
   );
   return shown;
@@ -63,7 +63,7 @@ function places(row, now) {
       el("b", {}, ...breakable(name)),
       " ",
       apart ? el("span", { class: "apart mark" }, "apart from the VM") : null,
-      el("ul", {}, ...roles.map((role) => el("li", {}, ...breakable(role.claim ? serving(role, now) : role)))),
+      el("ul", {}, ...roles.map((role) => el("li", {}, ...(role.claim ? serving(role, now) : breakable(role))))),
     );
   });
   const without = row.volumes.filter((volume) => volume.node === null);
@@ -73,7 +73,11 @@ function places(row, now) {
   return [items.length ? el("ul", { class: "places" }, ...items) : el("p", { class: "soft" }, "The VM and its share-managers are on no node.")];
 }
 
-const serving = ({ claim, since }, now) => `share-manager of claim ${claim}${since ? `, for ${ago(since, now)}` : ""}`;
+// The table keeps the text of each `time.since` up to date.
+const serving = ({ claim, since }, now) => [
+  ...breakable(`share-manager of claim ${claim}${since ? ", for " : ""}`),
+  since ? el("time", { class: "since", datetime: since }, ago(since, now)) : "",
+];
 
 function commandsOf({ namespace, name, command }, options) {
   const where = `-n ${namespace}${options && ` ${options}`}`;

@@ -78,5 +78,10 @@ export function ago(at, now) {
   return `${Math.floor(hours / 24)} d`;
 }
 
-// A time of day in UTC, as in logs.
-export const clock = (ms) => new Date(ms).toISOString().slice(11, 19);
+const DAY_MS = 86400000;
+
+// A time of day in UTC, as in logs; with its date if it is more than a day before `now` (ms).
+export function clock(at, now) {
+  const text = new Date(at).toISOString();
+  return now - Date.parse(at) > DAY_MS ? `${text.slice(0, 10)} ${text.slice(11, 19)}` : text.slice(11, 19);
+}

@@ -62,7 +62,7 @@ export function showTable(rows, all, now, model) {
   const { order } = COLUMNS.find((column) => column.id === sorting.id);
   const sorted = [...rows].sort(sorting.down ? (a, b) => order(b, a) : order);
   const shown = sorted.slice(0, limit);
-  sync($("rows"), shown, keyOf, (row) => print(row, model), (row) => line(row, now, model));
+  sync($("rows"), shown, keyOf, (row) => print(row, now, model), (row) => line(row, now, model));
   for (const time of $("rows").querySelectorAll("time.since")) setText(time, ago(time.dateTime, now));
   const of = rows.length < all ? ` of ${all.toLocaleString("en")}` : "";
   const cut = shown.length < rows.length ? `; the first ${shown.length} are listed` : "";
@@ -72,9 +72,10 @@ export function showTable(rows, all, now, model) {
 }
 
 // What a row shows. A row with the same print is not refilled.
-function print(row, model) {
+function print(row, now, model) {
   if (!open.has(keyOf(row))) return row.print;
-  return JSON.stringify([row.print, model.decisionOn(row)?.time]);
+  const decision = model.decisionOn(row);
+  return JSON.stringify([row.print, decision?.time, decision && clock(decision.time, now)]);
 }
 
 function line(row, now, model) {
@@ -119,17 +120,15 @@ function volumes(row) {
   return items.length ? el("ul", {}, ...items) : el("span", { class: "none" }, "no claims");
 }
 
-export function showDecisions(decisions, model) {
+export function showDecisions(decisions, model, now) {
   const shown = decisions.slice(0, DECISIONS);
-  sync($("decisions"), shown, (each) => `${each.number}`, (each) => each.time, entry);
+  sync($("decisions"), shown, (each) => `${each.number}`, (each) => `${each.time} ${clock(each.time, now)}`, (each) => entry(each, now));
   const { total } = model;
-  const kept = model.decisions.length;
-  if (!total) setText($("decisions-hint"), "this replica has decided nothing yet");
-  else if (shown.length < decisions.length || kept < total) setText($("decisions-hint"), `the last ${shown.length} of ${total.toLocaleString("en")} by this replica`);
-  else setText($("decisions-hint"), `${total} by this replica${shown.length < total ? `; ${shown.length} shown` : ""}`);
+  const of = shown.length < total ? `${shown.length} of ` : "";
+  setText($("decisions-hint"), total ? `${of}${total.toLocaleString("en")} by this replica` : "this replica has decided nothing yet");
 }
 
-function entry(each) {
+function entry(each, now) {
   const name = each.namespace ? `${each.namespace}/${each.name ?? "?"}` : (each.name ?? "unreadable");
   const nodes = (each.nodes ?? []).length ? el("span", { class: "where" }, " → ", each.nodes.slice(0, 3).join(", "), each.nodes.length > 3 ? ` and ${each.nodes.length - 3} more` : "") : null;
   return el(
@@ -138,7 +137,7 @@ function entry(each) {
     el(
       "p",
       {},
-      el("time", { datetime: each.time }, clock(Date.parse(each.time))),
+      el("time", { datetime: each.time }, clock(each.time, now)),
       " ",
       el("span", { class: `decision ${each.decision}` }, each.decision),
       " ",

@@ -4,7 +4,7 @@ import { $, el, setText, sync } from "./dom.js";
 import { follow } from "./feed.js";
 import { restart, showDecisions, showTable, startTable } from "./lists.js";
 import { Model, ORDER, STATES } from "./model.js";
-import { certain, emptyWords, headline, limitsOf, moment, problemsOf } from "./trust.js";
+import { asOf, certain, emptyWords, headline, limitsOf, problemsOf } from "./trust.js";
 
 const SUMMARY_MS = 5000; // between two changes of the text that screen readers read out
 
@@ -46,7 +46,7 @@ function show() {
   showStates(counts);
   showCauses(causes);
   showTable(rows, model.rows.size, rowsAt(), model);
-  showDecisions(model.chosenDecisions(filter), model);
+  showDecisions(model.chosenDecisions(filter), model, now());
   $("clear").hidden = !(filter.namespace || filter.text || filter.states.size || filter.causes.size);
   trust();
 }
@@ -55,25 +55,26 @@ function show() {
 function trust() {
   const { head } = model;
   const silentMs = answeredAt ? performance.now() - answeredAt : 0;
-  const problems = problemsOf(head, { lostWhy, silentMs, paused, now: now() });
+  const at = now();
+  const problems = problemsOf(head, { lostWhy, silentMs, paused, now: at });
   const stale = problems.length > 0;
-  const words = [...problems, ...limitsOf(head, paused)].join(" ");
+  const words = [...problems, ...limitsOf(head, { paused, now: at })].join(" ");
   setText($("banner"), words);
   $("banner").hidden = !words;
   $("banner").classList.toggle("mild", !stale);
   document.body.classList.toggle("stale", stale);
-  summarize(headline(head, stale));
+  summarize(headline(head, { stale, now: at }));
   const { apart = 0, stuck = 0, "not-running": waiting = 0 } = head?.known ? head.counts : {};
   const troubled = apart + stuck + waiting;
   document.title = `${stale ? "(?) " : troubled ? `(${troubled}) ` : ""}kubevirt-coschedule`;
   $("none").hidden = $("rows").childElementCount > 0;
-  setText($("none"), $("none").hidden ? "" : emptyWords(head, filter, model.rows.size, stale));
+  setText($("none"), $("none").hidden ? "" : emptyWords(head, filter, model.rows.size, { stale, now: at }));
   document.body.classList.toggle("files", Boolean(head?.files));
-  const at = head?.known ? `as of ${moment(certain(head), now())}` : head ? "not read yet" : "connecting";
+  const age = head?.known ? `as of ${asOf(head, at)}` : head ? "not read yet" : "connecting";
   setText($("version"), head ? head.version : "");
   $("documents").hidden = !head?.documents;
   if (head?.documents) $("documents").href = head.documents;
-  setText($("as-of"), head ? `${at} · ${head.cluster} · replica ${head.replica}` : at);
+  setText($("as-of"), head ? `${age} · ${head.cluster} · replica ${head.replica}` : age);
 }
 
 let summarizedAt = 0;

@@ -9,11 +9,10 @@ const SILENT_MS = 30000; // the page asks every 2 s
 
 // Until when the rows are certain: the last pass, or earlier if a cache was late then.
 export const certain = (head) => (head.asOf < head.at ? head.asOf : head.at);
-const DAY_MS = 86400000;
-const utc = (at) => `${clock(Date.parse(at))} UTC`;
+const utc = (at, now) => `${clock(at, now)} UTC`;
 
-// A time in UTC; with its date if it is more than a day ago.
-export const moment = (at, now) => (now - Date.parse(at) > DAY_MS ? `${at.slice(0, 10)} ${utc(at)}` : utc(at));
+// The same in words.
+export const asOf = (head, now) => utc(certain(head), now);
 
 // Return why the page is not up to date, as sentences; none if it is.
 export function problemsOf(head, { lostWhy, silentMs, paused, now }) {
@@ -24,25 +23,25 @@ export function problemsOf(head, { lostWhy, silentMs, paused, now }) {
   if (!head.known) problems.push(`The server has not read the VMs${head.late.length ? `: ${head.late.join("; ")}` : " yet"}.`);
   else if (head.late.length) problems.push(`Not up to date: ${head.late.join("; ")}.`);
   const old = !head.files && head.known && !paused && now - Date.parse(head.at) > OLD_MS;
-  if (old) problems.push(`The server has not refreshed the VMs since ${utc(head.at)}.`);
-  if (problems.length && head.known) problems.push(`This page shows the state of ${utc(certain(head))}, which can have changed.`);
+  if (old) problems.push(`The server has not refreshed the VMs since ${utc(head.at, now)}.`);
+  if (problems.length && head.known) problems.push(`This page shows the state of ${asOf(head, now)}, which can have changed.`);
   return problems;
 }
 
 // Return why the page shows less than a page can, without any problem, as sentences.
-export function limitsOf(head, paused) {
+export function limitsOf(head, { paused, now }) {
   const limits = [];
   if (head?.files) limits.push("This server answers from files (--manifests) and watches no cluster: ages count up to the time above.");
-  if (paused) limits.push(`Paused: the page shows the state of ${utc(certain(head))}.`);
+  if (paused) limits.push(`Paused: the page shows the state of ${asOf(head, now)}.`);
   return limits;
 }
 
 // Return one sentence on all VMs. `stale`: the rows can have changed.
-export function headline(head, stale) {
+export function headline(head, { stale, now }) {
   if (!head) return stale ? "The VMs are not known: the server does not answer" : "Not known yet";
   if (!head.known) return "The VMs are not known: the server has not read the cluster";
   const words = counted(head, stale);
-  return stale ? `Not up to date. At ${utc(certain(head))}: ${words}` : words;
+  return stale ? `Not up to date. At ${asOf(head, now)}: ${words}` : words;
 }
 
 // `head.together`: the percentage of the VMs that can be compared; null if there is none. Free and unknown VMs are not.
@@ -59,12 +58,12 @@ function counted({ counts, together }, stale) {
 }
 
 // Return why the list has no rows.
-export function emptyWords(head, filter, all, stale) {
+export function emptyWords(head, filter, all, { stale, now }) {
   if (!head) return "The page waits for the first answer of the server.";
   if (!head.known) return "The VMs are not known: the server has not read the cluster.";
   if (!all) {
     return stale
-      ? `At ${utc(certain(head))} no VM that ran asked for co-scheduling. That can have changed.`
+      ? `At ${asOf(head, now)} no VM that ran asked for co-scheduling. That can have changed.`
       : 'No VM that runs asks for co-scheduling. A VM asks by an annotation in spec.template.metadata.annotations, or its Namespace by a label: kubevirt-scheduler/co-schedule: "true".';
   }
   const parts = [];
