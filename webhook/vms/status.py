@@ -121,8 +121,7 @@ def _absence(name: str, found: Collected, invocation: Invocation) -> str:
     here = next((row for row in found.rows if row.vm.name == name), None)
     if here:
         why = f"does not ask for co-scheduling: {here.not_asked}" if here.not_asked else "does not run"
-        kind = "vm" if here.owner else "vmi"
-        explained = invocation.line(f"explain {kind}/{name} -n {here.vm.namespace}")
+        explained = invocation.line(f"explain {here.status.kind}/{name} -n {here.vm.namespace}")
         return f"{name}: the VM in namespace {here.vm.namespace} {why}; {explained}"
     sentence = f"{name}: no VM of this name runs and asks for co-scheduling in {found.where}"
     explained = invocation.line(f"explain vm/{name} -n {found.namespace or 'NAMESPACE'}")

@@ -9,6 +9,7 @@ import pytest
 from support.drivers.browser import Browser, Size, Tab
 from support.drivers.paging import Paged, paged, record, stuck, vm
 from support.objects import builders
+from support.objects.builders_kubevirt import virtual_machine_instance
 
 pytestmark = pytest.mark.slow
 
@@ -21,6 +22,7 @@ async def test_an_open_row_has_its_decision_its_nodes_and_its_commands(page: Pag
     """A click opens the row, a second click closes it; the button says which of both it is."""
     page.decisions.note(record(1, vmi="web", because="claim web-root: pod share-manager-web-root is on node node-b"))
     await page.put(builders.node("node-a"), builders.node("node-b", cordoned=True), builders.longhorn_node("node-a"))
+    await page.put(virtual_machine_instance("web", ["web-root"]))
     await tab.until("document.querySelectorAll('#decisions li').length")
     assert await tab.value("document.querySelector('#rows .apart .opener').ariaExpanded") == "false"
     await tab.click("#rows .apart .opener")
@@ -56,13 +58,13 @@ async def test_a_command_is_copied_with_one_click(tab: Tab) -> None:
 
 
 async def test_a_command_for_a_cluster_in_files_names_the_files(tmp_path: Path, browser: Browser) -> None:
-    """As the user named them, in quotes where a shell needs them."""
+    """As the user named them, in quotes where a shell needs them. No VirtualMachine has this instance."""
     async with paged(tmp_path, vm("web", "node-a", "node-b"), files=True) as page, browser.tab() as tab:
         await tab.open(page.url)
         await tab.until("document.querySelectorAll('#rows tr').length === 1")
         await tab.value(OPEN_WEB)
         commands = await tab.texts(".command code")
-    assert commands[0] == "kubevirt-coschedule explain vm/web -n vms --manifests 'my cluster'"
+    assert commands[0] == "kubevirt-coschedule explain vmi/web -n vms --manifests 'my cluster'"
 
 
 async def test_the_ages_of_an_open_row_go_on(page: Paged, tab: Tab) -> None:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from webhook.core import refs
 from webhook.core.api import kubevirt
 from webhook.core.api.affinity import named_nodes
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
 from webhook.core.evidence import facts
 from webhook.core.evidence.facts import ClaimUse
@@ -23,7 +24,7 @@ from webhook.core.observe.vm_status import STOPPED, State, VMStatus
 from webhook.core.observe.vm_volumes import STARTING, VMVolumeStatus, bound_or_waiting_since, volumes_of
 from webhook.core.opt_in import OptIn, Policy, asked_value, label_of, opt_in_of
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
-from webhook.core.view import ClusterView
+from webhook.core.view import ClusterView, NoObject
 
 _MESSAGE_CHARS: Final = 300  # of kube-scheduler's message, which counts nodes for each of its filters
 _PENDING: Final = "Pending"
@@ -86,9 +87,12 @@ def without_pod(
     annotation = meta.annotation(ANNOTATION_CO_SCHEDULE)
     label = label_of(view.get(refs.namespace(namespace))) if annotation is None else None
     asked, by = asked_value(annotation, label, policy)
+    name = kubevirt.vm_name(stated)
+    vmi = view.get(refs.virtual_machine_instance(NamespacedName(namespace, name)))
     return VMStatus(
         namespace=namespace,
-        name=kubevirt.vm_name(stated),
+        name=name,
+        kind="vm" if isinstance(vmi, NoObject) or vmi.virtual_machine else "vmi",
         state=state,
         asked=asked or "",
         asked_by=by.name.lower() if asked else "",

@@ -105,6 +105,7 @@ class VMStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """One VM, by the pod in which it runs or will run: one struct for text, JSON, page, metrics and `reunite`.
 
     Attributes:
+        kind: the type by which `explain` takes the name: vmi for an instance that certainly has no VirtualMachine.
         state: STOPPED for a VM without a pod; of a VM that does not ask as if it asked.
         since: since when the VM is in this state, as far as the objects show it.
         only_node: the one node on which the waiting pod may start.
@@ -131,6 +132,7 @@ class VMStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
     namespace: str
     name: str
+    kind: Literal["vm", "vmi"] = "vm"
     state: State | Literal["stopped"]
     since: str | None = None
     node: str | None = None

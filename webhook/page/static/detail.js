@@ -79,9 +79,9 @@ const serving = ({ claim, since }, now) => [
   since ? el("time", { class: "since", datetime: since }, ago(since, now)) : "",
 ];
 
-function commandsOf({ namespace, name, command }, options) {
+function commandsOf({ namespace, name, kind, command }, options) {
   const where = `-n ${namespace}${options && ` ${options}`}`;
-  const commands = [["Explain: what would be decided now, and why", `kubevirt-coschedule explain vm/${name} ${where}`]];
+  const commands = [["Explain: what would be decided now, and why", `kubevirt-coschedule explain ${kind}/${name} ${where}`]];
   commands.push(["Status: this VM in a terminal", `kubevirt-coschedule status ${name} ${where}`]);
   if (command) commands.push(["List: the migration that brings it together, without a change", command]);
   return commands;

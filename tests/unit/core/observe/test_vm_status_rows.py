@@ -53,6 +53,20 @@ _VOLUMES = {"volumes": [builders.claim_volume("disk", "root")]}
 # Which pod, and whose.
 
 
+@pytest.mark.parametrize(
+    ("instance", "kind"),
+    [
+        ([virtual_machine_instance()], "vm"),
+        ([virtual_machine_instance(vm=None)], "vmi"),
+        ([], "vm"),
+    ],
+    ids=["a VM's", "of its own", "unknown"],
+)
+def test_explain_finds_the_vm_by_its_kind(instance: list[Object], kind: str) -> None:
+    """An instance that no VirtualMachine owns is found as vmi/NAME only."""
+    assert the_row(launcher("root", nodeName="node-a"), objects=instance).kind == kind
+
+
 def test_a_pod_without_an_owner_has_its_own_name_as_the_vms() -> None:
     """A user created the pod by hand."""
     bare = convert({"metadata": {**_META, "name": "p"}, "spec": {}}, Pod)
