@@ -208,24 +208,20 @@ _AGAIN_SECONDS: Final = 30.0  # `reunite` runs each ten minutes
 _REFUSED_SECONDS: Final = 600.0  # the account may not list Events, because the component `reunite` is not installed
 
 
-async def read_messages(api: Api, namespace: str) -> Messages | None:
-    """Return the last message of `reunite` about each VM; None if the Events can't be read.
+async def read_messages(api: Api, namespace: str) -> Messages:
+    """Return the last message of `reunite` about each VM. `namespace` is empty for all namespaces.
 
-    `namespace` is empty for all namespaces.
+    Raises:
+        ApiError: the Events can't be read.
     """
     within = f"{reader.within(namespace)}/" if namespace else ""
-    try:
-        events = await reader.get_all(api, f"/api/v1/{within}events", Decoders(ReuniteEvent), fields=_FIELDS)
-    except ApiError:
-        return None
-    return latest(events)
+    return latest(await reader.get_all(api, f"/api/v1/{within}events", Decoders(ReuniteEvent), fields=_FIELDS))
 
 
 class ReuniteMessages:
     """The last message of `reunite` about each VM, for a page: nothing is read while nobody asks."""
 
-    def __init__(self, read: Callable[[], Awaitable[Messages | None]]) -> None:
-        """`read` returns None if the Events can't be read."""
+    def __init__(self, read: Callable[[], Awaitable[Messages]]) -> None:
         self._read = read
         self._messages: Messages = {}
         self._next = 0.0
@@ -239,9 +235,12 @@ class ReuniteMessages:
         return self._messages
 
     async def _refresh(self) -> None:
+        wait_seconds = _AGAIN_SECONDS
         try:
-            messages = await self._read()
+            self._messages = await self._read()
+        except ApiError as problem:  # else the messages stay: each has its time
+            if problem.forbidden:
+                self._messages, wait_seconds = {}, _REFUSED_SECONDS
         finally:
             self._reading = None
-        self._messages = messages or {}
-        self._next = asyncio.get_running_loop().time() + (_REFUSED_SECONDS if messages is None else _AGAIN_SECONDS)
+        self._next = asyncio.get_running_loop().time() + wait_seconds

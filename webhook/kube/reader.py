@@ -112,7 +112,7 @@ async def get_all(  # noqa: PLR0913 - a query, by name
         if reply.status == _NOT_FOUND and reply.failure.absent:
             return []
         if reply.status != _OK:
-            raise ApiError(reply.failure.sentence)
+            raise ApiError(reply.failure.sentence, forbidden=reply.status == _FORBIDDEN)
         page = decoders.page(reply.body)
         if isinstance(page, NotJSON) or page.unreadable:
             raise ApiError(f"{path}: got objects that can't be read")

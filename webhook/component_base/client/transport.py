@@ -63,11 +63,15 @@ def close_at_once(response: aiohttp.ClientResponse) -> None:
 
 
 class ApiError(Exception):
-    """No answer: the API server could not be reached, or its answer broke off. `silent`: no byte came in time."""
+    """No answer: the API server could not be reached, or its answer broke off. `silent`: no byte came in time.
 
-    def __init__(self, sentence: str, *, silent: bool = False) -> None:
+    `forbidden`: the API server answered that this account may not read it.
+    """
+
+    def __init__(self, sentence: str, *, silent: bool = False, forbidden: bool = False) -> None:
         super().__init__(sentence)
         self.silent = silent
+        self.forbidden = forbidden
 
 
 class TooLong(ApiError):
