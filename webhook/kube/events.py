@@ -1,10 +1,10 @@
 """EventRecorder: writes the decisions of admissions as Events on the VirtualMachineInstances (`kubectl describe vmi`).
 Their content comes from `webhook.core.observe`. ReuniteMessages reads the Events of `reunite`.
 
-`record` puts an answer on a queue, without a wait and without a request. If the queue is full, it drops the answer. One
-task takes answers from the queue and writes their Events, within a rate limit. Events that the API server does not take
-are dropped and counted, and not sent again; the log has every decision. Invariant: no API server can slow an admission
-down.
+`record` puts the Events of an answer on a queue, without a wait and without a request. If the queue is full, it drops
+them. One task takes Events from the queue and writes them, within a rate limit. Events that the API server does not
+take are dropped and counted, and not sent again; the log has every decision. Invariants: no API server can slow an
+admission down; each Event is counted once, by its outcome.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import secrets
 import socket
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from math import inf
 from typing import Any, Final, NamedTuple
@@ -45,7 +45,7 @@ _CREATED: Final = range(200, 300)
 class EventLimits(Struct, frozen=True, kw_only=True):
     """The limits of memory, time and requests for Events."""
 
-    queued: int = 512  # answers, with at most 8 Events of 2 KB each: 8 MB
+    queued: int = 512  # Events of 2 KB: 1 MB
     per_second: float = 10.0
     burst: int = 50
     write_seconds: float = 5.0
@@ -58,9 +58,9 @@ DEFAULT_EVENT_LIMITS: Final = EventLimits()
 
 
 class _Queued(NamedTuple):
-    """The Events of one answer. The answer is not stored: it has the whole pod. `uid`: of the AdmissionReview."""
+    """One Event of an answer. The answer is not stored: it has the whole pod. `uid`: of the AdmissionReview."""
 
-    events: Sequence[Event]
+    event: Event
     uid: str
     at: float
 
@@ -90,23 +90,24 @@ class EventRecorder:
         """Queue the Events of an answered admission. This neither waits nor raises."""
         if not events.may_have_events(answer):
             return
-        if self._queue.full():
-            self.counts[Outcome.OVERFLOWED] += 1
-            return
         try:
             found = events.events_for(answer, entry)
         except Exception as error:  # noqa: BLE001 - an answer without Events is still the answer
             _log_fault(answer.request.uid, error)
             return
-        self._queue.put_nowait(_Queued(found, answer.request.uid, self._wall()))
-        self._waiting += 1
+        for event in found:
+            if self._queue.full():
+                self.counts[Outcome.OVERFLOWED] += 1
+            else:
+                self._queue.put_nowait(_Queued(event, answer.request.uid, self._wall()))
+                self._waiting += 1
 
     async def run(self) -> None:
         """Write Events until cancelled."""
         while True:
             queued = await self._queue.get()
             try:
-                await self._write_all(queued)
+                await self._write_queued(queued)
             except Exception as error:  # noqa: BLE001 - the task supervisor: an Event must not end the task
                 _log_fault(queued.uid, error)
             finally:
@@ -123,12 +124,12 @@ class EventRecorder:
             self.counts[Outcome.STOPPED] += left
             LOGGER.warning("events dropped", extra={"fields": {"because": "shutting down", "dropped": left}})
 
-    async def _write_all(self, queued: _Queued) -> None:
-        for event in queued.events:
-            outcome = await self._write(event, queued.at)
-            self.counts[outcome] += 1
-            fields = {"uid": queued.uid, "outcome": outcome.value, "reason": event.reason}
-            LOGGER.debug("event", extra={"fields": {**fields, "namespace": event.namespace, "vmi": event.name}})
+    async def _write_queued(self, queued: _Queued) -> None:
+        event = queued.event
+        outcome = await self._write(event, queued.at)
+        self.counts[outcome] += 1
+        fields = {"uid": queued.uid, "outcome": outcome.value, "reason": event.reason}
+        LOGGER.debug("event", extra={"fields": {**fields, "namespace": event.namespace, "vmi": event.name}})
 
     async def _write(self, event: Event, at: float) -> Outcome:
         key = (event.uid, event.reason)

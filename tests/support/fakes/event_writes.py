@@ -13,12 +13,13 @@ from msgspec.structs import replace
 from support.drivers.serving import cluster as described
 from support.fakes.api_server import Cluster
 from support.fakes.http_line import Asked, Line
+from support.fakes.views import cluster as cluster_view
 from support.objects import builders
 from support.objects.builders_kubevirt import API_VERSION, vm_of
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.client.api import Api
-from webhook.core.admit import Answer, admit
+from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.meta import UID_MAX_CHARS
 from webhook.core.observe.events import Outcome
 from webhook.core.opt_in import Policy
@@ -68,6 +69,17 @@ def answer(vm: str = "db01", **described_pod: Any) -> Answer:
     pod = builders.virt_launcher_pod(claims=["disk"], **described_pod)
     pod["metadata"]["ownerReferences"][0] |= {"name": vm, "uid": f"uid-of-{vm}"[:UID_MAX_CHARS]}
     found = admit(json.dumps(builders.review(pod)).encode(), manifests(*vm_of(pod, "vms")), Policy())
+    assert isinstance(found, Answer)
+    return found
+
+
+def steered(*vms: str) -> Answer:
+    """The answer about the pod of a share-manager whose volume these VMs use, all on one node."""
+    objects = [builders.persistent_volume("h", claim="disk"), builders.node("n1")]
+    pods = [builders.vm_pod(vm, node="n1", claims=["disk"]) for vm in vms]
+    pod = builders.share_manager_pod("h", phase=None)
+    review = builders.review(pod, namespace=builders.LONGHORN_NAMESPACE)
+    found = admit(json.dumps(review).encode(), cluster_view(*objects, *pods), Policy(), Entry.SHARE_MANAGER)
     assert isinstance(found, Answer)
     return found
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from support.drivers.logging_here import Logged
 from support.fakes.api_server import ApiServer, until
-from support.fakes.event_writes import SWIFT, Writing, answer, dropped, recording, silent
+from support.fakes.event_writes import SWIFT, Writing, answer, dropped, recording, silent, steered
 
 from webhook.component_base.client.api import Api
 from webhook.core.admit import Answer, Entry
@@ -139,6 +139,19 @@ async def test_what_the_queue_does_not_hold_is_counted(api: Api, writing: Writin
         await until(lambda: events.counts[Outcome.WRITTEN] == 4)
     assert len(writing.taken) == 4
     assert (events.counts[Outcome.WRITTEN], events.counts[Outcome.OVERFLOWED]) == (4, 6)
+
+
+async def test_each_event_of_an_answer_is_counted(api: Api, writing: Writing) -> None:
+    """A share-manager pod that is steered to three VMs has three Events. An answer without any takes no place."""
+    async with recording(api, replace(SWIFT, queued=2)) as events:
+        events.record(answer(), Entry.SHARE_MANAGER)  # no VM is in its findings
+        events.record(steered("db01", "db02", "db03"), Entry.SHARE_MANAGER)
+        await until(lambda: events.counts[Outcome.WRITTEN] == 2)
+        with writing.fault(silent):
+            events.record(steered("db04", "db05"), Entry.SHARE_MANAGER)
+            await events.stop(0.1)
+    assert [each["involvedObject"]["name"] for each in writing.taken] == ["db01", "db02"]
+    assert (events.counts[Outcome.OVERFLOWED], events.counts[Outcome.STOPPED], dropped(events)) == (1, 2, 3)
 
 
 async def test_an_answer_that_makes_no_event_is_still_the_answer(api: Api, writing: Writing, logged: Logged) -> None:
