@@ -380,7 +380,7 @@ class Reason(Enum):
     VM_LEFT_UNCHANGED = "at the VM's start the webhook left the pod unchanged, because {because}"
     VM_WEBHOOK_NOT_ASKED = (
         "the VM's pod has no decision of the webhook: at the VM's start the API server did not call the webhook, "
-        "or got no answer"
+        "or got no answer{unasked}"
     )
     VM_CAUSE_NOT_KNOWN = "it is not known why: {facts}"
 

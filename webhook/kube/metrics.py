@@ -161,7 +161,7 @@ def vm_families(rows: Iterable[VMStatus]) -> Iterator[Metric]:
     )
     yield gauge(
         "vm_decisions",
-        "The same VMs, by the decision for their pod. migrated: by a live migration, no call. nothing: no answer.",
+        "The same VMs, by the decision for their pod. migrated: by a live migration, no call. nothing: none.",
         ("decision",),
         {(decision.value,): decisions[decision] for decision in Decided},
     )

@@ -49,6 +49,7 @@ NAMES = {
     "taint",
     "terms",
     "used",
+    "unasked",
     "value",
     "vm",
     "volume",

@@ -27,7 +27,7 @@ class Decided(StrEnum):
     PREFERRED = "preferred"
     UNCHANGED = "unchanged"
     MIGRATED = "migrated"  # the pod is the target of a live migration, and the API server did not call the webhook
-    NOTHING = "nothing"  # the API server did not call the webhook, or got no answer
+    NOTHING = "nothing"  # the API server did not call the webhook, or got no answer, or the VM did not ask
 
 
 _RECORDED: Final = {each.value: each for each in (Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED)}

@@ -105,7 +105,7 @@ def with_remedy(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView) 
         steered=None if isinstance(serving, NoObject) else past_decision(serving),
         nodes=row.share_manager_nodes,
     )
-    why = why_apart(apart)
+    why = why_apart(apart, asks_itself=row.asked_by == "vm")
     remedy, command = (freed, "") if held else _of_apart(row, apart, why, pod, known, view)
     return replace(row, reason=why.reason.code, because=why.sentence, held=bool(held), remedy=remedy, command=command)
 

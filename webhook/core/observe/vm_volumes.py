@@ -179,8 +179,12 @@ class Apart(Struct, frozen=True, kw_only=True):
         return elsewhere and (self.node in past.nodes or self.share_manager_later)
 
 
-def why_apart(apart: Apart) -> Why:
-    """Return what made the VM apart from this share-manager, or what is known if that does not tell."""
+def why_apart(apart: Apart, *, asks_itself: bool) -> Why:
+    """Return what made the VM apart from this share-manager, or what is known if that does not tell.
+
+    `asks_itself`: whether the VM asks by its annotation. What else asks for it can be newer than its pod: the label of
+    its Namespace, or the cluster's setting.
+    """
     past, node, volume = apart.past, apart.node, apart.volume
     here = {"claim": volume.claim, "other": volume.node, "node": node, "at": apart.since}
     if apart.share_manager_moved:
@@ -193,10 +197,10 @@ def why_apart(apart: Apart) -> Why:
         return Reason.VM_SHARE_MANAGERS_SPREAD.why(nodes=" and ".join(apart.nodes))
     if apart.migrated and apart.times_known:
         return Reason.VM_LIVE_MIGRATED.why(**here)
-    return _by_the_start(apart) or Reason.VM_CAUSE_NOT_KNOWN.why(facts=_facts(apart))
+    return _by_the_start(apart, asks_itself=asks_itself) or Reason.VM_CAUSE_NOT_KNOWN.why(facts=_facts(apart))
 
 
-def _by_the_start(apart: Apart) -> Why | None:
+def _by_the_start(apart: Apart, *, asks_itself: bool) -> Why | None:
     """Return why the decision at the VM's start has left the VM apart; None if it does not tell that."""
     past = apart.past
     if apart.migrated or (past.nodes and apart.volume.node not in past.nodes):
@@ -206,7 +210,7 @@ def _by_the_start(apart: Apart) -> Why | None:
     if past.decided is Decided.UNCHANGED and apart.times_known:
         return Reason.VM_LEFT_UNCHANGED.why(because=past.because or _UNREADABLE)
     if past.decided is Decided.NOTHING and apart.times_known:
-        return Reason.VM_WEBHOOK_NOT_ASKED.why()
+        return Reason.VM_WEBHOOK_NOT_ASKED.why(unasked="" if asks_itself else ", or the VM did not ask yet")
     return None
 
 
@@ -219,7 +223,7 @@ def _before(apart: Apart) -> str:
 def _steering(steered: PastDecision | None, node: str) -> str:
     """Return what the webhook did with the share-manager's pod."""
     if steered is None or steered.decided is Decided.NOTHING:
-        return "the API server did not call the webhook for the share-manager's pod, or got no answer"
+        return "the share-manager's pod has no decision of the webhook"
     if node in steered.nodes:
         return f"for the share-manager's pod the webhook preferred {steered.on}, and kube-scheduler chose another node"
     return f"for the share-manager's pod the webhook {_did(steered)}"
@@ -230,7 +234,7 @@ def _did(past: PastDecision) -> str:
         return f"{past.decided} {past.on}" + (f", because {past.because}" if past.because else "")
     if past.decided is Decided.UNCHANGED:
         return f"left the pod unchanged, because {past.because or _UNREADABLE}"
-    return "was not asked"
+    return "was not asked" if past.decided is Decided.MIGRATED else "left no decision"
 
 
 def _facts(apart: Apart) -> str:

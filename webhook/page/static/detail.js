@@ -41,7 +41,7 @@ const part = (title, ...words) => el("section", { class: "wide" }, el("h4", {}, 
 function decided(row, decision, now) {
   const annotation = `The VM asks for “${row.asked || row.mode}”${BY[row.askedBy]}, which means ${row.mode} here. `;
   const noted = {
-    nothing: "Its pod carries no decision: the API server did not call the webhook, or got no answer.",
+    nothing: `Its pod carries no decision: the API server did not call the webhook, or got no answer${row.askedBy === "vm" ? "" : ", or the VM did not ask yet"}.`,
     migrated: "Its pod is the target of a live migration, for which the API server does not call the webhook.",
     unchanged: "The webhook left its pod unchanged.",
   };

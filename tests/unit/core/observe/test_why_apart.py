@@ -128,8 +128,7 @@ CAUSES = [
         vm(None),
         share_manager(LATER),
         f"VmShareManagerLater: the share-manager of claim root took node node-b at {LATER}, after the VM had taken "
-        f"node node-a at {EARLY}; the API server did not call the webhook for the share-manager's pod, or got no "
-        "answer",
+        f"node node-a at {EARLY}; the share-manager's pod has no decision of the webhook",
         id="a cold start without the webhook",
     ),
     pytest.param(
@@ -158,7 +157,7 @@ CAUSES = [
         vm(None, None),
         share_manager(),
         "VmCauseNotKnown: it is not known why: the VM is on node node-a since an unknown time, the share-manager of "
-        f"claim root on node node-b since {EARLY}, and at the VM's start the webhook was not asked",
+        f"claim root on node node-b since {EARLY}, and at the VM's start the webhook left no decision",
         id="nothing shows since when the VM is there",
     ),
     pytest.param(
@@ -184,6 +183,16 @@ def test_a_vm_that_is_apart_says_what_made_it_so(pod: Pod, objects: list[Object]
     """By evidence only; where the facts do not tell the cause, it says so and names them."""
     found = the_row(pod, objects=objects)
     assert (found.state, found.why) == (State.APART, why)
+
+
+def test_what_asks_for_a_vm_can_be_newer_than_its_pod() -> None:
+    """The label of a Namespace was perhaps not there at the VM's start: then the webhook left the pod."""
+    pod = vm(None, LATER)
+    (pod.metadata.annotations or {}).pop(builders.OPT_IN)
+    meta = {"name": "vms", "labels": {builders.OPT_IN: "true"}}
+    labelled = {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
+    found = the_row(pod, objects=[*share_manager(), labelled])
+    assert found.because.endswith("did not call the webhook, or got no answer, or the VM did not ask yet")
 
 
 def test_a_stuck_vm_needs_a_new_pod() -> None:
