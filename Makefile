@@ -38,8 +38,8 @@ check: announced lint ## For a change in hand: as `make test`, without slow test
 	PROPERTY_EXAMPLES=5 $(BIN)/python $(PYTEST) -m 'not soak_only and not slow'
 
 .PHONY: test
-test: SAID := lint, unit and component tests with their coverage: 7 minutes
-test: announced lint ## After a clone: lint, and all unit and component tests with their coverage; builds nothing; 7 minutes
+test: SAID := lint, unit and component tests with their coverage: 5 minutes
+test: announced lint ## After a clone: lint, and all unit and component tests with their coverage; builds nothing; 5 minutes
 	@rm -f .coverage .coverage.*
 	$(BIN)/python -m coverage run $(PYTEST)
 	@$(BIN)/python -m coverage combine -q

@@ -47,7 +47,7 @@ from webhook.objects.kinds import (
 from webhook.objects.kubevirt import AnyVM, VirtualMachine
 from webhook.objects.objects import Part, parts_of_nodes, parts_of_rows
 from webhook.objects.unread import no_share_managers, unread, webhook_settings
-from webhook.objects.vm_rows import VMRow, chosen, pods_of_vms, vm_row, vm_rows
+from webhook.objects.vm_rows import VMRow, chosen, pods_of_vms, vm_row, vm_rows, where_else
 from webhook.settings import ExplainSettings, namespace_in_words, opt_in_all_unknown, vm_names
 from webhook.terminal import to_json
 from webhook.vms.collected import exit_code, open_cluster
@@ -141,12 +141,17 @@ def _chosen(cluster: Cluster, settings: ExplainSettings, policy: Policy) -> tupl
         UserError: the VMs' pods could not be listed.
     """
     namespace, names = settings.namespace_of(cluster.namespace), vm_names(settings.names)
-    rows = chosen(cluster.ask(lambda _: vm_rows(cluster, policy, settings.selector)), namespace, names)
-    missing = [f" {name}" for name in sorted(set(names) - {row.vm.name for row in rows})]
-    if not (rows or missing):
-        missing = [settings.whose]
-    where = f"{namespace_in_words(namespace)}; check the name, --selector, --namespace and --context"
-    return sorted(rows, key=lambda row: row.vm), [f"{cluster.origin}: no VM{which} in {where}" for which in missing]
+    every = cluster.ask(lambda _: vm_rows(cluster, policy, settings.selector))
+    rows, where = chosen(every, namespace, names), namespace_in_words(namespace)
+    existing = {row.vm.name for row in rows}
+    absent = [
+        f"{cluster.origin}: {name}: no VM of this name in {where}{where_else(name, namespace, every)}"
+        for name in names
+        if name not in existing
+    ]
+    if not (rows or absent):
+        absent = [f"{cluster.origin}: no VM{settings.whose} in {where}; check --selector, --namespace and --context"]
+    return sorted(rows, key=lambda row: row.vm), absent
 
 
 def _explain(asked: Document | Named | VMRow, context: Context) -> AnyExplanation:

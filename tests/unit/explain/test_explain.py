@@ -69,7 +69,7 @@ def test_a_name_that_no_vm_has_is_said_beside_the_others() -> None:
     """The exit code is 2, and the VM that exists is explained."""
     out = io.StringIO()
     flags: dict[str, Any] = {"filename": None, "namespace": None, "all_namespaces": True, "names": ("db", "gone")}
-    with pytest.raises(UserError, match="no VM gone in any namespace"):
+    with pytest.raises(UserError, match="gone: no VM of this name in any namespace"):
         explain_in(the_cluster(), settings("", **flags), stdin=io.StringIO(), stdout=out, stderr=io.StringIO())
     assert out.getvalue().startswith("VirtualMachine vms/db (vm/db)")
     with pytest.raises(UserError, match="no VM with labels app=nobody in namespace vms"):
