@@ -19,13 +19,11 @@ from webhook.core.api import kubevirt
 from webhook.core.api.admission_review import BadReview
 from webhook.core.api.kubevirt import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
-from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave
 from webhook.core.evidence import consumers, share_managers
 from webhook.core.evidence.facts import Finding
 from webhook.core.listed_snapshot import ListedSnapshot
-from webhook.core.observe.events import Messages
 from webhook.core.opt_in import Policy, asked_value, label_of
 from webhook.core.placement import share_manager
 from webhook.core.placement.shortlist import SCORED_WHOLE_NODES
@@ -75,16 +73,13 @@ def entry_of(review: Any) -> Entry:
 class Context(Struct, frozen=True):
     """What is explained where: the cluster, the namespace of names without one, and the settings of the webhook.
 
-    `invocation` begins suggested commands. `pods` and `messages`: the virt-launcher pods of each VM, and what `reunite`
-    last said of it.
+    `invocation` begins suggested commands.
     """
 
     cluster: Cluster
     namespace: str
     webhook: WebhookSettings
     invocation: Invocation
-    pods: Mapping[NamespacedName, Sequence[Pod]] = {}
-    messages: Messages = {}
 
     def ask(self, question: Callable[[ClusterView, Policy], _T]) -> _T:
         """Return the answer to a question about the cluster, and the webhook's policy."""

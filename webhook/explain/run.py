@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, TextIO
 
+from msgspec.structs import replace
+
 from webhook.component_base.errors import UserError
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.observe.events import latest
 from webhook.core.observe.remedy import with_message
-from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
-from webhook.core.view import ClusterView
 from webhook.explain.explanation import PodExplanation, Subject, VMExplanation, render_explanation
 from webhook.explain.pod import Context, explain_pod
 from webhook.explain.subjects import (
@@ -92,14 +92,7 @@ def explain_in(cluster: Cluster, settings: ExplainSettings, *, stdin: TextIO, st
             named, left_out = read_subjects(settings.filename or "", stdin)
         cluster.collect(_parts(named, namespace, cluster.longhorn_namespace))
         found, asked = webhook_settings(cluster), named
-    context = Context(
-        cluster,
-        namespace,
-        found,
-        Invocation.of(settings),
-        pods={} if cluster.unread(VIRT_LAUNCHER_POD) else pods_of_vms(cluster),
-        messages=latest(cluster.objects.of(EVENT).values()),
-    )
+    context = Context(cluster, namespace, found, Invocation.of(settings))
     explanations: list[AnyExplanation] = []
     for each in asked:
         try:
@@ -158,12 +151,12 @@ def _explain(asked: Document | Named | VMRow, context: Context) -> AnyExplanatio
     if isinstance(asked, VMRow):
         is_vm = isinstance(asked.described, VirtualMachine)
         kind, short = (VIRTUAL_MACHINE, "vm") if is_vm else (VIRTUAL_MACHINE_INSTANCE, "vmi")
-        return explain_vm(asked.vm, asked.described, kind, f"{short}/{asked.vm.name}", context)
+        return explain_vm(asked, kind, f"{short}/{asked.vm.name}", context)
     if isinstance(asked, Named):
         found = context.cluster.find(asked.kind, asked.name, context.namespace, str(asked))
         if asked.kind is POD:
             return explain_pod(request_for_existing(found, context.namespace, str(asked)), context)
-        return explain_vm(_key(found, context), found, asked.kind, str(asked), context)
+        return explain_vm(_row_of(found, context), asked.kind, str(asked), context)
     stated = asked.api_version, asked.kind
     if stated == REVIEW_KIND:
         return explain_pod(request_for_review(asked, context.namespace), context)
@@ -173,25 +166,23 @@ def _explain(asked: Document | Named | VMRow, context: Context) -> AnyExplanatio
     vm = asked.read(kind.type)
     if not vm.metadata.name:
         raise BadDocument(f"{asked.place}: {kind.kind}: metadata.name: got nothing, expected a name")
-    return explain_vm(_key(vm, context), vm, kind, asked.place, context)
+    return explain_vm(_row_of(vm, context), kind, asked.place, context)
 
 
-def _key(vm: AnyVM, context: Context) -> NamespacedName:
-    return NamespacedName(vm.metadata.namespace or context.namespace, vm.metadata.name or "")
+def _row_of(vm: AnyVM, context: Context) -> VMRow:
+    """Return the row of a VM that was named or described, as `vm_rows` makes those that are listed."""
+    cluster, key = context.cluster, NamespacedName(vm.metadata.namespace or context.namespace, vm.metadata.name or "")
+    pods = [] if cluster.unread(VIRT_LAUNCHER_POD) else pods_of_vms(cluster).get(key, [])
+    row = context.ask(lambda _, policy: vm_row(key, pods, vm, cluster, policy))
+    message = latest(cluster.objects.of(EVENT).values()).get(key, "")
+    return replace(row, status=with_message(row.status, message))
 
 
-def explain_vm(
-    key: NamespacedName, vm: AnyVM | None, kind: APIResource[Any], source: str, context: Context
-) -> VMExplanation:
-    """Return the explanation of a VM. `source`: from where it is, in words. `vm`: None if only its pods were read."""
-    cluster, settings = context.cluster, context.webhook
+def explain_vm(row: VMRow, kind: APIResource[Any], source: str, context: Context) -> VMExplanation:
+    """Return the explanation of a VM. `source`: from where it is, in words."""
+    cluster, settings, key = context.cluster, context.webhook, row.vm
     unlisted, users = cluster.unread(VIRT_LAUNCHER_POD), cluster.users_unread()
-
-    def look(view: ClusterView) -> VMStatus:
-        row = vm_row(key, context.pods.get(key, ()), vm, cluster, settings.policy)
-        return with_message(with_next_start(row, view), context.messages.get(key, "")).shown_by(context.invocation.line)
-
-    item = cluster.ask(look)
+    item = cluster.ask(lambda view: with_next_start(row, view)).shown_by(context.invocation.line)
     unread = item.next_start.unread if item.next_start else ()
     return VMExplanation(
         object=Subject(kind=kind.kind, namespace=key.namespace, name=key.name, source=source),
