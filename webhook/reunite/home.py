@@ -32,7 +32,6 @@ from webhook.core.scheduler.cycle_state import CycleState, why_never_required
 from webhook.core.scheduler.node_rules import taint_text, tolerates
 from webhook.core.view import NoObject
 from webhook.objects.cluster import Cluster
-from webhook.objects.kinds import NODE
 from webhook.reunite.vm import VM
 from webhook.reunite.waits import NotYet, Rule
 
@@ -60,16 +59,6 @@ def why_not_home(vm: VM, cluster: Cluster) -> NotYet | None:
     return NotYet(Rule.NOT_PLACEABLE, why)
 
 
-def hostname_of(name: str, cluster: Cluster) -> str:
-    """Return the label kubernetes.io/hostname of a node; empty if it has none, or one that another node has, too.
-
-    A kubelet may set that of its own node (NodeRestriction): a migration that names it could lead to any of the nodes.
-    """
-    hostnames = {key.name: node.metadata.label(HOSTNAME) or "" for key, node in cluster.objects.of(NODE).items()}
-    own = hostnames.get(name, "")
-    return own if [*hostnames.values()].count(own) == 1 else ""
-
-
 def _against(vm: VM, pod: Pod, cluster: Cluster) -> Iterator[str]:
     """Yield what is against the pod on the node of the share-managers, the first thing first."""
     home, snapshot = cluster.get(refs.node(vm.home)), cluster.snapshot()
@@ -83,7 +72,7 @@ def _against(vm: VM, pod: Pod, cluster: Cluster) -> Iterator[str]:
         yield verdict.why.sentence
     if not isinstance(home, NoObject):
         yield from _tainted(pod, home)
-    if not hostname_of(vm.home, cluster):
+    if not vm.hostname_at_home:
         yield f"node {vm.home} has no label {HOSTNAME} of its own"
     ruled = why_never_required(cycle)
     if ruled and vm.spec.priority_class_name:

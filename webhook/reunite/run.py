@@ -23,7 +23,7 @@ from webhook.objects.unread import require_pods, require_share_managers, webhook
 from webhook.objects.vm_rows import asking, chosen, vm_rows, where_else
 from webhook.reunite import reports
 from webhook.reunite.decide import MigrationDecisions
-from webhook.reunite.home import hostname_of, why_not_home
+from webhook.reunite.home import why_not_home
 from webhook.reunite.reports import REPEAT_SECONDS, EventReason, VMReport
 from webhook.reunite.settings import ReuniteSettings
 from webhook.reunite.vm import VM, is_terminating, parts, vms_of
@@ -155,7 +155,7 @@ class ReuniteRun:
         self.reports.append(VMReport(vm.row, reason, message))
 
     async def _migrate(self, vm: VM, decisions: MigrationDecisions, left_out: str) -> None:
-        namespace, hostname = vm.row.namespace, hostname_of(vm.home, self._cluster)
+        namespace, hostname = vm.row.namespace, vm.hostname_at_home
         where = f"from node {vm.row.node} to node {vm.home}, that of its share-manager"
         name = next_name(vm.row.name, vm.names)
         message, written = f"migration {name}: {where}", Written(Result.DONE)

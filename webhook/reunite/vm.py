@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from webhook.core.api.kubevirt import (
     ANNOTATION_MIGRATION,
+    HOSTNAME,
     LABEL_MIGRATION_JOB_UID,
     is_finished,
 )
@@ -48,6 +49,8 @@ class VM(Struct, frozen=True, kw_only=True):
         names: of all migrations of the namespace.
         events: of `reunite` on the VMI, in its namespace.
         node_at_home: the node of the share-managers; None if it was not read.
+        hostname_at_home: its label kubernetes.io/hostname; empty if it has none, or one that another node has, too. A
+            kubelet may set that of its own node (NodeRestriction): a migration that names it could lead to any of them.
         oldest_at_home: when the oldest VM's pod on that node was created (RFC 3339); empty if there is none.
     """
 
@@ -61,6 +64,7 @@ class VM(Struct, frozen=True, kw_only=True):
     names: AbstractSet[str] = frozenset()
     events: Sequence[ReuniteEvent] = ()
     node_at_home: Node | None = None
+    hostname_at_home: str = ""
     oldest_at_home: str = ""
 
     @property
@@ -219,6 +223,9 @@ def with_past(
     of_vm: dict[tuple[str, str], list[Migration]] = defaultdict(list)
     names: dict[str, set[str]] = defaultdict(set)
     told: dict[tuple[str, str], list[ReuniteEvent]] = defaultdict(list)
+    hostnames = {name: node.metadata.label(HOSTNAME) or "" for name, node in nodes.items()}
+    nodes_of = Counter(hostnames.values())
+    own = {name: label for name, label in hostnames.items() if nodes_of[label] == 1}
     for each in migrations:
         of_vm[each.vm].append(each)
         names[each.vm[0]].add(each.name)
@@ -231,6 +238,7 @@ def with_past(
             names=names[vm.key[0]],
             events=told[vm.row.namespace, vm.uid],
             node_at_home=nodes.get(vm.home),
+            hostname_at_home=own.get(vm.home, ""),
             oldest_at_home=oldest_on.get(vm.home, ""),
         )
         for vm in vms
