@@ -93,3 +93,13 @@ def csi_node(name: str, limits: Mapping[str, int | None]) -> Object:
         "metadata": {"name": name},
         "spec": {"drivers": drivers},
     }
+
+
+def webhook_pod(
+    *args: str, name: str = "w", namespace: str = "kubevirt-coschedule", phase: str = "Running", **container: Any
+) -> Object:
+    """A pod of the webhook with these arguments of `serve`."""
+    labels = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
+    meta = {"name": name, "namespace": namespace, "labels": labels}
+    spec = {"containers": [{"name": "proxy"}, {"name": "webhook", "args": ["serve", *args], **container}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": phase}}

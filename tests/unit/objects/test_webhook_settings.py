@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec import convert
 from support.objects import builders
+from support.objects.builders_pods import webhook_pod
 
 from webhook.core.opt_in import Mode, Policy
 from webhook.objects.cluster import Cluster
@@ -16,16 +17,6 @@ from webhook.objects.installed import ServeContainer
 from webhook.objects.unread import WebhookSettings, webhook_settings
 
 Object = dict[str, Any]
-LABELS = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
-
-
-def webhook_pod(
-    *args: str, name: str = "w", namespace: str = "kubevirt-coschedule", phase: str = "Running", **container: Any
-) -> Object:
-    """A pod of the webhook with these arguments."""
-    meta = {"name": name, "namespace": namespace, "labels": LABELS}
-    spec = {"containers": [{"name": "proxy"}, {"name": "webhook", "args": ["serve", *args], **container}]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": phase}}
 
 
 def configuration(value: str | None, *called: str) -> Object:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from support.objects.builders_pods import webhook_pod
 from support.scenarios import vm_scenes
-from support.scenarios.reunite_runs import KUBEVIRT, Object, of, vmi, went
+from support.scenarios.reunite_runs import KUBEVIRT, of, vmi, went
 
 from webhook.component_base.errors import UserError
 from webhook.core.observe.vm_status import State, VMStatus
@@ -21,14 +22,6 @@ def test_a_vm_whose_state_is_not_known_is_not_denied_to_be_apart() -> None:
     rows = [VMStatus(namespace="vms", name=state, state=state) for state in (State.UNKNOWN, State.FREE)]
     told = "nothing to do: 2 VMs in any namespace, none known to be apart (1 unknown, 1 free)"
     assert reports.nothing_to_do(rows, " in any namespace") == told
-
-
-def webhook_pod(*args: str) -> Object:
-    """A pod that runs the webhook, or says so."""
-    labels = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
-    metadata = {"name": "webhook", "namespace": "kubevirt-coschedule", "labels": labels}
-    spec = {"containers": [{"name": "webhook", "args": ["serve", *args]}]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
 
 
 @pytest.mark.parametrize(
