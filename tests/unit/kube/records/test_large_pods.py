@@ -179,8 +179,9 @@ def test_an_update_holds_the_event_loop_for_as_long_as_its_bytes_take(made: Call
     driver.ask()
     driver.machine.opened(200, None, driver.now)
     skip = msgspec.json.Decoder(_Skipped)
-    skipped = min(_taken(lambda: skip.decode(line)) for _ in range(5))
-    taken = min(_taken(lambda: driver.machine.feed(line, driver.now)) for _ in range(5))
+    calls = (lambda: skip.decode(line), lambda: driver.machine.feed(line, driver.now))
+    # The least of twenty, in turns: what else the machine does slows both down.
+    skipped, taken = map(min, zip(*(map(_taken, calls) for _ in range(20)), strict=True))
     assert "vms/a" in driver.machine.objects
     assert taken <= 8 * skipped + 0.001, f"{taken * 1e3:.1f} ms; the bytes alone {skipped * 1e3:.1f} ms"
 
