@@ -7,21 +7,22 @@ nothing secret in it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from certs import pki, plan, state
 from certs.plan import Issue, Publish, RotationPolicy, Write
 from certs.settings import ControllerSettings
-from certs.state import ClusterState
+from certs.state import ClusterState, Secret
 from webhook.component_base.client.api import Api, Reply
-from webhook.component_base.client.transport import ApiError
+from webhook.component_base.client.transport import UNDECODABLE, ApiError
 
+_T = TypeVar("_T")
 _ANSWER_SECONDS: Final = 10.0
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
@@ -53,16 +54,16 @@ class ClusterObjects:
         Raises:
             ApiError: an object could not be read, or there is no configuration.
         """
-        configuration = await self._find(self._configuration)
+        configuration = await self._find(self._configuration, state.read_configuration)
         if configuration is None:
             raise ApiError(
                 f"MutatingWebhookConfiguration {self._configuration.rpartition('/')[2]} does not exist; apply "
                 "the manifests, or name the right one with --webhook-configuration"
             )
         return ClusterState(
-            served=state.read_secret(await self._find(self._served)),
-            authority=state.read_secret(await self._find(self._authority)),
-            configuration=state.read_configuration(configuration),
+            served=await self._find(self._served, state.read_secret) or Secret(),
+            authority=await self._find(self._authority, state.read_secret) or Secret(),
+            configuration=configuration,
         )
 
     async def write(self, step: Write, seen: ClusterState, policy: RotationPolicy, now: datetime) -> None:
@@ -86,15 +87,15 @@ class ClusterObjects:
         else:
             await self._patch(path, state.secret_patch(held.version, pair))
 
-    async def _find(self, path: str) -> Mapping[str, Any] | None:
+    async def _find(self, path: str, read: Callable[[Any], _T]) -> _T | None:
         what = f"GET {path}"
         reply = await _answer(what, self._api.get(path, seconds=_ANSWER_SECONDS), may_be_absent=True)
         if reply.status == HTTPStatus.NOT_FOUND:
             return None
         try:
-            return msgspec.json.decode(reply.body, type=dict[str, Any])
-        except msgspec.DecodeError as error:
-            raise ApiError(f"{what}: got an answer that is not a JSON object") from error
+            return read(msgspec.json.decode(reply.body))
+        except UNDECODABLE as error:
+            raise ApiError(f"{what}: got an answer that is not this object") from error
 
     async def _patch(self, path: str, body: Mapping[str, Any], content_type: str = _MERGE, **query: str) -> None:
         sent = self._api.patch(path, body, [*query.items()], content_type=content_type, seconds=_ANSWER_SECONDS)

@@ -9,11 +9,10 @@ authority that issued it, and no server mounts that one.
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from certs.pki import NO_PAIR, Pair
 
@@ -43,18 +42,48 @@ class ClusterState(Struct, frozen=True, kw_only=True):
     configuration: Configuration
 
 
-def read_secret(raw: Mapping[str, Any] | None) -> Secret:
-    """Return the Secret of the API server's JSON. A damaged value counts as empty, so that it is repaired."""
-    if raw is None:
-        return Secret()
-    data = raw.get("data") or {}
-    return Secret(version=raw["metadata"]["resourceVersion"], pair=Pair(*(_decoded(data.get(key)) for key in KEYS)))
+class _Metadata(Struct, rename="camel"):
+    resource_version: str
+
+
+class _Secret(Struct):
+    metadata: _Metadata
+    data: dict[str, str] | None = None
+
+
+class _ClientConfig(Struct, rename="camel"):
+    ca_bundle: str | None = None
+
+
+class _Webhook(Struct, rename="camel"):
+    client_config: _ClientConfig
+
+
+class _Configuration(Struct):
+    metadata: _Metadata
+    webhooks: list[_Webhook] | None = None
+
+
+def read_secret(raw: object) -> Secret:
+    """Return the Secret of the API server's JSON. A damaged value counts as empty, so that it is repaired.
+
+    Raises:
+        msgspec.ValidationError: it is not the JSON of a Secret.
+    """
+    found = convert(raw, _Secret)
+    data = found.data or {}
+    return Secret(version=found.metadata.resource_version, pair=Pair(*(_decoded(data.get(key)) for key in KEYS)))
 
 
 def read_configuration(raw: Mapping[str, Any]) -> Configuration:
-    """Return the MutatingWebhookConfiguration of the API server's JSON."""
-    bundles = tuple(_decoded(webhook["clientConfig"].get("caBundle")) for webhook in raw.get("webhooks") or ())
-    return Configuration(version=raw["metadata"]["resourceVersion"], bundles=bundles, raw=raw)
+    """Return the MutatingWebhookConfiguration of the API server's JSON.
+
+    Raises:
+        msgspec.ValidationError: it is not the JSON of one.
+    """
+    found = convert(raw, _Configuration)
+    bundles = tuple(_decoded(webhook.client_config.ca_bundle) for webhook in found.webhooks or ())
+    return Configuration(version=found.metadata.resource_version, bundles=bundles, raw=raw)
 
 
 def new_secret(path: str, pair: Pair) -> dict[str, Any]:
@@ -89,7 +118,7 @@ def _data(pair: Pair) -> dict[str, str]:
 def _decoded(value: str | None) -> bytes:
     try:
         return base64.b64decode(value or "")
-    except binascii.Error:
+    except ValueError:
         return b""
 
 

@@ -29,6 +29,11 @@ def absent(_: web.Request) -> web.Response:
     return web.json_response({"kind": "Status"}, status=404)
 
 
+def answer(body: bytes) -> Answer:
+    """Answers with this body."""
+    return lambda _: web.Response(body=body)
+
+
 @pytest.fixture
 def taken() -> list[Any]:
     """The path and the body of each write."""
@@ -78,10 +83,16 @@ async def test_what_exists_is_read(served: Callable[..., Any]) -> None:
 
 READ: Final = "GET /api/v1/namespaces/kubevirt-coschedule/secrets/kubevirt-coschedule-tls: "
 FORBIDDEN: Final = {"kind": "Status", "message": "secrets is forbidden: User x cannot get it"}
+NO_SECRETS: Final = (
+    *(b"", b"[]", b"{}", b'"\xff"', b"[" * 9_999, b'{"metadata":{}}'),
+    b'{"data":1,"metadata":{"resourceVersion":"1"}}',
+)
 TROUBLES: Final[dict[str, tuple[Answer, int, str]]] = {
     "no configuration": (absent, 404, "MutatingWebhookConfiguration kubevirt-coschedule does not exist; apply the"),
     "no right": (lambda _: web.json_response(FORBIDDEN, status=403), 200, "; apply manifests/install.yaml, which "),
-    "no JSON": (lambda _: web.Response(text="[]"), 200, f"{READ}got an answer that is not a JSON object"),
+    **{
+        f"the answer {body[:40]!r}": (answer(body), 200, f"{READ}got an answer that is not this") for body in NO_SECRETS
+    },
 }
 
 

@@ -19,7 +19,7 @@ from support.drivers.serving import spawned, until_logged
 from support.waits import MAX_WAIT_SECONDS
 
 from certs import pki, state
-from certs.state import ClusterState
+from certs.state import ClusterState, Secret
 
 SECRET: Final[Object] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": TLS, "namespace": NAME}}
 AUTHORITY_SECRET: Final[Object] = {**SECRET, "metadata": {"name": AUTHORITY, "namespace": NAME}}
@@ -89,9 +89,11 @@ class CertsInstall:
 
     def state(self) -> ClusterState:
         """The objects as the admin sees them."""
+        found = [self.api.find(path) for path in (SECRET, AUTHORITY_SECRET)]
+        served, authority = (state.read_secret(raw) if raw else Secret() for raw in found)
         return ClusterState(
-            served=state.read_secret(self.api.find(SECRET)),
-            authority=state.read_secret(self.api.find(AUTHORITY_SECRET)),
+            served=served,
+            authority=authority,
             configuration=state.read_configuration(self.api.get(CONFIGURATION)),
         )
 

@@ -13,7 +13,7 @@ from support.fakes import certs_cluster
 from certs import pki, plan, state
 from certs.pki import Authority, Pair
 from certs.plan import NewAuthority, Publish, RotationHistory, RotationPolicy, RotationStep, WaitUntil, Write
-from certs.state import KEYS, ClusterState
+from certs.state import KEYS, ClusterState, Secret
 
 NOW: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)
@@ -90,9 +90,12 @@ class MemoryCluster:
 
     def state(self) -> ClusterState:
         """Return what a controller reads now."""
+        served, authority = (
+            state.read_secret(copy.deepcopy(held)) if held else Secret() for held in self.secrets.values()
+        )
         return ClusterState(
-            served=state.read_secret(copy.deepcopy(self.secrets["served"])),
-            authority=state.read_secret(copy.deepcopy(self.secrets["authority"])),
+            served=served,
+            authority=authority,
             configuration=state.read_configuration(copy.deepcopy(self.configuration)),
         )
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from support.objects import corpus
 
+from webhook.core.pod_limits import PART_BYTES_MAX
 from webhook.serving.routes import MAX_BODY_BYTES
 
 _KEYS: Final = ("metadata.name", "kubernetes.io/arch", "a", "", "/", "a b", "\u00e9", "metadata.uid")
@@ -28,6 +29,7 @@ _MARKS: Final = (
 )
 _TWICE: Final = ("uid", "request", "object", "metadata", "spec", "affinity", "kind", "annotations", "name")
 _POD_SHARE: Final = 0.7  # of the changes at random places: most of the rules look at the pod
+_LONG_SHARE: Final = 0.1  # of the reviews: a long pod is read field by field
 _DEPTHS: Final = (10, 100, 990, 1100, 20_000)
 
 
@@ -46,6 +48,8 @@ def _case(rng: Random) -> bytes:
     body = json.dumps(tree, separators=(",", ":"), ensure_ascii=rng.random() < 0.9).encode(errors="surrogatepass")
     for change in rng.choices((_flip, _flip, _cut, _mark, _twice, _deep), k=rng.choice((0, 0, 0, 0, 1, 2))):
         body = change(rng, body)
+    if rng.random() < _LONG_SHARE:
+        body = _inserted(rng, body, b'"x":"' + b"x" * PART_BYTES_MAX + b'"')
     return body[:MAX_BODY_BYTES]  # the server refuses a longer one by its head
 
 

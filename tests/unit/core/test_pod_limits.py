@@ -13,10 +13,11 @@ from support.fakes.views import cluster
 from support.objects import builders
 
 from webhook.core.admit import Answer, Entry, admit, failed
+from webhook.core.api.admission_review import BadReview
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave
 from webhook.core.opt_in import Policy
-from webhook.core.pod_limits import _LIMITS, WHOLE_BYTES_MAX, why_too_large
+from webhook.core.pod_limits import _LIMITS, PART_BYTES_MAX, WHOLE_BYTES_MAX, why_too_large
 from webhook.core.reasons import Reason, Why
 from webhook.telemetry.record import admission_record
 
@@ -158,6 +159,19 @@ def test_a_pod_that_is_too_large_is_admitted_unchanged(entry: Entry, body: bytes
     assert isinstance(answer.decision, Leave)
     assert (answer.decision.why.reason, answer.operations) == (Reason.POD_TOO_LARGE, [])
     assert json.loads(answer.body)["response"]["allowed"] is True
+
+
+@pytest.mark.parametrize("bad", [b"\xff", b"\xed\xa0\x80", rb"\ud800"])
+@pytest.mark.parametrize("nth", range(5))
+def test_a_name_without_utf_8_is_a_bad_review_in_a_long_pod_too(nth: int, bad: bytes) -> None:
+    """At each place that is read field by field. No decoder looked at these names before."""
+    containers = [{"BAD": 1}, {"env": "x" * PART_BYTES_MAX}]
+    affinity = {"podAntiAffinity": {"BAD": 1}, "BAD": 1}
+    pod = {"metadata": {"BAD": 1}, "spec": {"containers": containers, "affinity": affinity, "BAD": 1}}
+    parts = review(pod).split(b"BAD")
+    body = b"ok".join(parts[: nth + 1]) + bad + b"ok".join(parts[nth + 1 :])
+    with pytest.raises(BadReview, match="the body is not an AdmissionReview"):
+        admit(body, cluster(), Policy())
 
 
 def test_a_failure_of_ours_stores_no_long_text_either() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -76,11 +76,11 @@ class AdmissionRequest(ApiType):
             BadReview: the request has no object, or one that is not a Pod.
             TextTooLong: the pod has a text that is longer than its field in `AdmittedPod` allows.
         """
-        pod = decoded(_pod_decoder, self.object, "request.object")
+        pod = decoded(_decode_pod, self.object, "request.object")
         if pod is None:
             raise BadReview("request.object: got nothing, expected a v1 Pod")
         raw = pod.spec.affinity
-        affinity = decoded(_affinity_decoder, raw, "request.object.spec.affinity")
+        affinity = decoded(_decode_affinity, raw, "request.object.spec.affinity")
         return replace(pod, spec=replace(pod.spec, affinity=affinity)), raw
 
 
@@ -113,11 +113,11 @@ class _Mark(ApiType):
     request: _MarkedRequest | None = None
 
 
-_mark_decoder: Final = msgspec.json.Decoder(_Mark)
-_decoder: Final = msgspec.json.Decoder(_Review)
-_pod_decoder: Final[msgspec.json.Decoder[AdmittedPod | None]] = msgspec.json.Decoder(AdmittedPod | None)
-_affinity_decoder: Final[msgspec.json.Decoder[Affinity | None]] = msgspec.json.Decoder(Affinity | None)
-_json_decoder: Final[msgspec.json.Decoder[Any]] = msgspec.json.Decoder()
+_decode_mark: Final = msgspec.json.Decoder(_Mark).decode
+_decode_review: Final = msgspec.json.Decoder(_Review).decode
+_decode_pod: Final = msgspec.json.Decoder[AdmittedPod | None](AdmittedPod | None).decode
+_decode_affinity: Final = msgspec.json.Decoder[Affinity | None](Affinity | None).decode
+_decode_json: Final = msgspec.json.Decoder[Any]().decode
 _encoder: Final = msgspec.json.Encoder()
 
 
@@ -127,7 +127,7 @@ def decode(body: bytes) -> AdmissionRequest:
     Raises:
         BadReview: not JSON, another kind or version, no request, no uid, or a field of the wrong type.
     """
-    review = decoded(_decoder, body)
+    review = decoded(_decode_review, body)
     if review.kind != KIND:
         raise BadReview(f"kind: got {_quoted(review.kind)}, expected {KIND}")
     if review.api_version != API_VERSION:
@@ -142,12 +142,12 @@ def decode(body: bytes) -> AdmissionRequest:
     return review.request
 
 
-def decoded(decoder: msgspec.json.Decoder[_T], data: bytes | Raw, path: str = "") -> _T:
-    """Decode the part of a review at `path`."""
+def decoded(decode: Callable[[bytes | Raw], _T], data: bytes | Raw, path: str = "") -> _T:
+    """Return what `decode` makes of the part of a review at `path`. Raises BadReview for all that msgspec raises."""
     try:
-        return decoder.decode(data)
+        return decode(data)
     except msgspec.ValidationError as error:
-        too_long = _TOO_LONG.fullmatch(str(error)) if decoder is _pod_decoder else None
+        too_long = _TOO_LONG.fullmatch(str(error)) if decode is _decode_pod else None
         if too_long:
             what = too_long["path"].replace("`", "").replace("$.", "")
             raise TextTooLong(what, too_long["most"]) from None
@@ -158,13 +158,13 @@ def decoded(decoder: msgspec.json.Decoder[_T], data: bytes | Raw, path: str = ""
 
 def every_field(part: Raw) -> Any:
     """Return a part of a pod as JSON, also with the fields that core does not know. Raises BadReview."""
-    return decoded(_json_decoder, part, "request.object")
+    return decoded(_decode_json, part, "request.object")
 
 
 def uid_of(body: bytes) -> str | None:
     """Return the request's uid in a body that can't be answered, None without one of a uid's length: for the log."""
     try:
-        marked = _mark_decoder.decode(body)
+        marked = _decode_mark(body)
     except (ValueError, RecursionError):
         return None
     return (marked.request.uid or None) if marked.request else None
