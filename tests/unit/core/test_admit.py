@@ -88,7 +88,7 @@ def test_operations_that_do_not_apply_are_not_sent() -> None:
     ],
 )
 def test_deep_nesting_is_answered_or_refused(place: str, depth: int) -> None:
-    """At any depth there is an answer or a BadReview, and no other exception."""
+    """At any depth there is an answer or a BadReview, no other exception, and no fault that a user is to report."""
     affinity = place.replace("%s", "requiredDuringSchedulingIgnoredDuringExecution")
     text = json.dumps(review(virt_launcher_pod(claims=["disk", "b"], affinity="@")))
     body = text.replace('"@"', affinity.replace("@", "[" * depth + "]" * depth)).encode()
@@ -99,6 +99,7 @@ def test_deep_nesting_is_answered_or_refused(place: str, depth: int) -> None:
     else:
         assert isinstance(found, Answer)
         assert response(found)["allowed"] is True
+        assert not found.decision.why.reason.columns.fault
 
 
 def test_a_field_that_stands_twice_in_a_large_pod_is_read_as_it_stands_last() -> None:

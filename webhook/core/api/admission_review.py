@@ -21,6 +21,9 @@ from webhook.core.api.pod import AdmittedPod, BoundedName, BoundedUid, Pod
 
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
+_LEVELS_MAX: Final = 64
+"""Of lists and objects in an affinity; Kubernetes' has 9. jsonpatch and the webhook take up to two calls for each."""
+_TOO_DEEP: Final = "nested too deeply"
 _TOO_LONG: Final = re.compile(r"Expected `str` of length <= (?P<most>\d+) - at (?P<path>.*)")  # msgspec's words
 _T = TypeVar("_T")
 
@@ -157,8 +160,18 @@ def decoded(decode: Callable[[bytes | Raw], _T], data: bytes | Raw, path: str = 
 
 
 def every_field(part: Raw) -> Any:
-    """Return a part of a pod as JSON, also with the fields that core does not know. Raises BadReview."""
-    return decoded(_decode_json, part, "request.object")
+    """Return a part of a pod as JSON, also with the fields that core does not know.
+
+    Raises:
+        BadReview: it can't be decoded, or has too many levels.
+    """
+    whole = decoded(_decode_json, part, "request.object")
+    level = [whole]
+    for _ in range(_LEVELS_MAX):
+        below = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
+        if not (level := [each for inner in below for each in inner]):
+            return whole
+    raise BadReview(f"the body is not an AdmissionReview: request.object: {_TOO_DEEP}")
 
 
 def uid_of(body: bytes) -> str | None:
@@ -173,7 +186,7 @@ def uid_of(body: bytes) -> str | None:
 def _explain(error: Exception, path: str) -> str:
     """Return the error of a decoder at `path` as a sentence, with the field first if there is one."""
     if isinstance(error, RecursionError):
-        return "nested too deeply"
+        return _TOO_DEEP
     if isinstance(error, UnicodeDecodeError):
         return "not valid UTF-8"
     what, _, below = str(error).partition(" - at `$")
