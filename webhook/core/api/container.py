@@ -154,10 +154,12 @@ def amounts(quantities: Mapping[str, Any] | None) -> dict[str, int]:
     """Return a v1.ResourceList in thousandths; an unreadable quantity is UNREADABLE."""
     if not quantities:
         return {}
-    try:
-        return {name: _amount(written[:_KEPT_CHARS]) for name, written in quantities.items()}
-    except TypeError:  # a number from a file; or a list or a mapping, which no API server stores
-        return {name: _amount(str(written)[:_KEPT_CHARS]) for name, written in quantities.items()}
+    return {name: _amount(_text(written)) for name, written in quantities.items()}
+
+
+def _text(written: object) -> str:
+    """Return the beginning of a quantity as text. A file can have a number, too; anything else has no text."""
+    return str(written)[:_KEPT_CHARS] if isinstance(written, (str, int, float)) else ""
 
 
 # A cluster has a few hundred different quantities, and one for the memory of each node.

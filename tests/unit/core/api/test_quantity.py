@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
+from functools import reduce
 
 import pytest
 from hypothesis import example, given
@@ -92,6 +93,7 @@ def test_an_amount_that_no_node_can_have_is_unreadable(text: str) -> None:
         pytest.param(None, UNREADABLE, id="null"),
         pytest.param(["1"], UNREADABLE, id="a list"),
         pytest.param({"1": 1}, UNREADABLE, id="a mapping"),
+        pytest.param(reduce(lambda inner, _: [inner], range(100_000), "1"), UNREADABLE, id="a list of great depth"),
     ],
 )
 def test_any_value_is_read_or_is_more_than_any_node_has(written: object, thousandths: int) -> None:
