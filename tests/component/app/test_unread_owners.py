@@ -30,7 +30,7 @@ def test_the_log_has_a_line_a_minute(reason: str, lines: int, caplog: pytest.Log
     """A thousand calls in 61 s: two warnings if the API server fails, none if it does not have the owner."""
     times = iter(BEGIN + timedelta(seconds=61 * number / 999) for number in range(1000))
     registry, decisions = CollectorRegistry(), Decisions()
-    logging.getLogger("webhook").setLevel(logging.INFO)
+    caplog.set_level(logging.INFO, "webhook")
     note = record_all(Admissions(registry), decisions, lambda: next(times))
     for _ in range(1000):
         note(record(reason, DEBUG))
@@ -41,10 +41,10 @@ def test_the_log_has_a_line_a_minute(reason: str, lines: int, caplog: pytest.Log
     assert registry.get_sample_value("kubevirt_coschedule_admissions_total", labels) == 1000
 
 
-def test_the_page_and_the_log_have_each_other_call(capfd: Any) -> None:
+def test_the_page_and_the_log_have_each_other_call(caplog: pytest.LogCaptureFixture, capfd: Any) -> None:
     """A line of JSON, and a row."""
     decisions = Decisions()
-    logging.getLogger("webhook").setLevel(logging.INFO)
+    caplog.set_level(logging.INFO, "webhook")
     record_all(Admissions(CollectorRegistry()), decisions)(record("NoClaims", INFO))
     assert decisions.total == 1
     assert '"reason":"NoClaims"' in capfd.readouterr().err

@@ -36,7 +36,7 @@ BEGINNINGS: Final = {
 @pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS.keys())
 async def test_a_connection_without_a_request_is_closed(tmp_path: Path, beginning: bytes, again: bool) -> None:  # noqa: FBT001 - a row
     """A caller that never completes a head is disconnected after the keepalive time."""
-    limits = Limits(keepalive_seconds=_SOON_SECONDS)
+    limits = Limits(keepalive_seconds=_LATER_SECONDS if again else _SOON_SECONDS)
     async with listening(webhook_application({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
         if again:
             assert (await wire.ask(request(b"{}"))).status == 200
