@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any, Final, NamedTuple
 
 import pytest
+from support.drivers.flooding import Late
 from support.drivers.serving import Client, Serving, issue, serving
 from support.fakes.api_server import ApiServer
 from support.fakes.live import PATHS, cluster_of, write_kubeconfig
@@ -28,7 +29,6 @@ from webhook.kube.wire import _LINE_MAX_BYTES
 pytestmark = pytest.mark.slow
 
 _PROBE: Final = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-_PROBE_SECONDS: Final = 1.0  # timeoutSeconds of a kubelet's probe, where none is given
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -78,25 +78,28 @@ FLOODS: Final = {
 
 
 class Probe(RepeatedStep):
-    """Asks for /healthz all the time, and keeps the longest wait for an answer, in seconds."""
+    """Asks for /healthz all the time, and keeps how long each answer took, in seconds."""
 
     def __init__(self, client: Client) -> None:
         super().__init__(0.001)
-        self.longest = 0.0
+        self.waits: list[float] = []
         self._client = client
 
     def step(self) -> None:
         """Ask once."""
         asked = perf_counter()
         assert self._client.ask(_PROBE).status == 200
-        self.longest = max(self.longest, perf_counter() - asked)
+        self.waits.append(perf_counter() - asked)
 
 
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
 async def test_a_strangers_objects_leave_no_more_than_a_line(
     flood: Flood, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """The memory grows by the longest line of a watch at most, which the process takes in before it decodes it."""
+    """The memory grows by the longest line of a watch at most, which the process takes in before it decodes it.
+
+    A kubelet has no reason to act meanwhile.
+    """
     cluster = cluster_of(builders.node("node-a"), kubevirt=True)
     pair, collection = issue(tmp_path), cluster.collections[PATHS[flood.kind]]
     async with ApiServer(cluster) as api:
@@ -104,7 +107,7 @@ async def test_a_strangers_objects_leave_no_more_than_a_line(
         kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", api.url)
         loop = asyncio.get_running_loop()
 
-        def replay() -> tuple[float, float]:
+        def replay() -> tuple[float, list[float]]:
             with (
                 serving(*words, "--kubeconfig", kubeconfig, log=tmp_path / "log") as server,
                 Client(server.health_port) as client,
@@ -112,7 +115,6 @@ async def test_a_strangers_objects_leave_no_more_than_a_line(
                 until(
                     lambda: collection.watches and _objects(client, flood.kind) == 0,
                     lambda: f"a watch {collection.watches} {_shown(client)}",
-                    seconds=15,
                 )
                 before = _resident(server)
                 with Client(server.health_port) as other, Probe(other) as probe:
@@ -124,15 +126,16 @@ async def test_a_strangers_objects_leave_no_more_than_a_line(
                     until(
                         lambda: _objects(client, flood.kind) == flood.names + 1,
                         lambda: f"the last object {_shown(client)}",
-                        seconds=60,
                     )
-                return (_resident(server) - before) / 2**20, probe.longest
+                return (_resident(server) - before) / 2**20, probe.waits
 
-        grown, longest = await asyncio.to_thread(replay)
+        grown, waits = await asyncio.to_thread(replay)
     name = request.node.callspec.id
-    sys.stdout.write(f"{name}: {grown:.1f} MiB more, longest answer of /healthz {longest * 1e3:.0f} ms\n")
+    sys.stdout.write(f"{name}: {grown:.1f} MiB more, longest answer of /healthz {max(waits) * 1e3:.0f} ms\n")
     assert grown <= _LINE_MAX_BYTES / 2**20
-    assert longest < _PROBE_SECONDS
+    late = Late()
+    for seconds in waits:
+        late.note(seconds)
 
 
 def _last(flood: Flood) -> dict[str, Any]:
