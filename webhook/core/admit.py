@@ -56,9 +56,8 @@ class Answer(Struct, frozen=True):
     """The answer to one AdmissionReview: the body to send, and what the body was made from.
 
     `pod` is None if the request does not create a pod. `of_owner` is the creation that the answer is about, if the
-    cluster has the object that owns the pod (rule 2). Else it is None, and the answer is counted and logged at level
-    debug. Then there is no Event, the page does not show the call, and no pod is assumed, because anybody who can
-    connect may send such a pod.
+    cluster has the object that owns the pod (rule 2). Else it is None: the answer is counted and logged at level debug.
+    No Event and no page shows the call, and no pod is assumed, because anybody who can connect may send such a pod.
     """
 
     body: bytes
@@ -153,7 +152,10 @@ def _pod_in(body: bytes) -> tuple[AdmissionRequest, Pod, Raw] | Answer:
         pod, affinity = request.pod()
     except TextTooLong as text:
         return unchanged(request, Reason.TEXT_TOO_LONG.why(what=text.what, most=text.most))
-    why = pod_limits.why_too_large(pod) or pod_limits.why_field_too_long(request.object)
+    why = pod_limits.why_affinity_too_long(affinity)
+    if why is None:
+        pod = admission_review.with_affinity(pod, affinity)
+        why = pod_limits.why_too_large(pod) or pod_limits.why_field_too_long(request.object)
     return unchanged(request, why, pod) if why else (request, pod, affinity)
 
 

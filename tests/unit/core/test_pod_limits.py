@@ -161,6 +161,23 @@ def test_a_pod_that_is_too_large_is_admitted_unchanged(entry: Entry, body: bytes
     assert json.loads(answer.body)["response"]["allowed"] is True
 
 
+@pytest.mark.parametrize("part", ["podAntiAffinity", "unknownField"])
+def test_an_affinity_may_have_64_kib_and_no_more(part: str) -> None:
+    """All of it is decoded and copied, also what is neither required nor known."""
+
+    def why(length: int) -> Why:
+        affinity: Object = {part: {PREFERRED: [{"weight": 1, "x": ""}]}}
+        affinity[part][PREFERRED][0]["x"] = "x" * (length - len(encode(affinity)))
+        made = builders.vm_pod("db01", affinity=affinity, containers=[{"name": "main"}])
+        answer = admit(encode(builders.review(made)), cluster(), Policy())
+        assert isinstance(answer, Answer)
+        return answer.decision.why
+
+    assert why(PART_BYTES_MAX).reason is Reason.OWNER_NOT_FOUND
+    sentence = "the pod has 65537 bytes in spec.affinity; the webhook evaluates a pod with at most 65536"
+    assert str(why(PART_BYTES_MAX + 1)) == f"PodTooLarge: {sentence}"
+
+
 @pytest.mark.parametrize("bad", [b"\xff", b"\xed\xa0\x80", rb"\ud800"])
 @pytest.mark.parametrize("nth", range(5))
 def test_a_name_without_utf_8_is_a_bad_review_in_a_long_pod_too(nth: int, bad: bytes) -> None:

@@ -73,7 +73,7 @@ class AdmissionRequest(ApiType):
     object: Raw = Raw(b"null")
 
     def pod(self) -> tuple[Pod, Raw]:
-        """Return the pod that is created, and its affinity (`every_field`).
+        """Return the pod that is created, without its affinity, and that as JSON (`with_affinity`, `every_field`).
 
         Raises:
             BadReview: the request has no object, or one that is not a Pod.
@@ -82,9 +82,7 @@ class AdmissionRequest(ApiType):
         pod = decoded(_decode_pod, self.object, "request.object")
         if pod is None:
             raise BadReview("request.object: got nothing, expected a v1 Pod")
-        raw = pod.spec.affinity
-        affinity = decoded(_decode_affinity, raw, "request.object.spec.affinity")
-        return replace(pod, spec=replace(pod.spec, affinity=affinity)), raw
+        return replace(pod, spec=replace(pod.spec, affinity=None)), pod.spec.affinity
 
 
 class _Review(ApiType):
@@ -157,6 +155,12 @@ def decoded(decode: Callable[[bytes | Raw], _T], data: bytes | Raw, path: str = 
         raise BadReview(_explain(error, path)) from None
     except (ValueError, RecursionError) as error:
         raise BadReview(f"the body is not an AdmissionReview: {_explain(error, path)}") from None
+
+
+def with_affinity(pod: Pod, affinity: Raw) -> Pod:
+    """Return the pod with its affinity, which is JSON. Raises BadReview."""
+    found = decoded(_decode_affinity, affinity, "request.object.spec.affinity")
+    return replace(pod, spec=replace(pod.spec, affinity=found))
 
 
 def every_field(part: Raw) -> Any:
