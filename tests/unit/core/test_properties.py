@@ -133,6 +133,7 @@ def test_missing_answers_never_make_a_preference_required(scenario: Scenario, lo
     for node in found.hard_pin:
         assert not {ObjectRef(Kind.NODE, NamespacedName("", node)), *_claims_of(found.pod)} & lost
         assert model.can_start(found.pod, NAMESPACE, node)
+    assert not found.hard_pin or found.hard_pin >= outcome(scenario.pod, scenario).hard_pin
     # A ShareManager that could not be read may be absent: then its pod alone was the evidence.
     assert found.hard_pin <= model.firm_nodes(scenario.pod, NAMESPACE) or lost & _MANAGERS
 

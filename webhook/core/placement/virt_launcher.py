@@ -130,9 +130,12 @@ def _required(
     feasible = tuple(node_fit.node for node_fit in firm if node_fit.feasible)
     if not feasible:
         return firm[0].why
+    whys = [*(finding.why for finding in findings), *(node_fit.why for node_fit in firm)]
     blocked = (
         why_never_required(cycle)
         or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
+        # What was not read could be another node for the pod: less knowledge must not bind it to fewer.
+        or next((why for why in whys if why.reason.columns.unread), None)
         or _why_other_scheduler(pod, opt_in)
         or replica_share.why_not_calm(cycle.snapshot)
     )

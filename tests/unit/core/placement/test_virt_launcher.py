@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pytest
 from msgspec import convert
 from support.fakes.views import ViewWithGaps, cluster
 from support.objects import builders
 from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
 from support.objects.fleets import disk, served
 
+from webhook.core import refs
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.opt_in import Policy
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView
+from webhook.core.view import ClusterView, NoObject, Ref
 
 CLAIM = "PersistentVolumeClaim"
 NAMES = [f"node-{number:03}" for number in range(120)]
@@ -25,9 +29,11 @@ FLEET = [
 ]
 
 
-def placed(view: ClusterView, opt_in: str = "true", policy: Policy | None = None) -> Pin:
+def placed(
+    view: ClusterView, opt_in: str = "true", policy: Policy | None = None, claims: Sequence[str] = ("disk",)
+) -> Pin:
     """Return the decision for the pod of the VM."""
-    pod = convert(builders.virt_launcher_pod(claims=["disk"], opt_in=opt_in), Pod)
+    pod = convert(builders.virt_launcher_pod(claims=claims, opt_in=opt_in), Pod)
     found = place_virt_launcher(pod, builders.NAMESPACE, view, policy or Policy())
     assert isinstance(found, Pin)
     return found
@@ -69,3 +75,18 @@ def test_for_a_claim_that_is_being_deleted_nothing_is_required() -> None:
     assert (found.required, found.shortlist, found.nodes) == ((), (), (NAMES[0],))
     what = "claim disk, which is being deleted"
     assert found.why == Reason.RULE_NOT_EVALUATED.why(what=what, plugin="VolumeBinding")
+
+
+MANAGER, MANAGER_POD = refs.share_manager("second"), refs.share_manager_pod("second")
+
+
+@pytest.mark.parametrize("lost", [[MANAGER, MANAGER_POD], [MANAGER_POD], [refs.node(NAMES[1])]])
+def test_what_can_not_be_read_of_a_second_disk_leaves_no_node_alone_required(lost: list[Ref]) -> None:
+    """With both disks known the VM may run on the nodes of both. Less knowledge must not bind it to one of them."""
+    whole = cluster(*FLEET, *disk("second"), *served("second", NAMES[1]), virtual_machine())
+    known, less = (
+        placed(ViewWithGaps(whole, dict.fromkeys(gaps, NoObject.UNAVAILABLE)), claims=["disk", "second"])
+        for gaps in ((), lost)
+    )
+    assert known.required == tuple(NAMES[:2])
+    assert (less.required, less.why.reason.columns.unread) == ((), True)
