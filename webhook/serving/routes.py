@@ -78,15 +78,8 @@ def webhook_application(
     app = application(*guards, refused=refused, client_max_size=MAX_BODY_BYTES)
     calls = _Calls(body_seconds)
     for path, admit in entries.items():
-        app.router.add_post(path, partial(calls.answer, admit), expect_handler=_ask_for_body)
+        app.router.add_post(path, partial(calls.answer, admit))
     return app
-
-
-async def _ask_for_body(request: web.Request) -> None:
-    """Ask a caller for the body that it holds back. Another `Expect` than this one means nothing (RFC 9110, 10.1.1)."""
-    if request.headers.get("Expect", "").lower() == "100-continue":
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        request.writer.output_size = 0  # as aiohttp's own handler does: the answer has not begun
 
 
 class _Calls:

@@ -176,12 +176,30 @@ async def test_expect_100_continue_is_answered_before_the_body(server: Listening
         assert (await wire.ask(whole[-2:])).response == {"bytes": 2}
 
 
+@pytest.mark.parametrize("expect", ["100-continue", "other", "\xff"])
+@pytest.mark.parametrize(("line", "status"), [("POST /mutate", 404), (f"GET {PATH}", 405), (f"POST {PATH}", 200)])
+async def test_what_a_caller_expects_changes_no_answer(
+    server: Listening, line: str, status: int, expect: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither on a path without a call. The answer is the program's own, and no error in the log."""
+    async with await server.connect() as wire:
+        await wire.send(request(b"{}", head=f"{line} HTTP/1.1", expect=expect))
+        if expect == "100-continue":
+            assert (await wire.reply()).status == 100
+        reply = await wire.reply()
+    assert (reply.status, reply.headers["server"]) == (status, "kubevirt-coschedule")
+    assert [record.message for record in caplog.records] == []
+
+
+@pytest.mark.parametrize(
+    "data", [request(b"x" * 30_000)[:-10_000], request(b"", content_length="9", expect="100-continue")]
+)
 async def test_a_caller_that_goes_away_in_its_body_is_forgotten(
-    server: Listening, caplog: pytest.LogCaptureFixture
+    server: Listening, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
     """Half a body and then nothing: no answer, no error in the log, and the next caller is served."""
     async with await server.connect() as wire:
-        await wire.send(request(b"x" * 30_000)[:-10_000])
+        await wire.send(data)
     assert (await server.ask(request(b"{}"))).status == 200
     assert [record.message for record in caplog.records] == []
 

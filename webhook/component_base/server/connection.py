@@ -14,7 +14,7 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
 from msgspec import Struct
@@ -29,6 +29,7 @@ MOST_HEAD_BYTES: Final = 16 * 1024
 """Of a call, and of what is sent behind it before its answer. aiohttp alone takes 128 lines of 8 KiB: with 1,024
 connections that is 1 GiB, and twice as much in memory. An API server sends 1 KiB."""
 _END_OF_HEAD: Final = b"\r\n\r\n"
+_EXPECT: Final = "Expect"
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -55,6 +56,7 @@ class Connection(web.RequestHandler):
 
     Attributes:
         silent: no request was read on it. Its TLS handshake may still be under way.
+        holds_body: the caller sends the body of its call once it is asked for it.
         idle: nothing was received since its last answer was written.
     """
 
@@ -66,6 +68,7 @@ class Connection(web.RequestHandler):
         "_on_lost",
         "_send_seconds",
         "_tail",
+        "holds_body",
         "idle",
         "silent",
     )
@@ -85,6 +88,7 @@ class Connection(web.RequestHandler):
         self._accepted = accepted
         self._send_seconds = limits.send_seconds
         self._on_lost = on_lost
+        self.holds_body = False
         self._expect_head()
 
     def _expect_head(self) -> None:
@@ -96,6 +100,13 @@ class Connection(web.RequestHandler):
         """Note that a call was read: its head, and perhaps a part of its body."""
         self.silent = self.idle = False
         self._head_bytes, self._allowed_bytes = None, (request.content_length or 0) + MOST_HEAD_BYTES
+
+    async def ask_for_body(self, request: web.BaseRequest) -> None:
+        """Ask a caller for the body that it holds back. Another `Expect` means nothing (RFC 9110, 10.1.1)."""
+        if self.holds_body:
+            with suppress(ConnectionError):  # the caller has left: there will be no body
+                await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0  # as in aiohttp's own handler: the answer has not begun
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
@@ -160,3 +171,17 @@ class Connection(web.RequestHandler):
         response = web.Response(status=status, text=text, headers={"Server": SERVER})
         response.force_close()
         return response
+
+
+def without_expect(make: Any, message: Any, payload: Any, connection: Connection, *parts: Any) -> web.BaseRequest:
+    """Return the request that `make` makes of a head and the rest, without the header Expect.
+
+    aiohttp answers that header by itself, before it calls a middleware. `Connection.ask_for_body` does it.
+    """
+    connection.holds_body = message.headers.get(_EXPECT, "").lower() == "100-continue"
+    if _EXPECT in message.headers:
+        headers = message.headers.copy()
+        del headers[_EXPECT]
+        message = message._replace(headers=headers)
+    request: web.BaseRequest = make(message, payload, connection, *parts)
+    return request

@@ -19,6 +19,7 @@ import resource
 import socket
 import ssl
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, cast
 
 from aiohttp import web
@@ -26,7 +27,7 @@ from aiohttp import web
 from webhook.component_base.errors import UserError
 from webhook.component_base.log_line import OnceAMinute
 from webhook.component_base.options import Address
-from webhook.component_base.server.connection import CLOSE_SECONDS, DEFAULT_LIMITS, Connection, Limits
+from webhook.component_base.server.connection import CLOSE_SECONDS, DEFAULT_LIMITS, Connection, Limits, without_expect
 
 LOGGER: Final = logging.getLogger(__name__)
 _NO_FILES_SECONDS: Final = 1.0  # as in asyncio's own server (base_events.py, ACCEPT_RETRY_DELAY)
@@ -106,6 +107,7 @@ class Listener:
         """
         self._listening = _listen(address)
         await self._runner.setup()
+        self._server.request_factory = partial(without_expect, self._server.request_factory)
         self._accept_again()
         host, port = self._listening.getsockname()[:2]
         return Address(address.host or host, port)
@@ -187,6 +189,7 @@ class Listener:
         connection.begin(request)
         if connection in self.connections:  # it is not closed for another
             self.connections[connection] = self.connections.pop(connection)
+        await connection.ask_for_body(request)
         response: web.StreamResponse = await handler(request)
         if self._draining:
             response.force_close()
