@@ -13,7 +13,7 @@ from support.control_plane.chart import CHART, render
 from support.control_plane.control_plane import ControlPlane
 
 FILES: Final = sorted((CHART / "ci").glob("*.yaml"))
-NAMESPACES: Final = ("kubevirt-coschedule", "longhorn-system", "observability", "other", "storage")
+NAMESPACES: Final = ("kubevirt-coschedule", "longhorn-system", "observability", "other", "storage", "12", "1e3", "07")
 ONLY_STATIC: Final = {("creator",)}  # of `make manifests`
 
 
@@ -37,6 +37,30 @@ def test_an_api_server_takes_each_object(file: Path, major: int, plane: ControlP
     objects = render("-f", str(file), major=major)
     assert len(objects) > 8
     for item in objects:
+        assert plane.api.create(item, dryRun="All", fieldValidation="Strict")["kind"] == item["kind"]
+
+
+ODD: Final = """
+nameOverride: "off"
+namespaceOverride: "12"
+longhorn: {namespace: "1e3"}
+image: {registry: "[::1]:5000"}
+priorityClassName: "7"
+webhook: {serviceAccount: {name: "0"}}
+certificates: {existing: {secret: "1"}, controller: {serviceAccount: {name: "2"}}}
+events: {enabled: true}
+monitoring: {enabled: true, namespace: "07", vmApartSeconds: 1000000}
+reunite: {enabled: true, serviceAccount: {name: "3"}, startingDeadlineSeconds: 1000000, activeDeadlineSeconds: 1000000}
+clientVerification: {enabled: true, configMap: "4", clientName: "a: b #c"}
+"""
+
+
+@pytest.mark.parametrize("major", build.HELM_MAJORS)
+@pytest.mark.parametrize("issuer", ["controller", "cert-manager", "existing"])
+def test_words_stay_words_and_numbers_numbers(issuer: str, major: int, plane: ControlPlane, tmp_path: Path) -> None:
+    """YAML reads a word of digits as a number, and some words as true. Helm writes a million as 1e+06."""
+    (tmp_path / "odd.yaml").write_text(ODD, encoding="utf-8")
+    for item in render("-f", str(tmp_path / "odd.yaml"), f"--set=certificates.issuer={issuer}", major=major):
         assert plane.api.create(item, dryRun="All", fieldValidation="Strict")["kind"] == item["kind"]
 
 

@@ -22,8 +22,8 @@
 apiVersion: v1
 kind: ServiceAccount
 metadata:
-  name: {{ include "kubevirt-coschedule.account" . }}
-  namespace: {{ include "kubevirt-coschedule.namespace" (index . 0) }}
+  name: {{ include "kubevirt-coschedule.account" . | toYaml }}
+  namespace: {{ include "kubevirt-coschedule.namespace" (index . 0) | toYaml }}
   labels:
     {{- include "kubevirt-coschedule.labels" (list (index . 0) (index . 3)) | nindent 4 }}
   {{- with $account.annotations }}
@@ -40,11 +40,11 @@ automountServiceAccountToken: false # pods that need the token set this in their
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: {{ index . 3 }}
-  name: {{ index . 4 }}
+  name: {{ index . 4 | toYaml }}
 subjects:
   - kind: ServiceAccount
-    name: {{ include "kubevirt-coschedule.account" . }}
-    namespace: {{ include "kubevirt-coschedule.namespace" (index . 0) }}
+    name: {{ include "kubevirt-coschedule.account" . | toYaml }}
+    namespace: {{ include "kubevirt-coschedule.namespace" (index . 0) | toYaml }}
 {{- end }}
 
 {{/*
@@ -118,7 +118,7 @@ image's USER is a number, and OpenShift chooses one.
 {{- $part := index . 1 -}}
 enableServiceLinks: false # the pod uses no variables for the Services of the namespace
 {{- with $values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | toYaml }}
 {{- end }}
 nodeSelector:
   {{- toYaml (merge dict $part.nodeSelector $values.nodeSelector) | nindent 2 }}
@@ -159,7 +159,7 @@ volumes:
 {{- $values := (index . 0).Values }}
 {{- with $values.image }}
 {{- $repository := ternary (print .registry "/" .repository) .repository (ne .registry "") -}}
-image: {{ if .digest }}{{ $repository }}@{{ .digest }}{{ else }}{{ $repository }}:{{ .tag | default (index $ 0).Chart.AppVersion }}{{ end }}
+image: {{ print $repository (ternary (print ":" (.tag | default (index $ 0).Chart.AppVersion)) (print "@" .digest) (empty .digest)) | toYaml }}
 imagePullPolicy: {{ .pullPolicy }}
 {{- end }}
 securityContext:
@@ -184,8 +184,8 @@ httpGet:
 admissionReviewVersions: [v1]
 clientConfig:
   service:
-    name: {{ include "kubevirt-coschedule.name" $root }}
-    namespace: {{ include "kubevirt-coschedule.namespace" $root }}
+    name: {{ include "kubevirt-coschedule.name" $root | toYaml }}
+    namespace: {{ include "kubevirt-coschedule.namespace" $root | toYaml }}
     path: {{ index . 1 }}
     port: 443
   {{- with $root.Values.certificates }}
@@ -223,7 +223,7 @@ namespaceSelector:
   matchExpressions:
     - key: kubernetes.io/metadata.name # pods of the webhook and of the control plane never wait for the webhook
       operator: NotIn
-      values: [{{ include "kubevirt-coschedule.namespace" $root }}, kube-system]
+      values: [{{ include "kubevirt-coschedule.namespace" $root | toYaml }}, kube-system]
     {{- with concat (index . 1) ($root.Values.webhook.namespaceSelector.matchExpressions | default list) }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
