@@ -112,11 +112,9 @@ async def _answer(what: str, sent: Awaitable[Reply], *, may_be_absent: bool = Fa
         raise Conflict(f"{what}: {reply.failure.sentence}")
     absent = may_be_absent and reply.status == HTTPStatus.NOT_FOUND
     if not absent and not HTTPStatus.OK <= reply.status < HTTPStatus.MULTIPLE_CHOICES:
-        sentence = reply.failure.sentence
-        lacks_right = (
-            reply.status == HTTPStatus.FORBIDDEN and " cannot " in sentence
-        )  # RBAC's word; a quota has another
-        raise ApiError(f"{what}: {sentence}{'; apply manifests/install.yaml, which grants it' if lacks_right else ''}")
+        failure = reply.failure
+        granted = "; apply manifests/install.yaml, which grants it" if failure.lacks_right else ""
+        raise ApiError(f"{what}: {failure.sentence}{granted}")
     return reply
 
 

@@ -188,7 +188,7 @@ def reunite(settings: ReuniteSettings) -> int:
     """
     from webhook.reunite import run  # noqa: PLC0415 - see the module
 
-    return run.run(settings, stdout=sys.stdout)
+    return run.run(settings, stdout=sys.stdout, stderr=sys.stderr)
 
 
 @COMMANDS.command(epilog="Exit codes: 0 when every answer is the expected one, 1 when one is not, 2 for bad input.")

@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import yaml
 from support.control_plane.installed import Installed
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api
 from support.scenarios.admitting import until
 from support.scenarios.reunite_account import (
     ACCOUNT,
+    NAMESPACE,
     forget,
     names,
     reunite_account,
@@ -59,6 +63,53 @@ def test_the_rights_of_the_component_suffice(once: Once, installed: Installed) -
     assert names(api) == ["moved-reunite-1"]
     assert "ReuniteStarted" in reasons_of(api, "moved")
     assert api.metric("apiserver_request_total", code="403") == refusals
+
+
+NO_EVENTS: Final = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-events}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [events]}]
+  validations: [{expression: "false", message: tenants cannot have Events}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-events}
+spec: {policyName: no-events, validationActions: [Deny]}
+"""
+
+
+def takes_no_event(api: Api) -> bool:
+    """Whether the policy is in force."""
+    about = {"kind": "Pod", "namespace": NAMESPACE, "name": "none"}
+    new = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "none", "namespace": NAMESPACE}}
+    try:
+        api.create({**new, "involvedObject": about}, dryRun="All")
+    except ApiError:
+        return True
+    return False
+
+
+def test_a_policy_that_refuses_events_fails_no_run(once: Once, installed: Installed) -> None:
+    """The run says so, and has done what it decided."""
+    api = installed.plane.api
+    policies = [*yaml.safe_load_all(NO_EVENTS)]
+    try:
+        for policy in policies:
+            api.create(policy)
+        until(lambda: takes_no_event(api), "the policy is in force")
+        code, out, err = once()
+    finally:
+        for policy in policies:
+            api.delete(policy, missing_ok=True)
+    until(lambda: not takes_no_event(api), "the policy is gone")
+    assert (code, err.count("\n")) == (0, 1)
+    assert "moved migrate migration moved-reunite-1" in out
+    assert "1 Events not written; the first: " in err
+    assert "tenants cannot have Events" in err
+    assert names(api) == ["moved-reunite-1"]
 
 
 LACKING: Final = {

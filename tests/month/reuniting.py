@@ -90,7 +90,7 @@ def run(cluster: Cluster, clock: PlanClock) -> Sequence[VMReport]:
         found = CollectedCluster(objects, longhorn_namespace=settings.longhorn_namespace)
         one = ReuniteRun(found, settings, clock.now(), writer)
         runner.run(one.decide(origin))
-        assert runner.run(one.write_events(writer)) == ""
+        assert runner.run(one.write_events(writer)) == []
     assert [each for each in one.reports if each.failed] == []
     return one.reports
 

@@ -10,7 +10,7 @@ from typing import Final, TextIO
 from msgspec.structs import replace
 
 from webhook.component_base.client.api import Api
-from webhook.component_base.errors import UserError
+from webhook.component_base.errors import UserError, printable
 from webhook.core.api.migration import migration_object, next_name
 from webhook.core.listed_snapshot import ListedSnapshot
 from webhook.core.observe.vm_status import VMStatus
@@ -36,7 +36,7 @@ _EVENTS: Final = 500  # in one run; the next run writes those that are left
 _ROLE: Final = "kubevirt-coschedule-reunite"
 
 
-def run(settings: ReuniteSettings, *, stdout: TextIO) -> int:
+def run(settings: ReuniteSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     """Carry out one run. Returns 0; 1 if something that was decided could not be done.
 
     Raises:
@@ -52,10 +52,10 @@ def run(settings: ReuniteSettings, *, stdout: TextIO) -> int:
         return 0
     logging.getLogger("webhook").addHandler(logging.NullHandler())
     with connect_for_terminal(settings.client_config) as (runner, api, origin):
-        return runner.run(_run_live(api, origin, settings, stdout))
+        return runner.run(_run_live(api, origin, settings, stdout, stderr))
 
 
-async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: TextIO) -> int:
+async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: TextIO, stderr: TextIO) -> int:
     writer = Writer(api, dry_run=settings.dry_run == "server")
     writes_events = api.in_pod or settings.dry_run == "none"
     wanted = parts(of_webhook=settings.policy is None)
@@ -64,9 +64,11 @@ async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: Te
     one = ReuniteRun(cluster, settings, time.time(), None if settings.dry_run == "client" else writer)
     await one.decide(origin)
     one.show(origin, stdout)
-    lost = await one.write_events(writer) if writes_events else ""
-    if lost:
-        raise UserError(f"{origin}: an Event was not written: {lost}")
+    lost = await one.write_events(writer) if writes_events else []
+    if lacking := next((each for each in lost if each.lacks_right), None):
+        raise UserError(f"{origin}: {lacking.because}; expected to create Events: the ClusterRole {_ROLE} grants it")
+    if lost:  # a quota or a policy of one namespace: what was asked is answered, and done
+        stderr.write(printable(f"{origin}: {len(lost)} Events not written; the first: {lost[0].because}") + "\n")
     return int(any(each.failed for each in one.reports))
 
 
@@ -133,12 +135,12 @@ class ReuniteRun:
     def _nothing_to_do(self) -> str:
         return reports.nothing_to_do(self._rows, self._chosen)
 
-    async def write_events(self, writer: Writer) -> str:
-        """Write the Events that the cluster does not have. Returns why the first was not written; empty if all were.
+    async def write_events(self, writer: Writer) -> list[Written]:
+        """Write the Events that the cluster does not have. Returns the results of those that were not written.
 
         A namespace that is being deleted takes no Events.
         """
-        new, lost = [], ""
+        new = []
         for report in self.reports:
             vmi = self._cluster.objects.get(VIRTUAL_MACHINE_INSTANCE, report.row.name, report.row.namespace)
             event = reports.event_of(report, (vmi.metadata.uid if vmi else None) or "", dry_run=self._settings.dry_run)
@@ -146,10 +148,8 @@ class ReuniteRun:
             is_new = self._written.get(same, 0.0) <= self._now - REPEAT_SECONDS
             if event.uid and is_new and not is_terminating(self._cluster, report.row.namespace):
                 new.append(event)
-        for event in new[:_EVENTS]:
-            result = await writer.write_event(event, time.time())
-            lost = lost or result.because
-        return lost
+        written = [await writer.write_event(event, time.time()) for event in new[:_EVENTS]]
+        return [each for each in written if each.result is not Result.DONE]
 
     def _tell(self, vm: VM, reason: EventReason, message: str) -> None:
         self.reports.append(VMReport(vm.row, reason, message))
@@ -171,7 +171,8 @@ class ReuniteRun:
         elif written.result is Result.EXISTS:
             self._tell(vm, EventReason.WAITING, f"something else was faster: {written.because}")
         elif written.result is not Result.DONE:
-            self._tell(vm, EventReason.REFUSED, f"{message}; not done: {written.because}")
+            done = "not done" if written.result is Result.REFUSED else "not known to be done"
+            self._tell(vm, EventReason.REFUSED, f"{message}; {done}: {written.because}")
         elif self._settings.dry_run == "none":
             self._tell(vm, EventReason.STARTED, f"{message}; to forbid it: {vm.forbids}")
         else:

@@ -35,10 +35,11 @@ class Result(Enum):
 
 
 class Written(Struct, frozen=True):
-    """The result of one request. `because`: why it was not done."""
+    """The result of one request. `because`: why it was not done. `lacks_right`: the account has no right to it."""
 
     result: Result
     because: str = ""
+    lacks_right: bool = False
 
 
 class Writer:
@@ -68,4 +69,5 @@ def _written(reply: Reply) -> Written:
         return Written(Result.DONE)
     if reply.status >= _SERVER_ERRORS:
         return Written(Result.UNKNOWN, reply.failure.sentence)
-    return Written(Result.EXISTS if reply.status == _CONFLICT else Result.REFUSED, reply.failure.sentence)
+    refused = Result.EXISTS if reply.status == _CONFLICT else Result.REFUSED
+    return Written(refused, reply.failure.sentence, reply.failure.lacks_right)

@@ -82,7 +82,7 @@ async def test_what_exists_is_read(served: Callable[..., Any]) -> None:
 
 
 READ: Final = "GET /api/v1/namespaces/kubevirt-coschedule/secrets/kubevirt-coschedule-tls: "
-FORBIDDEN: Final = {"kind": "Status", "message": "secrets is forbidden: User x cannot get it"}
+FORBIDDEN: Final = {"kind": "Status", "message": 'secrets is forbidden: User "x" cannot get it'}
 NO_SECRETS: Final = (
     *(b"", b"[]", b"{}", b'"\xff"', b"[" * 9_999, b'{"metadata":{}}'),
     b'{"data":1,"metadata":{"resourceVersion":"1"}}',

@@ -52,7 +52,10 @@ def test_a_dry_run_says_what_it_would_do(writer: Answering | None) -> None:
         (Written(Result.DONE), ("moved", EventReason.STARTED, MOVES + FORBID)),
         (Written(Result.EXISTS, "exists"), ("moved", EventReason.WAITING, "something else was faster: exists")),
         (Written(Result.REFUSED, "a quota"), ("moved", EventReason.REFUSED, f"{MOVES}; not done: a quota")),
-        (Written(Result.UNKNOWN, "no answer"), ("moved", EventReason.REFUSED, f"{MOVES}; not done: no answer")),
+        (
+            Written(Result.UNKNOWN, "no answer"),
+            ("moved", EventReason.REFUSED, f"{MOVES}; not known to be done: no answer"),
+        ),
     ],
     ids=lambda value: value.result.value if isinstance(value, Written) else "",
 )
@@ -87,15 +90,16 @@ def test_an_event_is_repeated_after_half_an_hour(there: list[Object], written: i
     """What the cluster has is not written again."""
     writer = Answering()
     run = went(moved(*there), writer)
-    assert asyncio.run(run.write_events(writer)) == ""
+    assert asyncio.run(run.write_events(writer)) == []
     assert [each.message for each in writer.events] == [MOVES + FORBID] * written
     assert {(each.name, each.uid) for each in writer.events} == ({("moved", "uid-moved")} if written else set())
 
 
 def test_an_event_of_a_dry_run_says_so_and_one_that_is_lost_is_known() -> None:
-    """The command then ends with a sentence."""
-    writer = Answering(Written(Result.REFUSED, "a quota"))
-    assert asyncio.run(went(moved()).write_events(writer)) == "a quota"
+    """The command then tells the first."""
+    quota = Written(Result.REFUSED, "a quota")
+    writer = Answering(quota)
+    assert asyncio.run(went(moved()).write_events(writer)) == [quota]
     assert [each.message for each in writer.events] == [f"would create {MOVES}; --dry-run=client"]
 
 
@@ -160,7 +164,7 @@ def test_a_namespace_that_is_being_deleted_takes_no_event_and_no_migration() -> 
     writer = Answering(Written(Result.REFUSED, "it is being terminated"))
     run = went(moved(terminating), writer)
     assert [each.message for each in run.reports] == ["NotMovable: it is being deleted"]
-    assert asyncio.run(run.write_events(writer)) == ""
+    assert asyncio.run(run.write_events(writer)) == []
     assert not writer.asked
     assert not writer.events
 
@@ -214,5 +218,5 @@ def test_one_run_writes_no_more_than_so_many_events(monkeypatch: pytest.MonkeyPa
     writer = Answering()
     run = went(moved(*second, vmi("other")), writer)
     assert len(run.reports) == 2
-    assert asyncio.run(run.write_events(writer)) == ""
+    assert asyncio.run(run.write_events(writer)) == []
     assert len(writer.events) == 1

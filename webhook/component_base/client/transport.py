@@ -81,6 +81,7 @@ class TooLong(ApiError):
 # What an error says. Nothing here raises.
 
 _SENTENCE_CHARS: Final = 300
+_FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _NO_SUCH_KIND: Final = b"404 page not found"  # the API server's words for a path that it does not serve
 UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # all that msgspec raises
@@ -94,6 +95,7 @@ class Failure(Struct, frozen=True, kw_only=True):
         sentence: code, reason and message on one line.
         foreign: no API server sends such an answer: a proxy on the way, or another server, does.
         absent: the API server has no such object, or no such kind. A 404 of a proxy on the way is not `absent`.
+        lacks_right: the account has no right to the request, in RBAC's words. A quota and a policy have others.
         names_object: it says of which object. A 404 for an object has a name, and a 404 for a kind has none.
         too_new: the API server has not reached the resourceVersion of the request yet.
     """
@@ -103,6 +105,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     retry_after_seconds: float = 0.0
     foreign: bool = False
     absent: bool = False
+    lacks_right: bool = False
     names_object: bool = False
     too_new: bool = False
 
@@ -135,6 +138,7 @@ class ApiStatus(Struct):
             retry_after_seconds=details.retry_after_seconds,
             foreign=not (self.reason or self.message),
             absent=code == _NOT_FOUND and self.reason == "NotFound",
+            lacks_right=code == _FORBIDDEN and ' is forbidden: User "' in self.message,
             names_object=bool(details.name),
             too_new=any(cause.reason == "ResourceVersionTooLarge" for cause in details.causes or ()),
         )
