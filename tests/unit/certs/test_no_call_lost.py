@@ -171,10 +171,16 @@ class Rotations(RuleBasedStateMachine):
             self.heal()
 
     def heal(self) -> None:
-        """A watch informs the controller at once; API servers see its writes later."""
+        """The controllers see the edit at once, and the first repairs it; API servers see its writes later.
+
+        Both see it, because no server mounts a pair that is replaced within the 5 s between two reads. A controller
+        that does not see the pair lets its authority leave as one that somebody added: at once.
+        """
         self.edited_at = self.now
         self.excused_until = self.now + POLICY.propagation
         self.note()
+        for controller in range(CONTROLLERS):
+            self.next_step(controller)
         self.settle(0)
 
     def next_step(self, controller: int) -> plan.RotationStep:
