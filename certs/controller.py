@@ -62,7 +62,7 @@ class Controller:
         self._logged: dict[str, object] = {}
         self._history = RotationHistory()
         # Since the objects were last found correct:
-        self._last_write: type[Write] | None = None
+        self._written: set[type[Write]] = set()
         self._lost_write: type[Write] | None = None  # by a conflict, and since the last write
 
     async def run(self) -> None:
@@ -119,7 +119,8 @@ class Controller:
         self.status.problem = None
         if isinstance(step, WaitUntil):
             self.status.succeeded_at = now
-            self._last_write = self._lost_write = None
+            self._written.clear()
+            self._lost_write = None
 
     def _failed(self, sentence: str) -> None:
         self.status.errors += 1
@@ -151,11 +152,11 @@ class Controller:
             self._note(message, level, **fields)
 
     async def _slow_down(self, written: type[Write]) -> None:
-        """Pause after the same write as before, because another client undoes it."""
-        if written is self._last_write:
+        """Pause after a write that was made before, because another client undoes it. A rotation makes each once."""
+        if written in self._written:
             self._log_once(
                 "the objects change back after each write: does another client write the caBundle or a Secret?",
                 logging.WARNING,
             )
             await self._clock.sleep(READ_EVERY.total_seconds())
-        self._last_write = written
+        self._written.add(written)

@@ -18,6 +18,7 @@ from support.fakes.certs_controller import Killed, Objects, Said, controller, ke
 from certs import pki, run
 from certs.controller import READ_EVERY, Clock, Controller, ControllerStatus
 from certs.pki import Servable
+from certs.plan import Issue, Publish
 from webhook.component_base.health import Check
 from webhook.component_base.log_line import written_to_stderr
 from webhook.component_base.options import BadKubeconfig
@@ -175,6 +176,20 @@ async def test_the_controller_slows_down_if_another_client_undoes_its_writes() -
         objects.cluster.edit_configuration(configuration(b""))
         await keeper.reconcile(objects)
     assert objects.pauses == [5.0] * 2
+    assert sum("change back after each write" in message for message in said.messages) == 1
+
+
+async def test_the_controller_slows_down_if_clients_undo_its_writes_in_turn() -> None:
+    """One empties the bundle, another one deletes the Secret: no write is the same as the one before."""
+    objects, said = Objects(issued(), NOW), Said()
+    keeper = controller(objects, said)
+    for _ in range(3):
+        objects.cluster.edit_configuration(configuration(b""))
+        await keeper.reconcile(objects)
+        objects.cluster.edit_secret("served", None)
+        await keeper.reconcile(objects)
+    assert [type(each) for each in objects.cluster.writes] == [Publish, Issue] * 3
+    assert objects.pauses == [5.0] * 4
     assert sum("change back after each write" in message for message in said.messages) == 1
 
 
