@@ -24,3 +24,13 @@ def test_a_suggested_command_asks_the_same_cluster(tmp_path: Path) -> None:
     assert _suggested(None, longhorn="storage") == f"{PROGRAM} status --longhorn-namespace storage"
     assert _suggested(described) == f"{PROGRAM} status --manifests '{described}'"
     assert _suggested(pipe) == f"{PROGRAM} status --manifests FILE"
+
+
+def test_a_command_of_kubectl_in_a_text_is_for_the_same_cluster() -> None:
+    """With the options that kubectl and virtctl take, in a file's name as a shell takes it; without one as it is."""
+    chosen = SimpleNamespace(manifests=None, kubeconfig=Path("my \\1"), context="lab", longhorn_namespace="storage")
+    text = "kubectl get vm web; if it is Once: virtctl restart web"
+    options = "--kubeconfig 'my \\1' --context lab"
+    told = f"kubectl {options} get vm web; if it is Once: virtctl {options} restart web"
+    assert Invocation.of(chosen).addressed(text) == told
+    assert Invocation().addressed(text) == text

@@ -182,7 +182,7 @@ def explain_vm(row: VMRow, kind: APIResource[Any], source: str, context: Context
     """Return the explanation of a VM. `source`: from where it is, in words."""
     cluster, settings, key = context.cluster, context.webhook, row.vm
     unlisted, users = cluster.unread(VIRT_LAUNCHER_POD), cluster.users_unread()
-    item = cluster.ask(lambda view: with_next_start(row, view)).shown_by(context.invocation.line)
+    item = cluster.ask(lambda view: with_next_start(row, view)).shown_by(context.invocation)
     unread = item.next_start.unread if item.next_start else ()
     return VMExplanation(
         object=Subject(kind=kind.kind, namespace=key.namespace, name=key.name, source=source),

@@ -140,7 +140,7 @@ class Feed:
 
     def _item(self, row: VMStatus, messages: Messages) -> VMStatus:
         """Return the row as the page gets it."""
-        return with_message(row, messages.get((row.namespace, row.name), "")).shown_by(self._about.commands.line)
+        return with_message(row, messages.get((row.namespace, row.name), "")).shown_by(self._about.commands)
 
     def _last_decisions(self) -> list[dict[str, Any]]:
         """The last decisions, without those on VMs that the cluster does not have, or no longer has."""

@@ -11,10 +11,11 @@ from enum import Enum, unique
 from typing import Any, Final, TextIO
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.component_base.errors import printable
 from webhook.core.observe.events import Event, ReuniteEvent, is_of_reunite
-from webhook.core.observe.vm_status import State, VMStatus, count_states
+from webhook.core.observe.vm_status import Shows, State, VMStatus, count_states
 from webhook.reunite.waits import STARTED, unix_seconds
 from webhook.terminal import padded, to_json, to_yaml
 from webhook.vms.output import age, as_lines, node, put, share_managers
@@ -49,6 +50,10 @@ class VMReport(Struct, frozen=True):
     def action(self) -> str:
         """Whether it migrates the VM, or would: migrate or none."""
         return "migrate" if self.reason in (EventReason.STARTED, EventReason.DRY_RUN) else "none"
+
+    def shown_by(self, invocation: Shows) -> VMReport:
+        """Return it with all commands for the cluster in which the VM is. An Event is in that cluster itself."""
+        return replace(self, row=self.row.shown_by(invocation), message=invocation.addressed(self.message))
 
     @property
     def failed(self) -> bool:
@@ -115,26 +120,20 @@ def print_table(reports: Sequence[VMReport], nothing: str, at: str, stdout: Text
     put(as_lines("   ".join(cells).rstrip() for cells in padded([[*map(printable, line)] for line in lines])), stdout)
 
 
-def print_json(
-    reports: Sequence[VMReport], rows: Sequence[VMStatus], line: Callable[[str], str], stdout: TextIO, **about: str
-) -> None:
-    """Print `about`, how many of the `rows` are in each state, and an item for each line of the table.
-
-    `line`: makes a command of its arguments, as for `status`.
-    """
+def print_json(reports: Sequence[VMReport], rows: Sequence[VMStatus], stdout: TextIO, **about: str) -> None:
+    """Print `about`, how many of the `rows` are in each state, and an item for each line of the table."""
     items = [
-        {"action": each.action, "reason": each.reason.code, "message": each.message, "vm": each.row.shown_by(line)}
-        for each in reports
+        {"action": each.action, "reason": each.reason.code, "message": each.message, "vm": each.row} for each in reports
     ]
     put(to_json({**about, "summary": count_states(rows), "items": items}), stdout)
 
 
-def print_list(reports: Sequence[VMReport], nothing: str, origin: str, stdout: TextIO) -> None:
+def print_list(reports: Sequence[VMReport], nothing: str, origin: str, invocation: Shows, stdout: TextIO) -> None:
     """Print the migrations as YAML. Comments say why, for each VM; a VM without a migration has a comment only.
 
     Without a VM the comment is `nothing`.
     """
-    header = _HEADER if any(each.listed for each in reports) else ()
+    header = map(invocation.addressed, _HEADER) if any(each.listed for each in reports) else ()
     stdout.writelines(f"# {printable(line)}\n" for line in (origin, *header))
     for each in reports:
         stdout.write("---\n" if each.listed else "\n")

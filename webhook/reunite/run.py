@@ -121,14 +121,14 @@ class ReuniteRun:
 
     def show(self, origin: str, stdout: TextIO) -> None:
         """Print what came of the run."""
-        output, at, told = self._settings.output, self._cluster.objects.at, self.reports
+        output, at, invocation = self._settings.output, self._cluster.objects.at, Invocation.of(self._settings)
+        told = [each.shown_by(invocation) for each in self.reports]
         if output == "yaml":
-            reports.print_list(told, self._nothing_to_do(), origin, stdout)
+            reports.print_list(told, self._nothing_to_do(), origin, invocation, stdout)
         elif output == "name":
             put(names_of(each.row for each in told), stdout)
         elif output == "json":
-            line, dry_run = Invocation.of(self._settings).line, self._settings.dry_run
-            reports.print_json(told, self._rows, line, stdout, cluster=origin, at=at, dryRun=dry_run)
+            reports.print_json(told, self._rows, stdout, cluster=origin, at=at, dryRun=self._settings.dry_run)
         else:
             reports.print_table(told, self._nothing_to_do(), at, stdout, wide=output == "wide")
 

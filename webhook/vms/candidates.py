@@ -45,7 +45,7 @@ def run(settings: CandidatesSettings, *, stdout: TextIO, stderr: TextIO, color: 
     """
     found, invocation = collect(settings, lambda _: parts_of_all()), Invocation.of(settings)
     served = [row for row in found.rows if has_share_manager(row.status.volumes)]
-    items = [with_next_start(row, found.cluster).shown_by(invocation.line) for row in served if row.not_asked]
+    items = [with_next_start(row, found.cluster).shown_by(invocation) for row in served if row.not_asked]
     items.sort(key=_order)
     not_known, unread = found.cluster.objects.problem(VIRTUAL_MACHINE), found.cluster.unread
     of_nodes = [f"{kind.title}: {unread(kind)}" for kind in (NODE, LONGHORN_NODE) if items and unread(kind)]

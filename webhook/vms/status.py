@@ -38,7 +38,7 @@ def run(settings: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool
     statuses = sorted(asking(found.rows), key=lambda each: (SEVERITY[each.state], each.namespace, each.name))
     names, existing = {each.name for each in statuses}, {row.vm.name for row in found.rows}
     missing = [name for name in found.names if name not in names]
-    items = [each.shown_by(invocation.line) for each in statuses if not settings.apart or each.state in TROUBLED]
+    items = [each.shown_by(invocation) for each in statuses if not settings.apart or each.state in TROUBLED]
     report = report_of(found, (each.state for each in statuses), found.problems, missing, items)
     show(report, settings, settings.output, _columns(settings, report.at), stdout, color=color)
     counted = summary(statuses, apart=settings.apart) if statuses else _nobody(found)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 import pytest
-from support.drivers.status_runs import Status
-from support.fakes.static_api import StaticApi
+from support.drivers.status_runs import Ran, Status, instance, kubevirt, machine
+from support.fakes.static_api import StaticApi, path_of
+from support.objects.fleets import EARLY, disk, running_pod, served
 
 from webhook import cli
 
@@ -64,3 +68,33 @@ def test_a_switch_is_true_or_false_in_the_environment(
     monkeypatch.setenv("KUBEVIRT_COSCHEDULE_APART", "perhaps")
     assert cli.main(["status"]) == 2
     assert "'perhaps' is not a valid boolean." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "status -n vms -o wide",
+        "status -n vms -o json",
+        "explain vm/mail -n vms",
+        "candidates -n vms -o commands",
+        "reunite web -n vms",
+        "reunite web -n vms -o yaml --now",
+        "reunite web -n vms -o json",
+    ],
+)
+def test_a_command_of_kubectl_asks_the_cluster_that_was_asked(
+    run: Callable[..., Ran], api: StaticApi, tmp_path: Path, words: str
+) -> None:
+    """What a user copies, or pipes to a shell, must not change the cluster of the current context."""
+    silent = running_pod("mute", "mute")
+    silent["metadata"]["annotations"] = {}
+    bound = instance("web", migratable="False")
+    bound["status"] |= {"phase": "Running"}
+    own = [*disk("mute"), *served("mute", "node-b", EARLY), silent, instance("mute"), machine("mute")]
+    for each in (*own, bound, kubevirt("v1.6.0")):
+        api.objects[path_of(each)] = each
+    kubeconfig = str(api.kubeconfig(tmp_path / "kubeconfig"))
+    told = run(*words.split(), "--kubeconfig", kubeconfig)
+    commands = re.findall(r"\b(?:kubectl|virtctl) (?!apply)\S+ \S+", told.out)
+    assert commands, told
+    assert {each.split(maxsplit=1)[1] for each in commands} == {f"--kubeconfig {kubeconfig}"}

@@ -7,9 +7,9 @@ and compare as text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -101,6 +101,16 @@ class NextStart(Struct, rename="camel", frozen=True, kw_only=True):
         return f"would ask for {', '.join(self.nodes)}; kube-scheduler and the webhook's rules then check: {own}"
 
 
+class Shows(Protocol):
+    """How a user names the cluster (webhook.invocation)."""
+
+    def line(self, arguments: str) -> str:
+        """Return the command line that runs this program with these arguments."""
+
+    def addressed(self, text: str) -> str:
+        """Return the text with each command of kubectl and virtctl in it for the same cluster."""
+
+
 class VMStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """One VM, by the pod in which it runs or will run: one struct for text, JSON, page, metrics and `reunite`.
 
@@ -168,9 +178,13 @@ class VMStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
         """The remedy with the command that prints how; empty for nothing."""
         return f"{self.remedy}: {self.command}" if self.command else self.remedy
 
-    def shown_by(self, line: Callable[[str], str]) -> VMStatus:
-        """Return it with the whole command line. `line` makes it of arguments, for the same cluster."""
-        return replace(self, command=line(self.command)) if self.command else self
+    def shown_by(self, invocation: Shows) -> VMStatus:
+        """Return it with all commands for the cluster in which the VM is."""
+        if not (self.command or self.remedy or self.change):
+            return self
+        command = invocation.line(self.command) if self.command else ""
+        remedy, change = invocation.addressed(self.remedy), invocation.addressed(self.change)
+        return replace(self, command=command, remedy=remedy, change=change)
 
     @property
     def share_manager_nodes(self) -> tuple[str, ...]:
