@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.component_base.errors import did_you_mean
-from webhook.core.api.meta import NamespacedName, ObjectMeta, utc_text
+from webhook.core.api.meta import NamespacedName, ObjectMeta, time_or_none, utc_text
 from webhook.objects import kinds
 from webhook.objects.documents import BadDocument
 from webhook.objects.installed import CONFIGURATION
@@ -112,6 +112,11 @@ class ClusterBundle(Struct, rename="camel", frozen=True, kw_only=True):
     namespace: str
     longhorn_namespace: str
     lists: list[BundleList]
+
+    def __post_init__(self) -> None:
+        """Refuse a time from which no age can be counted: this raises ValueError."""
+        if time_or_none(self.at) is None:
+            raise ValueError("at: expected a time such as 2026-11-28T09:30:00Z")
 
     def problem(self, kind: APIResource[Any]) -> str:
         """Return why the objects of a kind, or of a part of it, could not be listed; empty if they were."""

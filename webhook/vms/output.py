@@ -181,13 +181,10 @@ _EVERY: Final[dict[str, Cell]] = {
 
 @lru_cache
 def age(since: str | None, now: str) -> str:
-    """Return the time from `since` to `now` in at most two units; `-` for no time; `since` if it can't be parsed."""
+    """Return the time from `since` to `now` in at most two units; `-` for no time."""
     if not since:
         return "-"
-    try:
-        seconds = int((datetime.fromisoformat(now) - datetime.fromisoformat(since)) / timedelta(seconds=1))
-    except (ValueError, TypeError):
-        return since
+    seconds = int((datetime.fromisoformat(now) - datetime.fromisoformat(since)) / timedelta(seconds=1))
     seconds, counts = max(0, seconds), list[str]()
     for unit, size in _UNITS:
         count, seconds = divmod(seconds, size)

@@ -55,6 +55,7 @@ def test_a_core_that_needs_objects_without_end_is_an_error() -> None:
     runner = Mock()
     runner.run = lambda reads: reads.close()  # it reads nothing
     endless = LiveCluster(runner, Mock(), "a cluster", longhorn_namespace="longhorn-system")
-    endless.objects.bundle = ClusterBundle(cluster="", at="", namespace="", longhorn_namespace="", lists=[])
+    at = "2026-01-01T00:00:00Z"
+    endless.objects.bundle = ClusterBundle(cluster="", at=at, namespace="", longhorn_namespace="", lists=[])
     with pytest.raises(AssertionError, match="please report this"):
         endless.ask(lambda view: view.get(refs.node("node-a")))

@@ -108,6 +108,14 @@ def test_a_bundle_says_where_longhorn_is(where: str, tmp_path: Path) -> None:
     assert not isinstance(found.get(refs.share_manager("v")), NoObject)
 
 
+@pytest.mark.parametrize("at", ["", "yesterday", "2026-01-01T00:00:00"])
+def test_a_bundle_of_no_time_is_refused(at: str, tmp_path: Path) -> None:
+    """Its ages count until then."""
+    file = write_cluster(tmp_path / "bundle.json", [{**bundle_of(), "at": at}])
+    with pytest.raises(BadDocument, match=r"Bundle bundle: at: expected a time such as 2026-11-28T09:30:00Z$"):
+        Cluster.load(file, longhorn_namespace="longhorn-system")
+
+
 LISTED = {"resource": "configmaps"}
 OTHER = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "app", "namespace": "vms"}}
 AUTOSCALERS: dict[str, tuple[list[Object], bool]] = {

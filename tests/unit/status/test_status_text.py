@@ -25,8 +25,6 @@ AGES = [
     pytest.param("2026-01-01T06:30:00Z", "1d", id="a day"),
     pytest.param("2025-12-30T04:30:00Z", "3d2h", id="days"),
     pytest.param("2026-01-02T06:30:05Z", "0s", id="another clock's future"),
-    pytest.param("not a time", "not a time", id="another text is shown unchanged"),
-    pytest.param("2026-01-02T06:29:00", "2026-01-02T06:29:00", id="a time of no zone"),
 ]
 
 

@@ -134,3 +134,15 @@ def utc_text(seconds: float) -> str:
     A time that has no such text is the last that has one: a user can write a wait's beginning into a status.
     """
     return datetime.fromtimestamp(min(seconds, _LAST_SECOND), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def time_or_none(text: str | None) -> str | None:
+    """Return an RFC 3339 time in UTC with whole seconds, so that times compare as text; None for any other text.
+
+    An API server writes times so. A file can have any text.
+    """
+    try:
+        time = datetime.fromisoformat(text or "")
+        return time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z" if time.tzinfo else None
+    except (ValueError, OverflowError):  # OverflowError: in UTC its year is 0 or 10000
+        return None

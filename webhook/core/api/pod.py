@@ -34,6 +34,7 @@ from webhook.core.api.meta import (
     OwnerReference,
     Present,
     condition_of,
+    time_or_none,
 )
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"  # k8s.io/api/core/v1 DefaultSchedulerName
@@ -152,6 +153,11 @@ class PodStatus(ApiType):
     def scheduled(self) -> Condition | None:
         """The condition PodScheduled, None before kube-scheduler has written it."""
         return condition_of(self.conditions, POD_SCHEDULED)
+
+    @property
+    def scheduled_at(self) -> str | None:
+        """When that condition changed last; None if it does not say."""
+        return time_or_none(self.scheduled.last_transition_time) if self.scheduled else None
 
     @property
     def waiting(self) -> str | None:

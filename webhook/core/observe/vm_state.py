@@ -184,5 +184,4 @@ def is_running_unknown(pod: Pod) -> bool:
 
 
 def _bound_at(pod: Pod) -> str | None:
-    condition = pod.status.scheduled if pod.status else None
-    return condition.last_transition_time if condition else None
+    return pod.status.scheduled_at if pod.status else None

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from webhook.core import refs
 from webhook.core.api.longhorn import SHARE_MANAGER_NODE_SELECTOR
+from webhook.core.api.meta import time_or_none
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.evidence import share_managers
@@ -122,8 +123,7 @@ def _serving_since(handle: str, view: ClusterView) -> str | None:
 
 def bound_or_waiting_since(pod: Pod) -> str | None:
     """Return when the pod was bound or began to wait for a node; without that condition when it was created."""
-    condition = pod.status.scheduled if pod.status else None
-    return (condition and condition.last_transition_time) or pod.metadata.creation_timestamp
+    return (pod.status and pod.status.scheduled_at) or time_or_none(pod.metadata.creation_timestamp)
 
 
 _EXCLUDES: Final = frozenset(reason.code for reason in Reason if reason.columns.excludes)

@@ -15,6 +15,7 @@ from webhook.core.observe.vm_state import is_running_unknown
 from webhook.core.observe.vm_status import State, VMStatus
 
 BOUND: Final = "2026-01-02T03:04:05Z"
+NO_TIMES: Final = ("yesterday", "2026-01-02T03:04:05", "99999-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00")
 JUST_BEFORE, TEN_MINUTES = "2026-01-02T03:14:04Z", "2026-01-02T03:14:05Z"
 CREATING: Final = ContainerStatus(name="compute", state=ContainerState(ContainerStateWaiting("ContainerCreating")))
 NEW_POD: Final = (
@@ -65,6 +66,7 @@ def test_a_deleted_pod_on_a_lost_node_needs_more() -> None:
         pytest.param(bound(containers=[CREATING]), JUST_BEFORE, id="for less than ten minutes"),
         pytest.param(bound("Running"), TEN_MINUTES, id="it runs"),
         pytest.param(bound(since=None), TEN_MINUTES, id="since when it has its node is not known"),
+        *(pytest.param(bound(since=text), TEN_MINUTES, id=f"{text} is no time") for text in NO_TIMES),
         pytest.param(bound(None), TEN_MINUTES, id="its phase is not known"),
         pytest.param(replace(bound(), status=None), TEN_MINUTES, id="no status"),
     ],
@@ -81,6 +83,7 @@ def test_another_pod_is_where_it_is(pod: Pod, at: str) -> None:
         pytest.param(bound("Running"), False, id="Running"),
         pytest.param(bound("Running", since=None), False, id="Running, without a time"),
         pytest.param(bound(since=None), True, id="Pending, without a time"),
+        *(pytest.param(bound(since=text), True, id=f"Pending, with {text}") for text in NO_TIMES),
         pytest.param(bound(None), True, id="without a phase"),
         pytest.param(replace(bound(), status=None), True, id="without a status"),
         pytest.param(launcher("root", phase=None), False, id="on no node"),
@@ -89,6 +92,12 @@ def test_another_pod_is_where_it_is(pod: Pod, at: str) -> None:
 def test_whether_a_pod_runs_can_be_unknown(pod: Pod, unknown: bool) -> None:  # noqa: FBT001 - a column
     """Then the commands say so."""
     assert is_running_unknown(pod) is unknown
+
+
+@pytest.mark.parametrize("text", ["2026-01-02T04:04:05+01:00", "2026-01-02T03:04:05.678Z", "20260102T030405Z"])
+def test_a_time_of_a_file_counts_in_any_form(text: str) -> None:
+    """It becomes one that compares as text with those of an API server."""
+    assert row(bound(since=text)).since == BOUND
 
 
 def test_the_first_container_that_waits_tells_why() -> None:
