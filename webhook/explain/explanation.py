@@ -132,7 +132,8 @@ class VMExplanation(Explanation, rename="camel", frozen=True, kw_only=True):
     def is_unread(self) -> bool:
         """Whether what decides could not be read."""
         start = self.vm.next_start
-        return bool({start.reason if start else "", self.vm.not_asked.partition(":")[0]} & UNREAD)
+        codes = {start.reason if start else "", self.vm.not_asked.partition(":")[0]}
+        return bool(codes & UNREAD or (start and start.unread))
 
     @property
     def may_be_opted_in(self) -> bool:

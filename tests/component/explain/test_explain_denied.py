@@ -140,3 +140,13 @@ def test_vms_that_could_not_be_listed_make_no_answer_whole(
     ran = explain(choice)
     assert (ran.code, f"not everything could be read: {denied}" in ran.err) == (2, True), ran.err
     assert " ".join(each["object"]["name"] for each in ran.found["items"]) == left
+
+
+@pytest.mark.parametrize("nodes", ["/api/v1/nodes", "/apis/longhorn.io/v1beta2/namespaces/longhorn-system/nodes"])
+def test_without_a_node_nobody_knows_that_the_vm_would_gain(nodes: str, explain: Explain, api: StaticApi) -> None:
+    """No VM may be able to start there. The note says what was not read, and the exit code is 2."""
+    assert explain("vm/db").code == 0
+    for path in (nodes, f"{nodes}/node-a"):
+        api.refuse(path, 403, "not for you")
+    ran = explain("vm/db")
+    assert (ran.code, any("could not be read (403" in note for note in ran.found["notes"])) == (2, True), ran

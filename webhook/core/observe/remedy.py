@@ -216,16 +216,16 @@ def why_no_vm_starts(name: str, view: ClusterView) -> Why | None:
     A node that passes can still reject a VM: resources, taints and affinity belong to the VM. Nothing unknown counts as
     a problem, and nothing unknown counts as none: a node that was not read has a reason.
     """
-    ref = refs.node(name)
-    node = view.get(ref)
+    ref, longhorn_ref = refs.node(name), refs.longhorn_node(name)
+    node, longhorn = view.get(ref), view.get(longhorn_ref) if view.has_longhorn_nodes() else None
     if node is NoObject.NOT_FOUND:
         return Reason.NODE_NOT_FOUND.why(node=name)
     if isinstance(node, NoObject):
         return Reason.NODE_LOOKUP_FAILED.why(node=name, kind=ref.kind, problem=view.read_error(ref))
-    unhealthy = feasibility.why_unhealthy(node)
-    if unhealthy:
+    if unhealthy := feasibility.why_unhealthy(node):
         return unhealthy
-    longhorn = view.get(refs.longhorn_node(name)) if view.has_longhorn_nodes() else None
+    if longhorn is NoObject.UNAVAILABLE:
+        return Reason.NODE_LOOKUP_FAILED.why(node=name, kind=longhorn_ref.kind, problem=view.read_error(longhorn_ref))
     lacks = [lack for lack in longhorn_node.lacks_known(longhorn) if lack.need is Need.NFS_CLIENT]
     return longhorn_node.why_not_ready(name, longhorn) or longhorn_node.why_lacking(name, lacks, view)
 

@@ -12,7 +12,6 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.remedy import why_no_vm_starts
 from webhook.core.view import Kind, NoObject, ObjectRef
 
-NODE = ObjectRef(Kind.NODE, NamespacedName("", "node-a"))
 READY = builders.node("node-a")
 WITHOUT_NFS, UNREAD, NO_CRYPT = (
     builders.longhorn_node("node-a", conditions=conditions)
@@ -55,8 +54,11 @@ def test_the_first_thing_that_forbids_every_vm_is_reported(objects: list[dict[st
     assert (why and why.sentence) == problem
 
 
-def test_a_node_that_could_not_be_read_is_not_called_ready() -> None:
-    """The reason has the error."""
-    why = why_no_vm_starts("node-a", ViewWithGaps(cluster(READY), {NODE: NoObject.UNAVAILABLE}))
+@pytest.mark.parametrize("kind", [Kind.NODE, Kind.LONGHORN_NODE])
+def test_a_node_that_could_not_be_read_is_not_called_ready(kind: Kind) -> None:
+    """The reason has the error. Longhorn's node counts, too."""
+    ref = ObjectRef(kind, NamespacedName("", "node-a"))
+    found = cluster(READY, builders.longhorn_node("node-a"))
+    why = why_no_vm_starts("node-a", ViewWithGaps(found, {ref: NoObject.UNAVAILABLE}))
     assert why is not None
-    assert why.sentence == "node node-a: its Node could not be read (503 for a test)"
+    assert why.sentence == f"node node-a: its {kind} could not be read (503 for a test)"
