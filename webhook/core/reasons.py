@@ -349,6 +349,10 @@ class Reason(Enum):
         "in which of its pods the VM runs is not known: VirtualMachineInstance {vm} could not be read ({problem})",
         Columns(unread=True),
     )
+    VM_POD_NOT_FOUND = (
+        "whether the VM runs is not known: its VirtualMachineInstance exists, and no pod of it was found",
+        Columns(unread=True),
+    )
     VM_NOT_SCHEDULED = "pod {pod} is on no node yet"
     VM_OTHER_SCHEDULER = "pod {pod} is on no node yet, and waits for the scheduler {scheduler} (spec.schedulerName)"
     VM_UNSCHEDULABLE = "pod {pod} is on no node yet: kube-scheduler reports: {message}"

@@ -21,13 +21,12 @@ from webhook.core.observe.remedy import with_message
 from webhook.core.observe.vm_state import vm_status_of, without_pod
 from webhook.core.observe.vm_status import STOPPED, State, VMStatus
 from webhook.core.opt_in import OptIn, Policy, opt_in_of
-from webhook.core.reasons import Why
+from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.label_selector import Selector
 from webhook.objects.cluster import Cluster
 from webhook.objects.kinds import EVENT, VIRT_LAUNCHER_POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from webhook.objects.kubevirt import AnyVM, hints_of, meta_of
 
-_NO_POD: Final = "whether the VM runs is not known: its VirtualMachineInstance exists, and no pod of it was found"
 _OVER: Final = ("Succeeded", "Failed")  # kubevirt api/core/v1/types.go, VirtualMachineInstance.IsFinal
 
 
@@ -55,8 +54,8 @@ class VMRow(Struct, frozen=True, kw_only=True):
 
     @property
     def asks(self) -> bool:
-        """Whether it runs, or waits to run, and asks for co-scheduling."""
-        return bool(self.status.pod and not self.not_asked)
+        """Whether it runs, waits to run, or may do so, and asks for co-scheduling."""
+        return self.status.state != STOPPED and not self.not_asked
 
 
 def vm_rows(cluster: Cluster, policy: Policy, selector: Selector | None = None) -> list[VMRow]:
@@ -94,8 +93,10 @@ def vm_row(vm: NamespacedName, pods: Sequence[Pod], described: AnyVM | None, clu
         meta = meta_of(described, vm.namespace) if described else ObjectMeta(name=vm.name, namespace=vm.namespace)
         pod = stated_pod(meta, described.claims if described else ())
         unlisted, started = cluster.objects.unread(VIRT_LAUNCHER_POD), may_run(cluster, vm)
-        hints = [_NO_POD, *hints] if started and not unlisted else hints
         status = without_pod(pod, cluster, policy, State.UNKNOWN if started or unlisted else STOPPED)
+        if started and not unlisted:
+            why = Reason.VM_POD_NOT_FOUND.why()
+            hints, status = [why.sentence, *hints], replace(status, reason=why.reason.code, because=why.sentence)
     opt_in = opt_in_of(pod, vm.namespace, cluster, policy)
     return VMRow(
         status=replace(status, hints=hints),
@@ -123,7 +124,7 @@ def where_else(name: str, namespace: str, rows: Sequence[VMRow]) -> str:
 
 
 def asking(rows: Sequence[VMRow]) -> list[VMStatus]:
-    """Return where the VMs are that run and ask for co-scheduling."""
+    """Return where the VMs are that run, or may run, and ask for co-scheduling."""
     return [row.status for row in rows if row.asks]
 
 

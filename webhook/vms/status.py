@@ -98,7 +98,7 @@ _WIDE: Final[dict[str, Cell]] = {
     "SINCE-TIME": lambda item: item.since or "-",
     "POD": lambda item: item.pod or "-",
     "ASKED": asked,
-    "DECIDED": lambda item: str(item.decided),
+    "DECIDED": lambda item: item.decided or "-",
     "VOLUMES": _volumes,
     "WHY": _evidence,
 }

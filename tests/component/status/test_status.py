@@ -11,11 +11,13 @@ from typing import Final
 import pytest
 from support.drivers.status_runs import Ran, Status, instance, kubevirt, machine
 from support.fakes.static_api import StaticApi, path_of
+from support.objects import builders
 from support.objects.fleets import EARLY, disk, running_pod, served
 
 from webhook import cli
 
 CLAIMS: Final = "/api/v1/namespaces/vms/persistentvolumeclaims"
+VMS: Final = "/apis/kubevirt.io/v1/namespaces/vms/virtualmachines"
 LONGHORN: Final = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
 
 
@@ -98,3 +100,15 @@ def test_a_command_of_kubectl_asks_the_cluster_that_was_asked(
     commands = re.findall(r"\b(?:kubectl|virtctl) (?!apply)\S+ \S+", told.out)
     assert commands, told
     assert {each.split(maxsplit=1)[1] for each in commands} == {f"--kubeconfig {kubeconfig}"}
+
+
+@pytest.mark.parametrize("words", ["web -o json", "--all-namespaces -o json", "-o json"])
+def test_a_vm_that_has_an_instance_and_no_pod_is_not_called_stopped(status: Status, api: StaticApi, words: str) -> None:
+    """Nobody knows whether it runs: status counts it, names the cause, and ends with 2."""
+    del api.objects["/api/v1/namespaces/vms/pods/virt-launcher-web-aaaaa"]
+    api.objects[f"{VMS}/web"]["spec"] |= {"template": {"metadata": {"annotations": {builders.OPT_IN: "true"}}}}
+    ran = status(words)
+    web = next(item for item in ran.report["items"] if item["name"] == "web")
+    assert (ran.code, web["state"], web["reason"]) == (2, "unknown", "VmPodNotFound")
+    assert ran.report["summary"]["unknown"] == 1
+    assert ran.report["missing"] == []

@@ -55,7 +55,7 @@ _MEANINGS: Final = {
     State.PENDING: "the VM, or a share-manager that Longhorn is creating, is not on a node yet",
     State.FREE: "the VM is on a node, and there is no pod of a share-manager that it could be with: none runs, "
     "whatever the ShareManager says, or its volumes need none",
-    State.UNKNOWN: "an object that decides the state could not be read",
+    State.UNKNOWN: "an object that decides the state could not be read, or the VM has an instance and no pod",
 }
 
 

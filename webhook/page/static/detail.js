@@ -44,6 +44,7 @@ function decided(row, decision, now) {
     nothing: `Its pod carries no decision: the API server did not call the webhook, or got no answer${row.askedBy === "vm" ? "" : ", or the VM did not ask yet"}.`,
     migrated: "Its pod is the target of a live migration, for which the API server does not call the webhook.",
     unchanged: "The webhook left its pod unchanged.",
+    null: "No pod of it was found.",
   };
   const shown = [el("p", {}, annotation, noted[row.decided] ?? `The webhook decided “${row.decided}” when its pod was created.`)];
   if (!decision) return shown;
