@@ -123,7 +123,8 @@ def _counted(items: Sequence[VMStatus], asking: int, found: Collected, problems:
         else f"{vms} with a share-manager, {asking} of them"
     )
     first += f" opted in (see status); {len(items)} not opted in: {apart} {known}apart"
-    first += f"{f', {stopped} stopped' if stopped else ''}, {sum(_start(each).gains for each in items)} would gain"
+    gaining = f"{sum(_start(each).gains for each in items)} would gain{', by what was read' if problems else ''}"
+    first += f"{f', {stopped} stopped' if stopped else ''}, {gaining}"
     causes = Counter(_start(each).reason for each in items)
     return f"{first}\nwhy: {', '.join(f'{cause} ({n})' for cause, n in causes.most_common())}" if causes else first
 

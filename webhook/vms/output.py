@@ -19,7 +19,6 @@ from webhook.component_base.errors import printable
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.virtual_machine import VM_KIND
 from webhook.core.observe.next_start import next_start_of, opt_in_change
-from webhook.core.observe.remedy import owner_of
 from webhook.core.observe.vm_status import STOPPED, State, VMStatus
 from webhook.core.view import ClusterView
 from webhook.objects.kubevirt import VirtualMachine, rules_of, shares_by_virtiofs
@@ -198,8 +197,8 @@ def with_next_start(row: VMRow, view: ClusterView) -> VMStatus:
     described = row.described
     checks = rules_of(described) if described else ["the VM's own rules, which were not read"]
     start = next_start_of(row.pod, view, checks)
-    owner = owner_of(described) if isinstance(described, VirtualMachine) else ""
-    change, no_change = opt_in_change(row.not_asked, row.owner, owner, row.vm.namespace)
+    vm = described if isinstance(described, VirtualMachine) else None
+    change, no_change = opt_in_change(row.not_asked, row.owner, vm, row.vm.namespace)
     needs = None if described is None or start.alone is None else not start.alone
     return replace(
         row.status,

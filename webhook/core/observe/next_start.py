@@ -16,13 +16,14 @@ from msgspec.structs import replace
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER, VMI_KIND
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, Volume
-from webhook.core.api.virtual_machine import VMClaim
+from webhook.core.api.virtual_machine import VirtualMachine, VMClaim
 from webhook.core.decision import evidence_for
 from webhook.core.evidence import facts, share_managers
 from webhook.core.evidence.facts import ClaimUse, Finding
-from webhook.core.observe.remedy import why_no_vm_starts
+from webhook.core.observe.remedy import owner_of, why_no_vm_starts
 from webhook.core.observe.vm_status import NextStart
 from webhook.core.observe.vm_volumes import volumes_of
+from webhook.core.opt_in import opts_in
 from webhook.core.placement.virt_launcher import no_share_manager, rank_share_managers
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
 from webhook.core.view import ClusterView
@@ -86,27 +87,32 @@ def _alone(findings: Sequence[Finding]) -> bool | None:
     return None if unknown or not served else True
 
 
-def opt_in_change(why: Why | None, vm: str | None, owner: str, namespace: str) -> tuple[str, str]:
+def opt_in_change(why: Why | None, name: str | None, vm: VirtualMachine | None, namespace: str) -> tuple[str, str]:
     """Return the command that opts a VM in, or why there is none; two empty strings if the VM has opted in.
 
-    A command would override somebody who has opted the VM out, so there is none. What owns a VirtualMachine writes it
-    again, so there is none either.
+    A command would override somebody who has opted the VM out, also since its start. What owns a VirtualMachine writes
+    it again. In both cases there is none.
 
     Args:
         why: why the VM does not ask; None if it does.
-        vm: its VirtualMachine; None if it has none.
-        owner: what owns the VirtualMachine, with its kind; empty for nobody.
+        name: of its VirtualMachine; None if it has none.
+        vm: the VirtualMachine; None if it was not found.
         namespace: of both.
     """
     if why is None:
         return "", ""
     if why.reason.columns.opted_out or why.reason.columns.unread:
         return "", why.sentence
-    if vm is None:
+    if name is None:
         return "", "no VirtualMachine owns this instance: its creator can set the annotation"
-    if owner:
+    if vm is None:
+        return "", f"VirtualMachine {name} was not found, and its template can opt the VM out"
+    if owner := owner_of(vm):
         return "", f"{owner} owns the VirtualMachine: set the annotation there"
-    return opt_in_command(vm, namespace), ""
+    stated = (vm.spec.template.metadata or ObjectMeta()).annotation(ANNOTATION_CO_SCHEDULE)
+    if opts_in(stated) or stated == "false":
+        return "", f"{ANNOTATION_CO_SCHEDULE} is {stated} in {TEMPLATE}.annotations already, from the next start on"
+    return opt_in_command(name, namespace), ""
 
 
 def opt_in_command(vm: str, namespace: str) -> str:

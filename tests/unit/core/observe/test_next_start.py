@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from msgspec import convert
@@ -12,9 +12,9 @@ from support.fakes.views import ViewWithGaps, cluster
 from support.objects import builders
 from support.objects.fleets import LATEST, disk, launcher, served
 
-from webhook.core.api.meta import NamespacedName, ObjectMeta
+from webhook.core.api.meta import NamespacedName, ObjectMeta, OwnerReference
 from webhook.core.api.pod import Pod
-from webhook.core.api.virtual_machine import VirtualMachine
+from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineSpec, VMITemplateSpec
 from webhook.core.observe.next_start import NextStart, next_start_of, opt_in_change, opt_in_command, stated_pod
 from webhook.core.observe.vm_state import vm_status_of
 from webhook.core.observe.vm_status import State, VMStatus
@@ -174,22 +174,33 @@ def test_a_vm_is_alone_if_nobody_else_uses_its_volumes(claim: str, others: list[
     assert start(stopped(claim), [*disk(claim), *served(claim, "node-b"), *others]).alone is alone
 
 
-CHANGES = {
-    "it asks": (None, "web", "", ""),
-    "it is opted out": (Reason.OPTED_OUT.why(), "web", "", "the annotation kubevirt-scheduler/co-schedule is false"),
-    "its Namespace is": (Reason.NAMESPACE_OPTED_OUT.why(namespace="vms"), "web", "", "Namespace vms is false"),
-    "unread": (Reason.NAMESPACE_LOOKUP_FAILED.why(namespace="vms", problem="503"), "web", "", "could not be read"),
-    "no VM": (Reason.NOT_OPTED_IN.why(), None, "", "no VirtualMachine owns this instance"),
-    "a pool": (Reason.NOT_OPTED_IN.why(), "web", "VirtualMachinePool web", "VirtualMachinePool web owns the Virtual"),
+def machine(asks: str | None = None, owner: str = "") -> VirtualMachine:
+    """A VirtualMachine; `asks`: the annotation of its template."""
+    owners = [OwnerReference(kind=owner, name="web")] if owner else None
+    template = VMITemplateSpec(metadata=ObjectMeta(annotations={ANNOTATION_CO_SCHEDULE: asks}) if asks else None)
+    return VirtualMachine(metadata=ObjectMeta(owner_references=owners), spec=VirtualMachineSpec(template=template))
+
+
+UNASKED: Final = Reason.NOT_OPTED_IN.why()
+CHANGES: Final[dict[str, tuple[Why | None, str | None, VirtualMachine | None, str]]] = {
+    "it asks": (None, "web", machine(), ""),
+    "it is opted out": (Reason.OPTED_OUT.why(), "web", machine(), "kubevirt-scheduler/co-schedule is false"),
+    "its Namespace is": (Reason.NAMESPACE_OPTED_OUT.why(namespace="vms"), "web", machine(), "Namespace vms is false"),
+    "unread": (Reason.NAMESPACE_LOOKUP_FAILED.why(namespace="vms", problem="503"), "web", machine(), "not be read"),
+    "no VM": (UNASKED, None, None, "no VirtualMachine owns this instance"),
+    "a VM that was not read": (UNASKED, "web", None, "VirtualMachine web was not found, and its template can opt"),
+    "a pool": (UNASKED, "web", machine(owner="VirtualMachinePool"), "VirtualMachinePool web owns the Virtual"),
+    "opted out since the start": (UNASKED, "web", machine("false"), "is false in spec.template.metadata.annotations"),
+    "opted in since the start": (UNASKED, "web", machine("preferred"), "is preferred in spec.template.metadata.annot"),
 }
 
 
-@pytest.mark.parametrize(("why", "vm", "owner", "why_none"), CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize(("why", "name", "vm", "why_none"), CHANGES.values(), ids=CHANGES)
 def test_there_is_no_line_where_it_would_do_nothing_or_override_somebody(
-    why: Why | None, vm: str | None, owner: str, why_none: str
+    why: Why | None, name: str | None, vm: VirtualMachine | None, why_none: str
 ) -> None:
     """Each VM that does not ask has a line or a reason. What owns a VirtualMachine writes it again."""
-    command, said = opt_in_change(why, vm, owner, "vms")
+    command, said = opt_in_change(why, name, vm, "vms")
     assert command == ""
     assert why_none in said
     assert bool(said) == (why is not None)
@@ -199,7 +210,7 @@ def test_the_line_that_opts_in_quotes_what_a_shell_would_read() -> None:
     """It changes the template, from which KubeVirt makes the next pod."""
     wrong = Reason.BAD_NAMESPACE_LABEL.why(namespace="vms", value="maybe")  # it opts nobody out
     for why in (Reason.NOT_OPTED_IN.why(), wrong):
-        assert opt_in_change(why, "web; rm", "", "vms") == (opt_in_command("web; rm", "vms"), "")
+        assert opt_in_change(why, "web; rm", machine(), "vms") == (opt_in_command("web; rm", "vms"), "")
     words = shlex.split(opt_in_command("web; rm", "vms"))
     assert words[:9] == ["kubectl", "patch", "virtualmachine", "web; rm", "-n", "vms", "--type", "merge", "-p"]
     template = json.loads(words[9])["spec"]["template"]
