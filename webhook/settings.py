@@ -63,6 +63,7 @@ class AnyClusterSettings(LonghornSettings):
     """
 
     manifests: Path | None = option(
+        excludes=("kubeconfig", "context"),
         metavar="DIR",
         type=FILE,
         help="File, or directory of .yaml, .yml and .json files, in place of a live cluster: one that `bundle` wrote, "
@@ -104,9 +105,10 @@ class ChosenVMSettings(AnyClusterSettings):
         metavar="NAMESPACE",
         help="Namespace of the VMs. Without this option: the namespace of the kubeconfig's context, else default.",
     )
-    all_namespaces: bool = option("-A", is_flag=True, help="The VMs of all namespaces.")
+    all_namespaces: bool = option("-A", excludes=("namespace",), is_flag=True, help="The VMs of all namespaces.")
     selector: Selector | None = option(
         "-l",
+        excludes=("names",),
         type=Parsed("SELECTOR", selector),
         help="Only VMs whose pods have these labels, as kubectl takes a label selector: app=db,tier!=test.",
     )
@@ -145,6 +147,7 @@ class ExplainSettings(ChosenVMSettings):
     )
     filename: str | None = option(
         "-f",
+        excludes=("names", "all_namespaces", "selector"),
         metavar="FILE",
         type=click.Path(readable=False),
         help="YAML or JSON file with one or several objects to explain: Pod, VirtualMachine, VirtualMachineInstance or "

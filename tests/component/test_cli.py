@@ -9,7 +9,7 @@ from typing import Final
 import click
 import pytest
 from support.drivers.command_lines import values
-from support.drivers.serving import cluster, issue, write_cluster
+from support.drivers.serving import ROOT, cluster, issue, write_cluster
 
 from webhook import __version__, cli
 from webhook.app import run
@@ -123,6 +123,42 @@ def test_a_flag_wins_over_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBEVIRT_COSCHEDULE_LISTEN", "[::1]:1")
     found = values(cli.COMMANDS, *SERVE.split(), "--mode", "preferred")
     assert (found["mode"], str(found["listen"]), str(found["health_listen"])) == ("preferred", "[::1]:1", ":8080")
+
+
+FOUND: Final = "status -o name -n prod-vms --manifests manifests/examples/cluster"
+EXCLUDED: Final = {
+    "status -o name -A --manifests manifests/examples/cluster": "NAMESPACE=other",
+    FOUND: "ALL_NAMESPACES=true",
+    f"{FOUND} web01": "SELECTOR=app=nothing",
+    f"{FOUND} --apart": "CONTEXT=staging",
+    f"{FOUND} --no-headers": "KUBECONFIG=/none",
+    "explain -f manifests/examples/virtual-machine.yaml --manifests manifests/examples/cluster": "ALL_NAMESPACES=1",
+    "explain vm/db01 --kubeconfig none": "MANIFESTS=manifests/examples/cluster",
+    "explain vm/db01 -n prod-vms --manifests manifests/examples/cluster": "FILENAME=none",
+}
+
+
+@pytest.mark.parametrize(("words", "variable"), EXCLUDED.items(), ids=EXCLUDED.values())
+def test_a_flag_wins_over_the_variable_of_an_option_that_it_excludes(
+    words: str, variable: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A shell has one variable for all commands, and each command can have a flag."""
+    monkeypatch.chdir(ROOT)
+    told = cli.main(words.split()), capsys.readouterr()
+    name, _, value = variable.partition("=")
+    monkeypatch.setenv(f"KUBEVIRT_COSCHEDULE_{name}", value)
+    assert (cli.main(words.split()), capsys.readouterr()) == told
+    assert "expected one of the two" not in told[1].err
+
+
+def test_two_variables_that_exclude_each_other_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody typed one of them."""
+    monkeypatch.setenv("KUBEVIRT_COSCHEDULE_ALL_NAMESPACES", "1")
+    monkeypatch.setenv("KUBEVIRT_COSCHEDULE_NAMESPACE", "vms")
+    assert cli.main(["status"]) == 2
+    assert "got --all-namespaces and --namespace: expected one of the two" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt(), SystemExit(3)], ids=["interrupt", "exit"])

@@ -21,7 +21,7 @@ from click.shell_completion import shell_complete
 
 from webhook import __version__
 from webhook.component_base.errors import UserError
-from webhook.component_base.options import parameters
+from webhook.component_base.options import overridden, parameters
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -56,7 +56,7 @@ def command(
         made = click.Command(
             run.__name__,
             params=parameters(settings, prefix),
-            callback=lambda **values: run(settings(**values)),
+            callback=lambda **values: run(settings(**values | overridden(settings, click.get_current_context()))),
             help=f"{inspect.getdoc(run)}\n\n{_UNWRAPPED}{shown}",
             epilog=f"Exit codes: {exit_codes}",
             context_settings=_HELP,  # click keeps the option of the first help, also of one without the program

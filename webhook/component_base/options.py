@@ -1,18 +1,20 @@
 """Options: the fields of a class of settings, from which click makes the parameters of a command.
 
-A flag wins over its environment variable, which wins over the default. The options of the cluster make a Kubeconfig:
+A flag wins over its environment variable, which wins over the default. It wins over the variable of an option that it
+excludes, too. The options of the cluster make a Kubeconfig:
 which API server a program talks to, and as whom. The import of the client for it costs 66 MB.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from webhook.component_base.errors import UserError
 
@@ -46,6 +48,7 @@ class Context:
 
 _MAX_PORT: Final = 65535
 _DECLARED: Final = "option"
+_EXCLUDED: Final = "excluded"
 _text: Final = re.Match.group
 
 
@@ -116,14 +119,16 @@ ON_OR_OFF: Final = Parsed("[on|off]", matching("on|off", "on or off", lambda rea
 SECONDS: Final = Parsed("SECONDS", seconds)
 
 
-def option(*short: str, **more: Any) -> Any:
+def option(*short: str, excludes: Sequence[str] = (), **more: Any) -> Any:
     """Declare a field of a class of settings, and with it the flag of that name: `log_level` is `--log-level`.
 
     Args:
         short: a short form of the flag, such as `-n`.
+        excludes: the fields beside which it makes no sense. The class refuses both.
         more: as click takes them for an option.
     """
-    return field(metadata={_DECLARED: (click.Option, short, {"show_default": True, "show_envvar": True} | more)})
+    more = {"show_default": True, "show_envvar": True} | more
+    return field(metadata={_DECLARED: (click.Option, short, more), _EXCLUDED: excludes})
 
 
 def argument(**more: Any) -> Any:
@@ -144,6 +149,16 @@ def parameters(settings: type[DataclassInstance], prefix: str) -> list[click.Par
             more = {"envvar": f"{prefix}_{each.name.upper()}"} | more
         found.append(kind([each.name, *short], **more))
     return found
+
+
+def overridden(settings: type[DataclassInstance], context: click.Context) -> dict[str, Any]:
+    """Return an absent value for each field whose variable counts for nothing: the user typed what excludes it."""
+    source, values = context.get_parameter_source, context.params
+    typed = {name for name, value in values.items() if value and source(name) is ParameterSource.COMMANDLINE}
+    pairs = [(each.name, other) for each in fields(settings) for other in each.metadata.get(_EXCLUDED, ())]
+    both_ways = [*pairs, *((other, name) for name, other in pairs)]
+    lost = {name for name, other in both_ways if other in typed and source(name) is ParameterSource.ENVIRONMENT}
+    return {name: False if values[name] is True else None for name in lost}
 
 
 @dataclass(frozen=True, kw_only=True)
