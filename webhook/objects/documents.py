@@ -21,6 +21,8 @@ from yaml.resolver import Resolver
 from webhook.component_base.errors import UserError
 
 _T = TypeVar("_T")
+_REPEATED_MAX: Final = 1 << 20  # nodes: an object of etcd's 1.5 MB has fewer
+_TOO_MUCH: Final = "aliases repeat too much; expected a text without aliases, as kubectl get -o yaml prints it"
 _TYPES: Final = re.compile(r"^Expected `([^`]+)`, got `([^`]+)`$")  # how msgspec names a wrong type
 _WORDS: Final = {
     "array": "a list",
@@ -194,6 +196,26 @@ class Loader(Composer, CParser, SafeConstructor, Resolver):
         Composer.__init__(self)
         SafeConstructor.__init__(self)
         Resolver.__init__(self)
+        self._composed = self._repeated = 0  # nodes
+        self._sizes: dict[str | None, int] = {}  # of the nodes with anchors
+
+    def compose_node(self, parent: Any, index: Any) -> yaml.Node:
+        """Compose a node. What aliases repeat is bounded: a few lines of them can stand for a text without end."""
+        event: Any = self.peek_event()
+        is_alias, begun, anchor = self.check_event(yaml.AliasEvent), self._composed, getattr(event, "anchor", None)
+        node: yaml.Node = super().compose_node(parent, index)  # type: ignore[assignment] # there is one, as in get_node
+        if is_alias:
+            size = self._sizes.get(anchor, _REPEATED_MAX + 1)  # without a size it is inside of what it repeats
+            self._repeated += size
+            self._composed += size
+            if self._repeated > _REPEATED_MAX:
+                raise ConstructorError(None, None, _TOO_MUCH, event.start_mark)
+        self._composed += 1
+        if anchor:
+            self._sizes[anchor] = self._composed - begun
+        if parent is None:  # anchors are of one document
+            self._sizes.clear()
+        return node
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         """Compose a mapping. Its keys are checked before PyYAML merges others into it."""

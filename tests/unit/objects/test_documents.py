@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from support.objects import builders
@@ -89,6 +89,18 @@ def test_scalars_are_what_the_api_server_would_be_sent(text: str, value: Any) ->
     assert one(f"{HEAD}x: {text}\n").value["x"] == value
 
 
+REPEATED: Final = ", ".join(["[&a0 x", *(f"&a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 64)), "*a63]"])
+MERGED: Final = ", ".join(["[&a0 {x: 1}", *(f"&a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}" for n in range(1, 64)), "*a63]"])
+
+
+def test_aliases_that_repeat_little_are_read() -> None:
+    """Each document has anchors of its own."""
+    text = f"{HEAD}x: &a {{b: c}}\ny: [*a, *a]\nz: {{<<: *a}}\n"
+    found = list(read_documents(f"{text}---\n{text}", "f"))
+    assert [each.value["y"] for each in found] == [[{"b": "c"}] * 2] * 2
+    assert found[1].value["z"] == {"b": "c"}
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -112,7 +124,10 @@ def test_scalars_are_what_the_api_server_would_be_sent(text: str, value: Any) ->
         pytest.param(f"{HEAD}x: !!python/object:os.system a\n", ["f:3", "constructor"], id="a tag that would run code"),
         pytest.param(f"{HEAD}x: \x00\n", ["f"], id="a control character"),
         pytest.param(f"{HEAD}x: {'9' * 5000}\n", ["f"], id="a number without end"),
-        pytest.param("&a\napiVersion: v1\nkind: List\nitems: [*a]\n", ["f"], id="a List in itself"),
+        pytest.param("&a\napiVersion: v1\nkind: List\nitems: [*a]\n", ["f:4", "aliases"], id="a List in itself"),
+        pytest.param(f"{HEAD}x: &a [*a]\n", ["f:3", "aliases repeat too much"], id="a list in itself"),
+        pytest.param(f"{HEAD}x: {REPEATED}\n", ["f:3", "aliases repeat too much"], id="aliases of aliases"),
+        pytest.param(f"{HEAD}x: {MERGED}\n", ["f:3", "aliases repeat too much"], id="merges of merges"),
         pytest.param(f"{{{JSON_HEAD},\n,}}", ["f:2"], id="broken JSON"),
         pytest.param(LIST % '{"apiVersion":"v1","kind":3}', ["f:2", "kind: got a number"], id="a kind in JSON"),
         pytest.param(LIST % '{"apiVersion":"v1","kind":"Pod"\n"x":1}', ["f:3"], id="a comma that lacks in JSON"),
