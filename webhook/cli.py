@@ -204,7 +204,7 @@ def demo() -> int:
 
 
 def _color() -> bool:
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -1,6 +1,7 @@
 """Errors that a user can repair: the command line prints the sentences of these errors only, and exits with 2.
 
-A sentence can have names of others. `printable` replaces control characters, so that none reaches the terminal.
+A sentence can have names and words of others. `printable` replaces control characters, so that none reaches the
+terminal, and characters that would turn the text around.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from typing import Final
 import click
 
 _MAX_PROBLEMS_SHOWN: Final = 20
-_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
+_TURNING: Final = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))  # Unicode's bidi controls
+_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *_TURNING)}
 
 
 def printable(text: str) -> str:
-    r"""Return the text with each control character and Unicode line break as an escape such as `\x1b`."""
+    r"""Return the text with control characters, line breaks and what turns text around as escapes such as `\x1b`."""
     return text if text.isprintable() else text.translate(_CONTROL)
 
 

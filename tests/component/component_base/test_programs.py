@@ -150,7 +150,9 @@ def test_an_interrupt_of_an_import_is_no_traceback(program: Program, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("environment", "colored"), [({}, True), ({"NO_COLOR": "1"}, False)], ids=["color", "NO_COLOR"]
+    ("environment", "colored"),
+    [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False)],
+    ids=["color", "empty", "NO_COLOR"],
 )
 def test_a_terminal_gets_colors_unless_it_wants_none(environment: dict[str, str], colored: bool) -> None:  # noqa: FBT001 - a column
     """The program writes to a terminal of its own."""

@@ -56,10 +56,10 @@ def lines(*rows: VMStatus, namespaces: bool = False, color: bool = False) -> lis
 
 def test_names_send_nothing_to_the_terminal() -> None:
     """A control character is shown as an escape."""
-    row = the_row(launcher("ro\x1b[2Jot", nodeName="node-a"))
+    row = the_row(launcher("ro\x1b[2J\u202eot", nodeName="node-a"))
     shown = lines(row, color=True)
     assert "\x1b[2J" not in "".join(shown)
-    assert "ro\\x1b[2Jot: -" in shown[1]
+    assert "ro\\x1b[2J\\x202eot: -" in shown[1]
 
 
 def test_states_are_painted_within_their_column() -> None:
