@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 import yaml
-from support.control_plane.installed import Installed
+from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api
 from support.scenarios.admitting import until
@@ -81,14 +81,14 @@ spec: {policyName: no-events, validationActions: [Deny]}
 """
 
 
-def takes_no_event(api: Api) -> bool:
-    """Whether the policy is in force."""
+def takes_no_event(api: Api, why: str) -> bool:
+    """Whether the API server refuses an Event in these words."""
     about = {"kind": "Pod", "namespace": NAMESPACE, "name": "none"}
     new = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "none", "namespace": NAMESPACE}}
     try:
         api.create({**new, "involvedObject": about}, dryRun="All")
-    except ApiError:
-        return True
+    except ApiError as error:
+        return why in str(error)
     return False
 
 
@@ -99,15 +99,15 @@ def test_a_policy_that_refuses_events_fails_no_run(once: Once, installed: Instal
     try:
         for policy in policies:
             api.create(policy)
-        until(lambda: takes_no_event(api), "the policy is in force")
+        until(lambda: takes_no_event(api, "tenants cannot"), "the policy is in force")
         code, out, err = once()
     finally:
         for policy in policies:
             api.delete(policy, missing_ok=True)
-    until(lambda: not takes_no_event(api), "the policy is gone")
+    until(lambda: not takes_no_event(api, "tenants cannot"), "the policy is gone")
     assert (code, err.count("\n")) == (0, 1)
     assert "moved migrate migration moved-reunite-1" in out
-    assert "1 Events not written; the first: " in err
+    assert "Events not written: 1; the first: " in err
     assert "tenants cannot have Events" in err
     assert names(api) == ["moved-reunite-1"]
 
@@ -147,3 +147,23 @@ def test_a_right_that_is_missing_ends_it_with_one_sentence(  # noqa: PLR0917 - a
     assert words in err
     assert f"ClusterRole {ACCOUNT}" in err
     until(lambda: once()[0] == 0, "the right is back")
+
+
+def test_without_the_right_to_create_events_a_run_ends_with_2(once: Once, installed: Installed) -> None:
+    """Unlike a policy's refusal, this is of the install. What the run has decided is done."""
+    api = installed.plane.api
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": ACCOUNT}}
+    rules = api.get(role)["rules"]
+    api.patch(
+        role, {"rules": [{**rule, "verbs": ["list"]} if "events" in rule["resources"] else rule for rule in rules]}
+    )
+    user = installed.plane.as_user(installed.plane.service_account(NAME, ACCOUNT))
+    try:
+        until(lambda: takes_no_event(user, "cannot create resource"), "the right is taken away")
+        code, out, err = once()
+    finally:
+        api.patch(role, {"rules": rules})
+    until(lambda: once()[0] == 0, "the right is back")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "moved migrate migration moved-reunite-1" in out
+    assert f"expected to create Events: the ClusterRole {ACCOUNT} grants it" in err

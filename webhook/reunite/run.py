@@ -68,7 +68,7 @@ async def _run_live(api: Api, origin: str, settings: ReuniteSettings, stdout: Te
     if lacking := next((each for each in lost if each.lacks_right), None):
         raise UserError(f"{origin}: {lacking.because}; expected to create Events: the ClusterRole {_ROLE} grants it")
     if lost:  # a quota or a policy of one namespace: what was asked is answered, and done
-        stderr.write(printable(f"{origin}: {len(lost)} Events not written; the first: {lost[0].because}") + "\n")
+        stderr.write(printable(f"{origin}: Events not written: {len(lost)}; the first: {lost[0].because}") + "\n")
     return int(any(each.failed for each in one.reports))
 
 
