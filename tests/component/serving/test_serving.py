@@ -142,6 +142,7 @@ ACCEPTED: Final = {
     "identity": request(b"{}", content_encoding="identity"),
     "the API server's timeout": request(b"{}", head=f"POST {PATH}?timeout=10s HTTP/1.1"),
     "HTTP/1.0": request(b"{}", head=f"POST {PATH} HTTP/1.0"),
+    "HTTP/1.0, which knows no Expect": request(b"{}", head=f"POST {PATH} HTTP/1.0", expect="100-continue"),
     "an absolute URL": request(b"{}", head=f"POST https://localhost{PATH} HTTP/1.1"),
 }
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from math import inf
 from typing import Any, Final
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 from msgspec import Struct
 
 from webhook.component_base.log_line import failure
@@ -176,9 +176,11 @@ class Connection(web.RequestHandler):
 def without_expect(make: Any, message: Any, payload: Any, connection: Connection, *parts: Any) -> web.BaseRequest:
     """Return the request that `make` makes of a head and the rest, without the header Expect.
 
-    aiohttp answers that header by itself, before it calls a middleware. `Connection.ask_for_body` does it.
+    aiohttp answers that header by itself, before it calls a middleware. `Connection.ask_for_body` does it. HTTP/1.0
+    does not know the header.
     """
-    connection.holds_body = message.headers.get(_EXPECT, "").lower() == "100-continue"
+    waits = message.version >= HttpVersion11 and message.headers.get(_EXPECT, "").lower() == "100-continue"
+    connection.holds_body = waits
     if _EXPECT in message.headers:
         headers = message.headers.copy()
         del headers[_EXPECT]
