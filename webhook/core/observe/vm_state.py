@@ -56,8 +56,9 @@ def vm_status_of(
     named = frozenset() if pod.spec.node_name else named_nodes(pod.spec.required_node_affinity)
     past = past_decision(pod)
     pinned = past.decided is Decided.REQUIRED or bool(named)
-    migrating = any(each is not pod and _is_on_a_node(each) for each in unfinished)
-    guessed = facts.why_pod_not_known(pod, row.namespace, view) if migrating else None
+    others = [each for each in unfinished if each is not pod and each.spec.node_name]
+    migrating = any(not each.metadata.deletion_timestamp for each in others)
+    guessed = facts.why_pod_not_known(pod, row.namespace, view) if others else None
     if guessed:
         state, reason, because, since = State.UNKNOWN, guessed.reason.code, guessed.sentence, None
     else:
@@ -100,10 +101,6 @@ def without_pod(
         not_asked="" if isinstance(opt_in, OptIn) else str(opt_in),
         volumes=volumes_of(stated, view),
     )
-
-
-def _is_on_a_node(pod: Pod) -> bool:
-    return bool(pod.spec.node_name) and not pod.metadata.deletion_timestamp
 
 
 def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], at: str, *, pinned: bool) -> _Found:
