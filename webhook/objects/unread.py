@@ -24,7 +24,9 @@ from webhook.objects.cluster import Cluster
 from webhook.objects.documents import BadDocument, field_at
 from webhook.objects.installed import LONGHORN_VERSION, UNKNOWN, VALUES
 from webhook.objects.kinds import (
+    EVENT,
     NAMESPACE,
+    NODE,
     OTHER_POD,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
@@ -105,6 +107,15 @@ def unread(cluster: Cluster) -> list[str]:
         which = f"{unknown[0]}{f' and {len(unknown) - 1} others' if len(unknown) > 1 else ''}"
         problems[POD.title] = f"the status of {which} does not tell whether it runs"
     return [f"{title}: {problem}" for title, problem in problems.items() if problem]
+
+
+def of_remedies(cluster: Cluster) -> list[str]:
+    """Return a sentence for each kind that could not be listed, and on which no state depends, but what to do."""
+    said: dict[APIResource[Any], str] = {
+        NODE: "whether a VM can start on the node of its share-manager",
+        EVENT: "what `reunite` last said of a VM",
+    }
+    return [f"{what} is not known: {problem}" for kind, what in said.items() if (problem := cluster.unread(kind))]
 
 
 def old_share_managers(cluster: Cluster) -> list[str]:

@@ -17,6 +17,7 @@ from webhook.core.observe.vm_status import (
 )
 from webhook.invocation import Invocation
 from webhook.objects.objects import parts_of_rows
+from webhook.objects.unread import of_remedies
 from webhook.objects.vm_rows import asking, where_else
 from webhook.settings import StatusSettings
 from webhook.vms.collected import Collected, collect, exit_code, without_collections
@@ -42,7 +43,8 @@ def run(settings: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool
     report = report_of(found, (each.state for each in statuses), found.problems, missing, items)
     show(report, settings, settings.output, _columns(settings, report.at), stdout, color=color)
     counted = summary(statuses, apart=settings.apart) if statuses else _nobody(found)
-    lines = [*found.remarks, *hints_of_each([row.status for row in found.rows]), *unread_lines(found.problems)]
+    remarks = [*found.remarks, *(of_remedies(found.cluster) if any(each.remedy for each in statuses) else ())]
+    lines = [*remarks, *hints_of_each([row.status for row in found.rows]), *unread_lines(found.problems)]
     absent = [_absence(name, found, invocation) for name in missing]
     stderr.write(told([*found.first, *counted.split("\n"), *lines, *absent]))
     return exit_code(

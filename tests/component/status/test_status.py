@@ -112,3 +112,21 @@ def test_a_vm_that_has_an_instance_and_no_pod_is_not_called_stopped(status: Stat
     assert (ran.code, web["state"], web["reason"]) == (2, "unknown", "VmPodNotFound")
     assert ran.report["summary"]["unknown"] == 1
     assert ran.report["missing"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    {
+        "/api/v1/nodes": "whether a VM can start on the node of its share-manager",
+        "/api/v1/namespaces/vms/events": "what `reunite` last said of a VM",
+    }.items(),
+)
+def test_what_a_remedy_does_not_know_is_named(status: Status, api: StaticApi, path: str, said: str) -> None:
+    """States and counts do not depend on it, so the exit code stays. Without a VM in trouble there is no remedy."""
+    before = status()
+    api.refuse(path, 403, "not for you")
+    after = status()
+    assert (after.code, before.code) == (1, 1)
+    said = f"{said} is not known: 403 Forbidden: not for you"
+    assert said in after.err.splitlines()
+    assert said not in status("-l app=none").err
