@@ -110,6 +110,8 @@ def _changes(path: str, old: Any, new: Any) -> Iterator[Operation]:
 
 
 def _plain(tree: Any) -> Any:
+    if isinstance(tree, list):
+        return [_plain(each) for each in tree]
     if not isinstance(tree, dict):
         return tree
     kept = {key: _plain(value) for key, value in tree.items()}

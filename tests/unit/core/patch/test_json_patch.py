@@ -80,3 +80,13 @@ def test_places_that_mean_the_same_are_equal(other: Places, *, same: bool) -> No
     """An empty object means the same as an absent one, and preferences have no order."""
     places = Places(None, {"nodeAffinity": {PREFERRED: [{"weight": 1}, {"weight": 2}]}})
     assert (places.meaning == other.meaning) is same
+
+
+def test_null_within_a_list_means_what_absent_does() -> None:
+    """Of equal terms there is no operation, and the result is what was decided."""
+    absent, null = (
+        Places(None, {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": {"matchExpressions": [expression]}}]}})
+        for expression in ({"key": "a", "operator": "Exists"}, {"key": "a", "operator": "Exists", "values": None})
+    )
+    assert operations(absent, null) == []
+    prove(absent, null, [])
