@@ -95,7 +95,7 @@ TESTED: Final[Mapping[str, tuple[str, str]]] = {
     "Karpenter": ("1.15.0", "real, with its kwok provider, once ([what was seen](../comparison.md#what-was-seen))"),
     "Python": (
         _pythons(),
-        "3.11 runs all tests. 3.13, which the image has, runs those of the image and, by hand, the fast ones",
+        "3.11 runs all tests. 3.13, which the image has, runs those of the image and, by hand, all others",
     ),
 }
 """What was tested: its versions, and how."""
