@@ -19,31 +19,22 @@ _CLUSTER_OPTIONS: Final = {
     "longhorn_namespace": LONGHORN_NAMESPACE,
 }
 """The options that name a cluster, with their defaults."""
-_OF_KUBECTL: Final = ("kubeconfig", "context")
+_OF_KUBECTL: Final = ("--kubeconfig ", "--context ")
 _COMMAND: Final = re.compile(r"\b(?:kubectl|virtctl)(?= [a-z])")
 
 
 class Invocation(NamedTuple):
-    """What the user types for this program, and the options by which a command asks the same cluster.
-
-    `of_kubectl`: those of them that kubectl and virtctl take.
-    """
+    """What the user types for this program, and the options by which a command asks the same cluster."""
 
     program: str = PROGRAM
     options: tuple[str, ...] = ()
-    of_kubectl: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, settings: Any) -> Invocation:
         """Return the invocation of a command with these settings."""
         values = [(name, getattr(settings, name)) for name in _CLUSTER_OPTIONS]
-        typed = {
-            name: f"--{name.replace('_', '-')} {_typed(value)}"
-            for name, value in values
-            if value != _CLUSTER_OPTIONS[name]
-        }
-        of_kubectl = tuple(typed[name] for name in _OF_KUBECTL if name in typed)
-        return cls(options=tuple(typed.values()), of_kubectl=of_kubectl)
+        chosen = [(name.replace("_", "-"), value) for name, value in values if value != _CLUSTER_OPTIONS[name]]
+        return cls(options=tuple(f"--{name} {_typed(value)}" for name, value in chosen))
 
     def line(self, arguments: str) -> str:
         """Return the command line that runs the program with these arguments on the same cluster."""
@@ -51,7 +42,8 @@ class Invocation(NamedTuple):
 
     def addressed(self, text: str) -> str:
         """Return the text with each command of kubectl and virtctl in it for the same cluster."""
-        return _COMMAND.sub(lambda found: " ".join((found[0], *self.of_kubectl)), text)
+        options = [each for each in self.options if each.startswith(_OF_KUBECTL)]
+        return _COMMAND.sub(lambda found: " ".join((found[0], *options)), text) if options else text
 
 
 def _typed(value: Path | str) -> str:
