@@ -47,7 +47,7 @@ from webhook.objects.kinds import (
 from webhook.objects.kubevirt import AnyVM, VirtualMachine
 from webhook.objects.objects import Part, parts_of_nodes, parts_of_rows
 from webhook.objects.unread import no_share_managers, unread, webhook_settings
-from webhook.objects.vm_rows import VMRow, chosen, pods_of_vms, vm_row, vm_rows, where_else
+from webhook.objects.vm_rows import VMRow, chosen, vm_row, vm_rows, where_else
 from webhook.settings import ExplainSettings, namespace_in_words, opt_in_all_unknown, vm_names
 from webhook.terminal import to_json
 from webhook.vms.collected import exit_code, open_cluster
@@ -172,7 +172,7 @@ def _explain(asked: Document | Named | VMRow, context: Context) -> AnyExplanatio
 def _row_of(vm: AnyVM, context: Context) -> VMRow:
     """Return the row of a VM that was named or described, as `vm_rows` makes those that are listed."""
     cluster, key = context.cluster, NamespacedName(vm.metadata.namespace or context.namespace, vm.metadata.name or "")
-    pods = [] if cluster.unread(VIRT_LAUNCHER_POD) else pods_of_vms(cluster).get(key, [])
+    pods = () if cluster.unread(VIRT_LAUNCHER_POD) else cluster.virt_launchers_of_vms().get(key, ())
     row = context.ask(lambda _, policy: vm_row(key, pods, vm, cluster, policy))
     message = latest(cluster.objects.of(EVENT).values()).get(key, "")
     return replace(row, status=with_message(row.status, message))

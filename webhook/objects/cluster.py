@@ -6,7 +6,7 @@ could not be listed. webhook.kube.live_cluster is a cluster that reads on where 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,6 +39,7 @@ class Cluster:
         self.longhorn_namespace = longhorn_namespace
         self._snapshot: ListedSnapshot | SnapshotUnavailable | None = None
         self._virt_launchers: list[Pod] | None = None
+        self._of_vms: dict[NamespacedName, list[Pod]] | None = None
         self._users: UserIndex | None = None
 
     @classmethod
@@ -187,6 +188,15 @@ class Cluster:
             self._virt_launchers = [pod for pod in pods if pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER]
         return self._virt_launchers
 
+    def virt_launchers_of_vms(self) -> Mapping[NamespacedName, Sequence[Pod]]:
+        """Return the virt-launcher pods of each VM that has one."""
+        if self._of_vms is None:
+            self._of_vms = {}
+            for pod in self.all_virt_launchers():
+                vm = NamespacedName(pod.metadata.namespace or "", kubevirt.vm_name(pod))
+                self._of_vms.setdefault(vm, []).append(pod)
+        return self._of_vms
+
     def _index(self) -> UserIndex:
         if self._users is None:
             self._users = index_users(self.objects)
@@ -195,7 +205,7 @@ class Cluster:
     def add(self, kind: APIResource[Any], found: Any) -> None:
         """Add an object, and make the indexes again at the next question."""
         self.objects.add(kind, found)
-        self._virt_launchers = self._users = None
+        self._virt_launchers = self._of_vms = self._users = None
 
     def volume_claims(self, volume: str) -> list[NamespacedName] | NoObject:
         """Return the claims of the PersistentVolumes that have this CSI volume handle."""
@@ -236,5 +246,4 @@ class Cluster:
         """Return whether there is a VirtualMachineInstance of this name, or may be one."""
         if self.objects.bundle or self.objects.of(kinds.VIRTUAL_MACHINE_INSTANCE):
             return self.get(refs.virtual_machine_instance(NamespacedName(namespace, name))) is not NoObject.NOT_FOUND
-        of_pods = ((pod.metadata.namespace, kubevirt.vm_name(pod)) for pod in self.all_virt_launchers())
-        return (namespace, name) in of_pods
+        return NamespacedName(namespace, name) in self.virt_launchers_of_vms()

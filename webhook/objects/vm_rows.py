@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -128,7 +128,7 @@ def asking(rows: Sequence[VMRow]) -> list[VMStatus]:
     return [row.status for row in rows if row.asks]
 
 
-def pods_of_vms(cluster: Cluster) -> dict[NamespacedName, list[Pod]]:
+def pods_of_vms(cluster: Cluster) -> Mapping[NamespacedName, Sequence[Pod]]:
     """Return the virt-launcher pods of each VM.
 
     Raises:
@@ -140,10 +140,7 @@ def pods_of_vms(cluster: Cluster) -> dict[NamespacedName, list[Pod]]:
             f"{cluster.origin}: {VIRT_LAUNCHER_POD.title}: {unlisted}; expected to list them: check your permissions, "
             "--namespace and --context; a bundle has them if its maker may list pods"
         )
-    groups: dict[NamespacedName, list[Pod]] = {}
-    for pod in cluster.all_virt_launchers():
-        groups.setdefault(NamespacedName(pod.metadata.namespace or "", kubevirt.vm_name(pod)), []).append(pod)
-    return groups
+    return cluster.virt_launchers_of_vms()
 
 
 def owner_of_vm(cluster: Cluster, vm: NamespacedName) -> str | None:
